@@ -37,13 +37,13 @@ def _derive(rows, keys):
                 keys[r, j, k, 0], keys[r, j, k, 1] = threefry(rows[r, j, 0], rows[r, j, 1], u32(0), u32(k))
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def open_unit(word):
     """Returns a uniform random number in the open interval (0, 1), with 31 random bits, from a random 32-bit word."""
     return np.float64(np.int32(word >> u32(1))) * 2.0**-31 + 2.0**-32
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _first_attempt(shape, normal, word):
     """Returns a gamma variate of scale 1 if a fast test accepts the first attempt of :func:`_gamma`; else -1.
 

@@ -111,7 +111,8 @@ def _project(inverse, middle, radius, point):
     """
     dim = middle.shape[0]
     if radius <= 0.0:
-        point[:] = middle
+        for i in range(dim):
+            point[i] = middle[i]
         return
     matrix, factor = np.empty((dim, dim)), np.zeros((dim, dim))
     away, weight, moved, bent = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
@@ -143,11 +144,27 @@ def _project(inverse, middle, radius, point):
 
 
 @kernel
-def _step(projected, round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
-    """Updates the parameters of all agents by one step of a solver; the module's docstring describes the solvers.
+def _project_gradients(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
+    """Updates the parameters of all agents by one step of the projected gradient method.
 
-    The solver is the projected gradient method if ``projected``, else Frank and Wolfe's algorithm. Arguments are those
-    of :func:`optimise` and ``_climb``; ``parameter``, ``(replicas, agents, dim)``, is overwritten.
+    Arguments are those of :func:`optimise` and ``_climb``; ``parameter``, ``(replicas, agents, dim)``, is updated.
+    """
+    dim, arms = contexts.shape[2:]
+    weights, gradient = np.empty(arms), np.empty(dim)
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
+            for i in range(dim):
+                parameter[r, j, i] += _SIZE * gradient[i]
+            e = round_[r, j, 0] % inverse.shape[2]
+            _project(inverse[r, j, e], middle[r, j], radius[r, j], parameter[r, j])
+
+
+@kernel
+def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
+    """Overwrites the parameters of all agents by one step of Frank and Wolfe's algorithm.
+
+    Arguments are those of :func:`optimise` and ``_climb``; ``parameter`` is ``(replicas, agents, dim)``.
     """
     dim, arms = contexts.shape[2:]
     weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
@@ -155,11 +172,6 @@ def _step(projected, round_, contexts, means, logarithms, slopes, inverse, middl
         for j in range(means.shape[1]):
             _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
             e = round_[r, j, 0] % inverse.shape[2]
-            if projected:
-                for i in range(dim):
-                    parameter[r, j, i] += _SIZE * gradient[i]
-                _project(inverse[r, j, e], middle[r, j], radius[r, j], parameter[r, j])
-                continue
             estimate(inverse[r, j, e], gradient, product)
             form = 0.0
             for i in range(dim):
@@ -208,12 +220,11 @@ def optimise(
     parameter, turned = middle.copy(), arms_last(contexts)
     expected_rewards(contexts, parameter, means)
     logarithms = merits.logarithm(means, which)
+    # Two kernels, of which only the one that is used is compiled.
+    step = _project_gradients if solver == "projected_gradient" else _frank_wolfe
     for _ in range(steps):
         slopes = merits.slope(means, which)
-        _step(
-            solver == "projected_gradient", round_, turned, means, logarithms, slopes, inverse, middle, radius,
-            parameter,
-        )  # fmt: skip
+        step(round_, turned, means, logarithms, slopes, inverse, middle, radius, parameter)
         expected_rewards(contexts, parameter, means)
         logarithms = merits.logarithm(means, which)
     return parameter, logarithms

@@ -8,7 +8,7 @@ from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.baselines.fixed.ucb import LocalUCB
 from fedbandit_envs.baselines.gaussian.planned import PlannedPulls
 from fedbandit_envs.baselines.linear.served import ServedLinUCB
-from fedbandit_envs.baselines.linear.telling import told_everything
+from fedbandit_envs.baselines.linear.told_everything import told_everything
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import Messages, Server

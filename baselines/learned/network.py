@@ -40,7 +40,8 @@ def _forward(
     hidden = last.shape[0]
     common, first, second = np.empty(hidden), np.empty(hidden), np.empty(hidden)
     for r in range(rows):
-        common[:] = first_bias
+        for h in range(hidden):
+            common[h] = first_bias[h]
         for k in range(inputs):
             mean = 0.0
             for i in range(items):
@@ -52,11 +53,11 @@ def _forward(
             for h in range(hidden):
                 common[h] += once[r, k] * shared[k, h]
         for i in range(items):
-            first[:] = common
+            for h in range(hidden):
+                first[h], second[h] = common[h], middle_bias[h]
             for k in range(inputs):
                 for h in range(hidden):
                     first[h] += each[r, i, k] * own[k, h]
-            second[:] = middle_bias
             for g in range(hidden):
                 if first[g] > 0.0:
                     for h in range(hidden):

@@ -63,7 +63,7 @@ def _decide(
     """
     rules, inputs, hidden = first.shape
     dim = contexts.shape[3]
-    matrix, product = np.empty((dim, dim)), np.empty(dim)
+    product = np.empty(dim)
     length = np.log2(max(horizon, 2))
     for r in range(arm.shape[0]):
         n = r % rules
@@ -71,7 +71,7 @@ def _decide(
             send[r, j] = False
             if not active[r, j, 0]:
                 continue
-            matrix[...] = inverse[r, j, 0]
+            matrix = inverse[r, j, 0].copy()
             unsent[r, j] += np.log1p(rank_one(matrix, contexts[r, j, arm[r, j]], product))
             coming = round_[r, j, 0] + 1
             row = seen[r, j]

@@ -174,8 +174,8 @@ class BatchedLinUCB(LinUCB):
         constant = self._beta_scale * radius if self._constant < 0 else self._constant
         choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._ridges, *self._confidence, 0.0, *self._alone, *self._alone_confidence, 0.0,
-            self._noise_sd, self._beta_scale, constant, self._parameter, self._arm,
+            *self._ridges, *self._confidence, 0.0, None, self._noise_sd, self._beta_scale, constant,
+            self._parameter, self._arm,
         )  # fmt: skip
         return self._arm
 

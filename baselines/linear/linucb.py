@@ -123,10 +123,10 @@ class LinUCB:
             observation: The observation of this round.
             log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
         """
+        caps = (*self._alone, *self._alone_confidence, -log(self._failure / 2))
         choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._ridges, *self._confidence, log_failure,
-            *self._alone, *self._alone_confidence, -log(self._failure / 2),
+            *self._ridges, *self._confidence, log_failure, caps if self._alone.moment.size else None,
             self._noise_sd, self._beta_scale, self._constant, self._parameter, self._arm,
         )  # fmt: skip
         return self._arm

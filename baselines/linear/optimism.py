@@ -48,7 +48,7 @@ class Confidence(NamedTuple):
         )
 
 
-@kernel
+@kernel(inline="always")
 def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
     """Returns the radius, in the norm of V, of a confidence ellipsoid around a ridge estimate.
 
@@ -61,40 +61,8 @@ def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
 
 
 @kernel
-def _judge(
-    contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt,
-    noise_sd, log_failure, scale, constant, parameter, width, bound,
-):  # fmt: skip
-    """Writes one estimator's estimate and its upper confidence bounds of all arms; see :func:`choose`.
-
-    Args:
-        contexts: Contexts x of all arms, ``(dim, arms)``.
-        inverse: V^-1, ``(dim, dim)``.
-        moment: b, ``(dim,)``.
-        log_det: log det V; it and the next eight are numbers.
-        log_floor: See :func:`choose`, as for the next seven.
-        inflation: See there.
-        bias: See there.
-        tilt: See there.
-        noise_sd: See there.
-        log_failure: See there.
-        scale: See there.
-        constant: See there.
-        parameter: Receives the estimate V^-1 b, ``(dim,)``.
-        width: Scratch memory, ``(3, arms)``.
-        bound: Receives the upper confidence bounds, ``(arms,)``.
-    """
-    estimate(inverse, moment, parameter)
-    radius = constant
-    if constant < 0.0:
-        radius = scale * reach(log_det, log_floor, inflation, bias, noise_sd, log_failure)
-    upper_bounds(contexts, inverse, parameter, radius, scale * tilt, width, bound)
-
-
-@kernel
 def choose(
-    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt, log_failure,
-    cap_inverse, cap_moment, cap_log_det, cap_log_floor, cap_inflation, cap_bias, cap_tilt, cap_log_failure,
+    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt, log_failure, caps,
     noise_sd, scale, constant, parameter, arm,
 ):  # fmt: skip
     """Writes the arm with the largest upper confidence bound, for each active agent.
@@ -115,15 +83,8 @@ def choose(
         bias: Error bound in the norm of V^-1; see :class:`Confidence`.
         tilt: Error bound in the Euclidean norm; see :class:`Confidence`.
         log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
-        cap_inverse: V^-1 of the caps, ``(replicas, agents, 1, dim, dim)``, or ``(replicas, agents, 0, dim, dim)``
-            without caps; so it is with the other arrays of the caps.
-        cap_moment: Moments of the caps.
-        cap_log_det: log det V of the caps.
-        cap_log_floor: Log-determinants that ``cap_log_det`` is compared with.
-        cap_inflation: Factors of the caps' radii.
-        cap_bias: The caps' error bounds in the norm of V^-1.
-        cap_tilt: The caps' error bounds in the Euclidean norm.
-        cap_log_failure: ln(1/failure) for the caps.
+        caps: The same eight of the caps, from ``inverse`` to ``log_failure``, with one estimator each; None without
+            caps, for which Numba compiles a smaller kernel.
         noise_sd: Sub-Gaussian constant of rewards.
         scale: Factor of the width of the bounds.
         constant: A constant radius that replaces the formula, unless it is negative.
@@ -132,23 +93,32 @@ def choose(
     """
     arms = contexts.shape[3]
     width, bound, cap = np.empty((3, arms)), np.empty(arms), np.empty(arms)
+    if caps is not None:
+        cap_inverse, cap_moment, cap_log_det, cap_floor, cap_inflation, cap_bias, cap_tilt, cap_failure = caps
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j, 0]:
                 continue
-            if cap_moment.shape[2] > 0:
-                _judge(
-                    contexts[r, j], cap_inverse[r, j, 0], cap_moment[r, j, 0], cap_log_det[r, j, 0],
-                    cap_log_floor[r, j, 0], cap_inflation[r, j, 0], cap_bias[r, j, 0], cap_tilt[r, j, 0],
-                    noise_sd, cap_log_failure, scale, constant, parameter[r, j], width, cap,
+            if caps is not None:
+                radius = reach(
+                    cap_log_det[r, j, 0], cap_floor[r, j, 0], cap_inflation[r, j, 0], cap_bias[r, j, 0], noise_sd,
+                    cap_failure,
+                )  # fmt: skip
+                estimate(cap_inverse[r, j, 0], cap_moment[r, j, 0], parameter[r, j])
+                upper_bounds(
+                    contexts[r, j], cap_inverse[r, j, 0], parameter[r, j],
+                    scale * radius if constant < 0.0 else constant, scale * cap_tilt[r, j, 0], width, cap,
                 )  # fmt: skip
             e = round_[r, j, 0] % moment.shape[2]
-            _judge(
-                contexts[r, j], inverse[r, j, e], moment[r, j, e], log_det[r, j, e],
-                log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], tilt[r, j, e],
-                noise_sd, log_failure, scale, constant, parameter[r, j], width, bound,
+            radius = reach(
+                log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], noise_sd, log_failure
+            )
+            estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
+            upper_bounds(
+                contexts[r, j], inverse[r, j, e], parameter[r, j],
+                scale * radius if constant < 0.0 else constant, scale * tilt[r, j, e], width, bound,
             )  # fmt: skip
-            if cap_moment.shape[2] > 0:
+            if caps is not None:
                 for k in range(arms):
                     bound[k] = min(bound[k], cap[k])
             arm[r, j] = largest(bound)

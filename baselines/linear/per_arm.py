@@ -90,7 +90,8 @@ def _predict_hybrid(
     add_own_products(parameter, contexts, 1.0, mean)
     add_own_forms(inverse, contexts, product, variance)
     for c in range(residual.shape[0]):
-        residual[c] = contexts[c]
+        for k in range(contexts.shape[1]):
+            residual[c, k] = contexts[c, k]
         add_own_products(coupling[c], contexts, -1.0, residual[c])
     add_shared_products(shared_parameter, residual, residual.shape[1], mean)
     add_shared_forms(shared_inverse, residual, residual.shape[1], product, variance)

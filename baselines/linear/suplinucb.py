@@ -48,12 +48,11 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
         level: Receives the level that learns from the round, counted from 0, or -1 for none, ``(replicas, agents)``.
     """
     dim, arms = contexts.shape[2:]
-    across = np.empty((dim, arms))
     product, width, bound = np.empty(arms), np.empty(arms), np.empty(arms)
     candidate = np.empty(arms, np.int64)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
-            across[...] = contexts[r, j]
+            across = contexts[r, j].copy()
             count = arms
             for k in range(arms):
                 candidate[k] = k

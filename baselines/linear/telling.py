@@ -4,12 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbandit_envs.baselines.baseline import WrapperSpec
 from fedbandit_envs.baselines.policy import require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.wrappers import Messages, Server
 
 
 def observations(env: FederatedEnv) -> Mapping[str, Mapping[str, object]]:
@@ -17,16 +15,6 @@ def observations(env: FederatedEnv) -> Mapping[str, Mapping[str, object]]:
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     index = {"shape": [], "dtype": "int32"}
     return {"arrays": {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}}
-
-
-def told_everything(policy: str) -> dict[str, WrapperSpec]:
-    """Returns the wrappers in which agents tell a server policy every observation, and it answers in every round."""
-    reporter = {"reporter": "fedbandit_envs.baselines.linear:TellingReporter"}
-    every_round = {"schedule": "every_round", "answers": "every_round", "policy": policy}
-    return {
-        "messages": WrapperSpec(Messages, reporter, observations),
-        "server": WrapperSpec(Server, every_round),
-    }
 
 
 def told(uploads: Arrays, mask: Array, size: int) -> tuple[Array, Array, Array, Array]:

@@ -28,7 +28,7 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
         send: Receives the marks, bool ``(replicas, agents)``.
     """
     dim = contexts.shape[3]
-    matrix, factor, product = np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
+    factor, product = np.zeros((dim, dim)), np.empty(dim)
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
             send[r, j] = False
@@ -36,7 +36,7 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
                 continue
             e = round_[r, j, 0] % log_det.shape[2]
             x = contexts[r, j, arm[r, j]]
-            matrix[...] = inverse[r, j, e]
+            matrix = inverse[r, j, e].copy()
             grown = log_det[r, j, e] + np.log1p(rank_one(matrix, x, product))
             if spread[r, j] > 0.0:
                 # With W = V + x x^T, whose inverse is known, and s = spread: det(W + s I) = det(W) det(I + s W^-1).

@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
-from fedbandit_envs.baselines.linear.telling import told_everything
+from fedbandit_envs.baselines.linear.told_everything import told_everything
 from fedbandit_envs.baselines.logistic.fedglb import FedGLB
 from fedbandit_envs.baselines.logistic.glm import UCBGLM
 from fedbandit_envs.baselines.logistic.reporter import gradients

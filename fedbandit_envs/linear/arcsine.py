@@ -47,7 +47,7 @@ def _polynomial() -> list[float]:
 _C = np.array(_polynomial())
 
 
-@kernel
+@kernel(inline="always")
 def _below_half(probability, log_scale, mu, factor):
     """Returns the quantile x, if it is at most 1/2: the solution of F(x) = probability.
 
@@ -93,9 +93,10 @@ def arcsine_quantile(mu, probability, factor):
     for n in range(TERMS):
         half += factor[n]
     half *= np.exp(log_scale)
-    if probability <= half:
-        return _below_half(probability, log_scale, mu, factor)
-    other = 1.0 - mu
-    for n in range(TERMS):
-        factor[n] = _C[n] / (other + n)
-    return 1.0 - _below_half(1.0 - probability, log_scale, other, factor)
+    above = probability > half
+    if above:
+        mu, probability = 1.0 - mu, 1.0 - probability
+        for n in range(TERMS):
+            factor[n] = _C[n] / (mu + n)
+    quantile = _below_half(probability, log_scale, mu, factor)
+    return 1.0 - quantile if above else quantile

@@ -140,8 +140,8 @@ def _add_up(normals, mirror, square, along):
     The first entry of the mirror (the vector of the reflection) is left out, since an arm has dim - 1 numbers.
     """
     arms, some = square.shape[0], mirror.shape[0] - 1
-    square[:] = 0.0
-    along[:] = 0.0
+    for k in range(arms):
+        square[k] = along[k] = 0.0
     i = 0
     # Four numbers are added at a time, so that the sums are read from and written to memory a quarter as often.
     while i + 4 <= some:
@@ -383,18 +383,11 @@ def _fill_queries(active, round_, key, parameter, bound, documents, ranges, cont
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-def make_distribution(
-    contexts: Any, bound: float, gap: float
-) -> (
-    _Band
-    | _Independent
-    | _SphereAndBias
-    | QueryContexts
-    | TableContexts
-    | LabelledContexts
-    | FixedContexts
-    | PoolContexts
-):
+_Read = QueryContexts | TableContexts | LabelledContexts | PoolContexts
+_Drawn = _Band | _Independent | _SphereAndBias | PoolContexts | FixedContexts
+
+
+def make_distribution(contexts: Any, bound: float, gap: float) -> _Read | _Drawn:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -418,9 +411,7 @@ def make_distribution(
             "pool": partial(PoolContexts, bound),
             "classification": partial(LabelledContexts, bound),
         }
-        made: QueryContexts | TableContexts | LabelledContexts | PoolContexts = make(
-            "contexts", contexts, laws, QueryContexts
-        )
+        made: _Read = make("contexts", contexts, laws, QueryContexts)
         return made
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy  # imports its large parts, such as special, only when they are used
 from gymnasium import spaces
-from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.action_formats import Estimates, OwnActions
@@ -186,13 +186,11 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         The law is ``reward``, the name of the distribution, with ``reward_sd`` for normal and, for logistic rewards,
         ``least_slope``, the slope of the logistic function at L, the largest <x, theta*>.
         """
-        name = self._rewards.name
-        known: dict[str, dict[str, float]] = {
-            "normal": {"reward_sd": self._rewards.sd},
-            "logistic": {"least_slope": float(expit(self._context_bound) * expit(-self._context_bound))},
-        }
-        fixed = isinstance(self._distribution, FixedContexts)
-        return {"fixed": fixed, "reward": name, **known.get(name, {})}
+        law, largest = self._rewards, self._context_bound
+        known = {"reward_sd": law.sd} if law.name == "normal" else {}
+        if law.logistic:
+            known["least_slope"] = float(np.prod(scipy.special.expit([largest, -largest])))
+        return {"fixed": isinstance(self._distribution, FixedContexts), "reward": law.name, **known}
 
     def _play_round(self, action: Array) -> None:
         pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -16,7 +16,8 @@ def expect(contexts, parameter, means):
         parameter: The parameter or an estimate of it, ``(dim,)``.
         means: Output: the expected rewards, ``(arms,)``.
     """
-    means[:] = 0.0
+    for k in range(contexts.shape[1]):
+        means[k] = 0.0
     for i in range(contexts.shape[0]):
         x, weight = contexts[i], parameter[i]
         for k in range(contexts.shape[1]):

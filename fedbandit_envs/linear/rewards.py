@@ -3,7 +3,7 @@
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.special import expit
+import scipy  # imports its large parts, such as special, only when they are used
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
@@ -64,7 +64,7 @@ class RewardDistribution:
             means: Output: expected rewards, same shape.
         """
         if self.logistic:
-            expit(scores, out=means)
+            scipy.special.expit(scores, out=means)
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""

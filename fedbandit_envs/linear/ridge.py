@@ -206,7 +206,7 @@ def observe(round_, pulled, reward, inverse, moment, log_det):
                 moment[r, j, e, i] += reward[r, j, 0] * pulled[r, j, i]
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def estimate(inverse, moment, parameter):
     """Writes the ridge estimate V^-1 b to ``parameter``, given ``inverse`` = V^-1 and ``moment`` = b."""
     for i in range(moment.shape[0]):
@@ -231,8 +231,8 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
     """
     arms = contexts.shape[1]
     square, length, product = width[0], width[1], width[2]
-    square[:] = 0.0
-    bound[:] = 0.0
+    for k in range(arms):
+        bound[k] = square[k] = length[k] = 0.0
     add_shared_products(parameter, contexts, arms, bound)
     if tilt == 0.0:
         add_shared_forms(inverse, contexts, arms, product, square)
@@ -240,10 +240,10 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
             # Rounding may make a square slightly negative, of which there is no root.
             bound[k] += radius * np.sqrt(max(square[k], 0.0))
         return
-    length[:] = 0.0
     for i in range(contexts.shape[0]):
         x = contexts[i]
-        product[:] = 0.0
+        for k in range(arms):
+            product[k] = 0.0
         add_shared_products(inverse[i], contexts, arms, product)
         for k in range(arms):
             square[k] += product[k] * x[k]
@@ -261,7 +261,7 @@ def arms_last(contexts: Array) -> Array:
     return np.ascontiguousarray(contexts.swapaxes(2, 3))
 
 
-@kernel
+@kernel(inline="always")
 def largest(bound):
     """Returns the index of the largest entry of an array, of equal ones the first."""
     best = 0

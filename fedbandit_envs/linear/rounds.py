@@ -5,7 +5,7 @@ import numpy as np
 from fedbandit_envs.basics.compiled import kernel
 
 
-@kernel(forceinline=True)
+@kernel(inline="always")
 def add_square(pair, statistic):
     """Adds the matrix v v^T to a statistic ``(dim + 1, dim + 1)``, where v is ``pair`` = [x; y], ``(dim + 1,)``.
 
@@ -34,14 +34,12 @@ def take_in(active, arm, contexts, reward, last, pulled, total):
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             last[r, j, 0] = reward[r, j]
-            if not active[r, j]:
-                pulled[r, j] = 0.0
-                continue
             for i in range(dim):
-                pair[i] = contexts[r, j, i, arm[r, j]]
+                pair[i] = contexts[r, j, i, arm[r, j]] if active[r, j] else 0.0
                 pulled[r, j, i] = pair[i]
             pair[dim] = reward[r, j]
-            add_square(pair, total[r, j])
+            if active[r, j]:
+                add_square(pair, total[r, j])
 
 
 @kernel
@@ -61,7 +59,7 @@ def pseudo_regret(active, arm, means, regret):
                 regret[r, j] = _highest(means[r, j]) - means[r, j, arm[r, j]]
 
 
-@kernel
+@kernel(inline="always")
 def _highest(numbers):
     """Returns the largest entry of an array; four independent searches let the processor work in parallel."""
     a = b = c = d = numbers[0]

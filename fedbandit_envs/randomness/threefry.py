@@ -18,20 +18,20 @@ _CHUNK = 32
 """Arrays of random words have a multiple of this many entries, so that they fill the vector lanes of any processor."""
 
 
-@kernel
+@kernel(inline="always")
 def padded(size):
     """Returns ``size`` rounded up to a multiple of 32, the size that an array for ``size`` random words must have."""
     return -(-size // _CHUNK) * _CHUNK
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _mix(x, y, turn):
     # Without the casts Numba would compute sums of 32-bit integers in 64 bits, with half as many vector lanes.
     x = u32(x + y)
-    return x, u32(u32(u32(y << u32(turn)) | u32(y >> u32(32 - turn))) ^ x)
+    return x, u32(u32(u32(y << turn) | u32(y >> u32(u32(32) - turn))) ^ x)
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def threefry(key0, key1, counter0, counter1):
     """Returns two random words, uint32, which depend on a key and a counter only.
 
@@ -43,22 +43,22 @@ def threefry(key0, key1, counter0, counter1):
     """
     key2 = u32(u32(key0 ^ key1) ^ _PARITY)
     x, y = u32(counter0 + key0), u32(counter1 + key1)
-    x, y = _mix(x, y, 13)
-    x, y = _mix(x, y, 15)
-    x, y = _mix(x, y, 26)
-    x, y = _mix(x, y, 6)
+    x, y = _mix(x, y, u32(13))
+    x, y = _mix(x, y, u32(15))
+    x, y = _mix(x, y, u32(26))
+    x, y = _mix(x, y, u32(6))
     x, y = u32(x + key1), u32(y + u32(key2 + u32(1)))
-    x, y = _mix(x, y, 17)
-    x, y = _mix(x, y, 29)
-    x, y = _mix(x, y, 16)
-    x, y = _mix(x, y, 24)
+    x, y = _mix(x, y, u32(17))
+    x, y = _mix(x, y, u32(29))
+    x, y = _mix(x, y, u32(16))
+    x, y = _mix(x, y, u32(24))
     x, y = u32(x + key2), u32(y + u32(key0 + u32(2)))
-    x, y = _mix(x, y, 13)
-    x, y = _mix(x, y, 15)
-    x, y = _mix(x, y, 26)
-    x, y = _mix(x, y, 6)
+    x, y = _mix(x, y, u32(13))
+    x, y = _mix(x, y, u32(15))
+    x, y = _mix(x, y, u32(26))
+    x, y = _mix(x, y, u32(6))
     x, y = u32(x + key0), u32(y + u32(key1 + u32(3)))
-    return _mix(x, y, 17)
+    return _mix(x, y, u32(17))
 
 
 @kernel

@@ -21,7 +21,7 @@ _ROOT_HALF = u32(0x3F3504F3)  # sqrt(1/2) in float32
 _L1, _L2, _L3, _L4 = (_f32(2.0 / odd) for odd in (3, 5, 7, 9))
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def _minus_log(bits):
     """Returns an exponential number with mean 1, float32: -ln u with u uniform, made of the 31 leading bits."""
     number = _f32(_f32(np.int32(bits >> u32(1))) * _f32(2.0**-31) + _f32(2.0**-32))
@@ -43,7 +43,7 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (_f32((-1) ** k * (pi / 2) ** (2 * k) / factorial
 _S0, _S1, _S2, _S3, _S4 = (_f32((-1) ** k * (pi / 2) ** (2 * k + 1) / factorial(2 * k + 1)) for k in range(5))
 
 
-@kernel(inline="always")
+@kernel(forceinline=True)
 def normal_pair(x, y):
     """Returns two independent standard normal numbers, float32, from two random 32-bit words (Box and Muller 1958)."""
     radius = _f32(np.sqrt(_f32(_f32(2.0) * _minus_log(x))))

@@ -1,12 +1,15 @@
-"""The one decorator for kernels, and what a terminal says while they are compiled."""
+"""The one decorator for kernels, and what happens while they are compiled."""
 
+import gc
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from numba import njit
 from numba.core.caching import IndexDataCacheFile
+from numba.core.errors import TypingError
 
 from fedbandit_envs.basics.compiled import kernel
 
@@ -99,3 +102,72 @@ def test_two_processes_may_compile_into_one_cache(tmp_path, monkeypatch):
     assert later.load("first") == "first kernel"
     assert later.load("theirs") == "their kernel"
     assert later.load("mine") in (None, "my kernel")
+
+
+@pytest.fixture
+def collecting():
+    """Restores whether garbage is collected."""
+    before = gc.isenabled()
+    yield
+    gc.enable() if before else gc.disable()
+
+
+@pytest.mark.parametrize("collected", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_garbage_is_collected_behind_compiling_as_before_and_not_meanwhile(collecting, collected, fails):
+    def generated(number):
+        seen.append(gc.isenabled())
+        return (lambda number: number + nowhere) if fails else (lambda number: number + 1)  # noqa: F821
+
+    seen = []
+    inner = njit(lambda number: number + 1)
+    function = overloaded(generated)
+    outer = njit(lambda number: function(inner(number)))
+    gc.enable() if collected else gc.disable()
+    if fails:
+        with pytest.raises(TypingError):
+            outer(1)
+    else:
+        assert outer(1) == 3
+    assert set(seen) == {False}
+    assert gc.isenabled() is collected
+
+
+def overloaded(generate):
+    """A function that compiled code may call; ``generate`` is asked for what it does while a caller is compiled."""
+    from numba.extending import overload
+
+    def function(number):
+        raise NotImplementedError
+
+    overload(function)(generate)
+    return function
+
+
+FIRST_STEPS = """
+import sys
+import gymnasium
+import fedbandit_envs
+
+for env_id in sys.argv[1:]:
+    env = gymnasium.make(env_id)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+print(*sys.modules)
+"""
+
+
+def test_first_steps_import_no_library_that_they_do_not_need():
+    ids = ("FedArms-v0", "FedExposure-v0", "FedGaussian-v0", "FedLinear-v0")
+    ran = subprocess.run(
+        [sys.executable, "-c", FIRST_STEPS, *ids], capture_output=True, text=True, check=True
+    )
+    loaded = set(ran.stdout.split())
+    assert "fedbandit_envs.linear.env" in loaded
+    assert not loaded & {
+        "scipy.stats",
+        "scipy.optimize",
+        "scipy.special",
+        "networkx",
+        "fedbandit_envs.wrappers",
+    }

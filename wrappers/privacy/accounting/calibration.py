@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
+import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
 from fedbandit_envs.basics.checks import require_integer, require_number
@@ -71,7 +71,7 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     highest = tail + 2.0 + np.sqrt((tail + 2.0) ** 2 + 2 * epsilon)
     low = np.log(min(epsilon, delta)) - 3.0
     high = np.log(max(highest, 1.0)) + 3.0
-    return float(np.exp(-brentq(excess, low, high, xtol=1e-13, rtol=1e-14)))
+    return float(np.exp(-scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14)))
 
 
 def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:

@@ -25,8 +25,8 @@ from math import exp, inf, log, sqrt, tanh
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import expit
-from scipy.stats import binom
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer, require_number
@@ -193,6 +193,7 @@ def _deltas(epsilon: Array, messages: int, local_epsilon: float) -> Array:
     gain = right - (grown + 1) * expit(-local_epsilon)
     part = (gain + grown) / (tanh(local_epsilon / 2) * (grown + 2))
     first = np.floor(part * (counts + 1)) + 1
+    binom = scipy.stats.binom
     shown = gain * binom.pmf(first - 1, counts, 0.5) - grown * binom.sf(first - 1, counts, 0.5)
     return np.minimum(np.maximum(shown, 0.0) @ weights + missing, 1.0)
 
@@ -204,7 +205,7 @@ def _clones(messages: int, local_epsilon: float) -> tuple[Array, Array, float]:
     # The probability of fewer clones is below exp(-9^2/2) < 3e-18, by Chernoff's bound.
     low, high = max(mean - 9 * sqrt(mean), 0.0), min(mean + 9 * sqrt(mean) + 1, messages - 1)
     counts = np.unique(np.floor(np.linspace(low, high, _MOST_COUNTS)))
-    below = binom.cdf(counts - 1, messages - 1, exp(-local_epsilon))
+    below = scipy.stats.binom.cdf(counts - 1, messages - 1, exp(-local_epsilon))
     return counts, np.diff(below, append=1.0), float(below[0])
 
 

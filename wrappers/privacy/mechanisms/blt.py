@@ -4,7 +4,7 @@ from functools import lru_cache
 from math import expm1, log
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
@@ -154,7 +154,7 @@ def fitted(releases: int) -> BufferedToeplitz:
     start = np.array([0.58 - log(releases), 0.55 + 0.255 * each, 1.18 - 0.55 * each])
     nearby = np.vstack((start, start + 0.05 * np.eye(3)))
     options = {"initial_simplex": nearby, "xatol": 1e-2, "fatol": 1e-7}
-    found = minimize(noise, start, method="Nelder-Mead", options=options)
+    found = scipy.optimize.minimize(noise, start, method="Nelder-Mead", options=options)
     # Rounded, so that the result does not depend on the last bits of the search. The optimum is flat: rounding adds
     # hardly any noise.
     return toeplitz(np.round(found.x, 2))

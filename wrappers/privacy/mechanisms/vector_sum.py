@@ -332,7 +332,8 @@ def _round_off(keys, round_, done, x, y, rows, columns, fine, bound, errors):
     pair, bits = np.empty(dim + 1), np.empty(padded(len(fine) * numbers), np.uint32)
     for row in range(len(done)):
         replica, agent = divmod(row, x.shape[1])
-        pair[:dim] = x[replica, agent]
+        for i in range(dim):
+            pair[i] = x[replica, agent, i]
         pair[dim] = y[replica, agent, 0]
         inside = 0
         for level in range(len(fine)):
