@@ -68,6 +68,6 @@ def _processor() -> str:
     info = Path("/proc/cpuinfo")
     text = info.read_text() if info.exists() else ""
     # Several kinds of processors may have one name, such as "AMD EPYC", and round differently.
-    named = (re.search(rf"^({key})\s*:\s*(.+)$", text, re.M) for key in ("model name", "cpu family", "model"))
-    found = [each[2].strip() if each[1] == "model name" else f"{each[1]} {each[2]}" for each in named if each]
-    return ", ".join(found) or platform.processor() or platform.machine()
+    parts = re.search(r"^cpu family\s*: (.+)\nmodel\s*: (.+)\nmodel name\s*: (.+)$", text, re.M)
+    name = platform.processor() or platform.machine()
+    return name if parts is None else "{2}, family {0}, model {1}".format(*parts.groups())

@@ -122,7 +122,9 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
     yield Finding("package", same or None, "the same code" if same else other)
     theirs, ours = result.machine.get("processor"), machine()["processor"]
     if theirs != ours:
-        yield Finding("processor", None, f"{theirs} has played, this is {ours}: numbers may be rounded otherwise")
+        yield Finding(
+            "processor", None, f"{theirs} has played, this is {ours}: numbers may be rounded otherwise"
+        )
     row = _row(result, folder)
     try:
         row.try_out()

@@ -59,6 +59,15 @@ def test_honest_results_hold(honest, seeds, monkeypatch):
     }
 
 
+def test_another_processor_is_noted(honest, monkeypatch):
+    folder, result = honest
+    monkeypatch.setattr(module, "machine", lambda: {"processor": "another one"})
+    notes = [one for one in verify(result, folder, 1) if one.what == "processor"]
+    assert [one.holds for one in notes] == [None]
+    assert result.machine["processor"] in notes[0].detail
+    assert "this is another one" in notes[0].detail
+
+
 def test_edited_numbers_do_not_fit_their_digest(honest):
     folder, result = honest
     assert refuted(changed(result, resealed=False, regret=lowered(result)), folder) == ["digests of arrays"]
