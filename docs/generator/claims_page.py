@@ -39,7 +39,7 @@ def write(folder: Folder, docs: Path) -> None:
         "# The papers' claims",
         "What the reproduced papers say of their results, sentence by sentence, beside what was found here: of those\n"
         "whose text was at hand, in abstract, introduction, experiments and conclusion, with theorems that pages try.",
-        f"A verdict follows from intervals of 95 %, never from a choice. A sentence *{HOLDS}* where every whole\n"
+        f"A verdict is computed from intervals of 95 %. A sentence *{HOLDS}* where every whole\n"
         "interval lies within its rule, and *does not hold* where some whole interval lies outside; else it is\n"
         f"*{UNDECIDED}*. From fewer than {FEWEST} instances no verdict follows: figures are *{EXPLORATORY}*, whatever\n"
         "their intervals, which are for those few. An instance is what is drawn anew from one to the next: a market,\n"
@@ -47,6 +47,11 @@ def write(folder: Folder, docs: Path) -> None:
         "sentence is about, where the setting is another, or the sentence names no measure, it is\n"
         f"*{NOT_COMPARABLE}*.",
         short_form(papers, claims, ""),
+        "Rules are ours, and were written when the figures were known: the sentences print few bounds, and what\n"
+        '"comparable" or "approximately" is to mean, which form of an algorithm and which cells stand for a sentence,\n'
+        "what counts as an instance, and what cannot be compared, are readings, which stand in the rows. With other\n"
+        "readings some rows would say otherwise: a power of -0.479 is not -0.5 here, and would be to one digit. The\n"
+        'attack on FedUCB\'s times counts plays as instances, where its page has 5 trials of everything else.',
         "Left out are definitions, proofs, sentences on others' work, and who was first. A sentence of several parts\n"
         'has a row for each that is decided apart; "[...]" stands for a formula. Quotients that a page does not have,\n'
         "such as of regret at neighbouring numbers of agents, have the widest interval that both figures' allow.\n"

@@ -25,7 +25,7 @@ def write(folder: Folder, docs: Path) -> None:
         "command that makes it, the paper's sentences with what is found here and a verdict on each, and what is\n"
         "found that the paper does not say: what a placebo and silence get, constants, what noise really costs.\n"
         "Entries are taken from the pages, which have all numbers, and what was changed of the papers' settings.",
-        "What became of the papers' sentences, by intervals alone and from at least 20 instances\n"
+        "What became of the papers' sentences, by intervals, rules of ours, and from at least 20 instances\n"
         "([all of them, with figures and rules](claims.md)):",
         short_form(*claims.read(docs), "claims.md"),
         "Under a figure stands how many of its paper's sentences hold, are undecided, and do not hold. Where the\n"
