@@ -163,7 +163,7 @@ def test_every_figure_is_drawn_when_it_comes_into_sight(page):
 
 
 def test_all_entries_are_drawn_on_demand(page):
-    button = page.find_element("css selector", "button.more")
+    button = until(page, "return document.querySelector('button.more')")
     place = run(page, "return arguments[0].previousElementSibling", button)
     run(page, "arguments[0].scrollIntoView()", place)
     until(page, "return arguments[0].dataset.drawn", place)
