@@ -33,10 +33,9 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fedbandit_envs.leaderboard.reproduction import comparison
 from fedbandit_envs.leaderboard.reproduction.comparison import Mean, all_hold
 
-FEWEST = 20
-"""Instances of a page without which it gives no verdict."""
 HOLDS, FAILS, UNDECIDED = "holds", "does **not** hold", "undecided"
 EXPLORATORY, NOT_COMPARABLE = "exploratory", "not comparable"
 
@@ -94,7 +93,7 @@ class Claim(NamedTuple):
     verdict: str
 
 
-def verdict(checks: Iterable[Check], instances: int) -> str:
+def verdict(checks: Iterable[Check]) -> str:
     """Returns the verdict on a sentence.
 
     It holds where every whole interval lies between its bounds, and does not where some whole interval lies outside;
@@ -102,15 +101,9 @@ def verdict(checks: Iterable[Check], instances: int) -> str:
 
     Args:
         checks: What decides it.
-        instances: How many instances the figures are from.
     """
-    if instances < FEWEST:
-        return EXPLORATORY
-    found = [(check, figure) for check in checks for figure in check.figures]
     return all_hold(
-        statement
-        for check, figure in found
-        for statement in (figure.at_least(check.low), figure.at_most(check.high))
+        comparison.verdict(figure, check.low, check.high) for check in checks for figure in check.figures
     )
 
 
@@ -139,7 +132,7 @@ def _claim(entry: Mapping[str, Any], papers: Mapping[str, Mapping[str, Any]], pa
         if found is None:
             raise ValueError(f"{page}.md does not say its instances as {pattern!r}")
         instances, unit = int(found[1].replace(",", "")), entry.get("unit", found[2])
-        cells = Cells(pages / f"{page}.csv", entry["quote"])
+        cells = Cells(pages / f"{page}.csv", entry["quote"], instances)
         checks = [_check(check, cells) for check in entry["checks"]]
     return Claim(
         entry["paper"],
@@ -151,7 +144,7 @@ def _claim(entry: Mapping[str, Any], papers: Mapping[str, Mapping[str, Any]], pa
         unit,
         checks,
         reason,
-        NOT_COMPARABLE if reason else verdict(checks, instances),
+        NOT_COMPARABLE if reason else verdict(checks),
     )
 
 
@@ -192,25 +185,26 @@ def quotient(above: Mean, below: Mean) -> Mean:
         ValueError: Some interval is not above 0.
     """
     if (above.value, above.low, above.high) == (below.value, below.low, below.high):
-        return Mean(1.0, 1.0, 1.0)
+        return Mean(1.0, 1.0, 1.0, above.instances)
     if min(above.low, below.low) <= 0:
         raise ValueError(f"{above} / {below} is not a quotient of positive figures")
-    return Mean(above.value / below.value, above.low / below.high, above.high / below.low)
+    return Mean(above.value / below.value, above.low / below.high, above.high / below.low, above.instances)
 
 
 class Cells:
     """The cells of a page's CSV file."""
 
-    def __init__(self, path: Path, quote: str) -> None:
+    def __init__(self, path: Path, quote: str, instances: int) -> None:
         """Reads them.
 
         Args:
             path: The CSV file.
             quote: The sentence that they are to decide.
+            instances: How many instances they are from.
         """
         with path.open(newline="", encoding="utf-8") as file:
             self._rows = list(csv.DictReader(file))
-        self._page, self._quote = path.stem, quote
+        self._page, self._quote, self._instances = path.stem, quote, instances
 
     def figures(self, where: Mapping[str, Any], number: str) -> Iterator[Mean]:
         """Yields the figures of cells.
@@ -224,7 +218,7 @@ class Cells:
         """
         for cell in _each({"name": f'"{self._quote}"', **where}):
             row = self._row(cell)
-            found = _measured(row) or _read_off(row["printed"], number)
+            found = _measured(row, self._instances) or _read_off(row["printed"], number, self._instances)
             if not found:
                 raise ValueError(f"{self._page}.csv has no number at {cell}")
             yield from found
@@ -248,19 +242,20 @@ def _each(where: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from (dict(zip(where, values, strict=True)) for values in product(*lists))
 
 
-def _measured(row: Mapping[str, str]) -> list[Mean]:
+def _measured(row: Mapping[str, str], instances: int) -> list[Mean]:
     """Returns the figure that a row has in numbers, if it has an interval there."""
     if not row["low"]:
         return []
-    return [Mean(*(float(row[name]) if row[name] else nan for name in ("value", "low", "high")))]
+    ends = (float(row[name]) if row[name] else nan for name in ("value", "low", "high"))
+    return [Mean(*ends, instances)]
 
 
-def _read_off(printed: str, number: str) -> list[Mean]:
+def _read_off(printed: str, number: str, instances: int) -> list[Mean]:
     """Returns the figures in what the page prints: all ratios with their intervals, or else the first number."""
-    ratios = [Mean(*map(float, found)) for found in _RATIOS.findall(printed)]
+    ratios = [Mean(*map(float, found), instances) for found in _RATIOS.findall(printed)]
     first = _NUMBER.match(printed)
     if ratios or first is None:
         return ratios
     value, half = (float((part or "nan").replace(",", "")) for part in first.groups())
     ends = {"exact": (value, value), "lower bound": (value, inf)}.get(number, (value - half, value + half))
-    return [Mean(value, *ends)]
+    return [Mean(value, *ends, instances)]

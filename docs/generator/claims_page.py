@@ -6,11 +6,10 @@ from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean
+from fedbandit_envs.leaderboard.reproduction.comparison import ENOUGH, Mean
 from generator.claims import (
     EXPLORATORY,
     FAILS,
-    FEWEST,
     HOLDS,
     NOT_COMPARABLE,
     UNDECIDED,
@@ -41,7 +40,7 @@ def write(folder: Folder, docs: Path) -> None:
         "whose text was at hand, in abstract, introduction, experiments and conclusion, with theorems that pages try.",
         f"A verdict is computed from intervals of 95 %. A sentence *{HOLDS}* where every whole\n"
         "interval lies within its rule, and *does not hold* where some whole interval lies outside; else it is\n"
-        f"*{UNDECIDED}*. From fewer than {FEWEST} instances no verdict follows: figures are *{EXPLORATORY}*, whatever\n"
+        f"*{UNDECIDED}*. From fewer than {ENOUGH} instances no verdict follows: figures are *{EXPLORATORY}*, whatever\n"
         "their intervals, which are for those few. An instance is what is drawn anew from one to the next: a market,\n"
         "a trial, a run (of SAMBA its random numbers, since its arms are the data set's). Where no page has what a\n"
         "sentence is about, where the setting is another, or the sentence names no measure, it is\n"
@@ -55,7 +54,7 @@ def write(folder: Folder, docs: Path) -> None:
         "Left out are definitions, proofs, sentences on others' work, and who was first. A sentence of several parts\n"
         'has a row for each that is decided apart; "[...]" stands for a formula. Quotients that a page does not have,\n'
         "such as of regret at neighbouring numbers of agents, have the widest interval that both figures' allow.\n"
-        "Verdicts on the pages themselves are of their own instances, however few, and some are of mended forms of an\n"
+        "Verdicts on the pages themselves follow from the same rule, and some are of mended forms of an\n"
         "algorithm, where this table has the form that is printed.",
         *(part for paper in papers.values() for part in _of_paper(paper, claims)),
         "## Papers without text",

@@ -1,5 +1,8 @@
 """Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
 
+Intervals are over problem instances: where several seeds play one instance, their mean is one value. All verdicts come
+from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
+
 Intervals have 95 % coverage, so the true value is beyond a given end of one with probability of about 1 / 40. A joint
 verdict "holds" on several ratios is as safe as one on a single ratio, since each ratio has to hold. A joint verdict
 "does not hold" is less safe, since one wrong verdict among them is enough.
@@ -8,7 +11,7 @@ verdict "holds" on several ratios is as safe as one on a single ratio, since eac
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import isnan, nan
+from math import inf, isnan
 from typing import Any, Literal
 
 import numpy as np
@@ -18,200 +21,176 @@ from fedbandit_envs.core.claim import Claim, Composition
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.statistics import (
     FEWEST,
-    MIDDLES,
     Middle,
     bootstrap_coverage,
     mean_and_half_width,
-    ratio_in_other_strata,
     ratio_with_interval,
-    stratum_means,
 )
 
-Statement = Literal["holds", "does **not** hold", "undecided"]
+ENOUGH = 20
+"""Smallest number of problem instances from which a verdict follows; figures from fewer are exploratory."""
+
+Statement = Literal["holds", "does **not** hold", "undecided", "exploratory"]
 _FAILS: Statement = "does **not** hold"
 
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean with its 95 % interval, or with the range of the values if they are too few for an interval.
+    """A mean with its 95 % interval.
 
     Attributes:
         value: The mean.
         low: Lower end of the interval; NaN if there is no interval.
         high: Upper end of the interval; NaN if there is no interval.
-        least: The smallest value; NaN if there is an interval.
-        most: The largest value; NaN if there is an interval.
+        instances: Number of problem instances that the interval is over.
         spec: Format specification with which the numbers are written.
     """
 
     value: float
     low: float
     high: float
-    least: float = nan
-    most: float = nan
+    instances: int
     spec: str = field(default=".0f", kw_only=True)
 
     def __str__(self) -> str:
-        """Returns as text the mean with the half width of its interval, or with the range of the values."""
-        mean = format(self.value, self.spec)
-        if isnan(self.least):
-            return f"{mean} ± {(self.high - self.low) / 2:{self.spec}}"
-        return f"{mean}, trials {self.least:{self.spec}} to {self.most:{self.spec}}"
+        """Returns as text the mean with the half width of its interval, if there is one."""
+        half = "" if isnan(self.low) else f" ± {(self.high - self.low) / 2:{self.spec}}"
+        return f"{self.value:{self.spec}}{half}"
 
     def numbers(self) -> dict[str, float]:
         """Returns those attributes that are not NaN, by their columns in the CSV file of the page."""
-        known = {name: getattr(self, name) for name in ("value", "low", "high", "least", "most")}
+        known = {name: getattr(self, name) for name in ("value", "low", "high", "instances")}
         return {name: number for name, number in known.items() if not isnan(number)}
 
     def holds(self, number: float) -> Statement:
-        """Returns the verdict on whether a number lies within the interval; undecided if there is no interval."""
-        return "undecided" if isnan(self.low) else holds_if(self.low <= number <= self.high)
+        """Returns the verdict on whether a number lies within the interval, as the true value does."""
+        if self.instances < ENOUGH:
+            return "exploratory"
+        return holds_if(self.low <= number <= self.high)
 
     def at_most(self, bound: float) -> Statement:
         """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
-        return "holds" if self.high <= bound else _FAILS if self.low > bound else "undecided"
+        return verdict(self, high=bound)
 
     def at_least(self, bound: float) -> Statement:
         """Returns the verdict on whether the value is at least ``bound``; undecided if the interval contains it."""
-        return "holds" if self.low >= bound else _FAILS if self.high < bound else "undecided"
+        return verdict(self, low=bound)
+
+
+def verdict(measure: Mean, low: float = -inf, high: float = inf) -> Statement:
+    """Returns the verdict on whether a measured value lies between two bounds.
+
+    It does if the whole interval lies there, and does not if the whole interval lies outside; else it is undecided. For
+    fewer than :data:`ENOUGH` instances there is no verdict, but "exploratory".
+
+    Args:
+        measure: The value with its interval.
+        low: The lower bound.
+        high: The upper bound.
+    """
+    if measure.instances < ENOUGH:
+        return "exploratory"
+    if low <= measure.low and measure.high <= high:
+        return "holds"
+    return _FAILS if measure.high < low or high < measure.low else "undecided"
 
 
 @dataclass(frozen=True)
 class Ratio(Mean):
-    """Mean (or median) regret of one run divided by that of another, over the same seeds.
+    """Mean (or median) regret of one run divided by that of another, over the same problem instances.
 
-    Attributes:
-        value: The ratio; NaN if this is only a predicted interval.
-        low: Lower end of the 95 % interval over seeds for fixed problem instances; NaN if seeds are too few for one.
-        high: Upper end of that interval; NaN if seeds are too few for one.
-        least: Smallest ratio of a single problem instance; of a single seed if there is no interval.
-        most: Largest ratio of a single problem instance; of a single seed if there is no interval.
-        instances: Plural noun for the instances or seeds, such as ``markets``; empty if the range is not written.
+    Its value is NaN if this is only a predicted interval.
     """
 
-    instances: str = ""
-
     def __str__(self) -> str:
-        """Returns as text the ratio, its interval if known and, if there are several instances, their range."""
+        """Returns as text the ratio and its interval, if there is one."""
         if isnan(self.value):
             return f"[{self.low:.2f}, {self.high:.2f}]"
-        text = f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
-        return f"{text}, {self.instances} {self.least:.2f} to {self.most:.2f}" if self.instances else text
+        return f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
 
 
-def regret_by_seed(result: RunResult, checkpoint: int = -1) -> Array:
-    """Returns the cumulative regret of each seed, averaged over agents, ``(seeds,)``.
+def by_instance(result: RunResult, values: Array) -> Array:
+    """Returns the mean over all seeds of each problem instance.
+
+    Args:
+        result: The run, whose seeds take its instances in turn, or draw an instance each.
+        values: One value for each seed on the last axis, ``(..., seeds)``.
+
+    Returns:
+        One value for each instance, ``(..., instances)``; ``values`` if each seed draws an instance of its own.
+    """
+    if result.instances is None:
+        return values
+    means: Array = values.reshape(*values.shape[:-1], -1, result.instances).mean(axis=-2)
+    return means
+
+
+def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
+    """Returns the cumulative regret on each problem instance, averaged over agents and seeds, ``(instances,)``.
 
     Args:
         result: The result of a run.
         checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
     """
-    means: Array = result.regret[checkpoint].mean(axis=1)
-    return means
+    return by_instance(result, result.regret[checkpoint].mean(axis=1))
 
 
-def over_seeds(values: Array, spec: str = ".0f", strata: Array | None = None) -> Mean:
-    """Returns the mean over seeds with its 95 % interval, or with the range of the values if seeds are too few.
+def over_instances(values: Array, spec: str = ".0f") -> Mean:
+    """Returns the mean over problem instances with its 95 % interval (Student's), or without one if they are too few.
 
     Args:
-        values: One value for each seed, ``(seeds,)``.
+        values: One value for each instance, ``(instances,)``.
         spec: Format specification with which the numbers are written.
-        strata: Index of the problem instance that each seed plays, ``(seeds,)``: the interval is for these instances,
-            so that differences between them do not widen it. None for a single stratum.
     """
-    mean, half = (float(part) for part in mean_and_half_width(values, strata=strata))
-    least, most = (float(values.min()), float(values.max())) if np.isnan(half) else (np.nan, np.nan)
-    return Mean(mean, mean - half, mean + half, least, most, spec=spec)
+    mean, half = (float(part) for part in mean_and_half_width(values))
+    return Mean(mean, mean - half, mean + half, values.size, spec=spec)
 
 
 def final_regret(result: RunResult) -> Mean:
-    """Returns cumulative regret per agent at the horizon, with its 95 % interval over seeds for fixed instances."""
-    return over_seeds(regret_by_seed(result), strata=strata_of_seeds(result))
+    """Returns cumulative regret per agent at the horizon, with its 95 % interval over instances."""
+    return over_instances(regret_by_instance(result))
 
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:
-    """Returns the curve of cumulative regret per agent over rounds.
-
-    Each mean has its 95 % interval over seeds, for fixed problem instances.
-    """
-    strata, regret = strata_of_seeds(result), result.regret.mean(axis=2)
-    return {at: over_seeds(values, strata=strata) for at, values in zip(result.rounds, regret, strict=True)}
+    """Returns the curve of cumulative regret per agent over rounds; each mean has its 95 % interval over instances."""
+    regret = by_instance(result, result.regret.mean(axis=2))
+    return {at: over_instances(values) for at, values in zip(result.rounds, regret, strict=True)}
 
 
 def ratio(
     numerator: RunResult, denominator: RunResult, checkpoint: int = -1, middle: Middle = "mean"
 ) -> Ratio:
-    """Returns the regret of one run divided by that of another over the same seeds.
+    """Returns the regret of one run divided by that of another over the same problem instances.
 
     Args:
         numerator: The run whose regret is divided.
         denominator: The run by whose regret it is divided.
         checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
-        middle: Average over seeds, ``mean`` or ``median``, that is taken of both regrets before they are divided.
+        middle: Average over instances, ``mean`` or ``median``, that is taken of both regrets before they are divided.
 
     Raises:
         ValueError: The runs have different numbers of seeds, or of problem instances.
     """
-    above, below, strata = _paired(numerator, denominator, checkpoint)
-    # With too few seeds for an interval, the range of the ratios of single seeds is shown in its place.
-    few = above.size < FEWEST
-    apart, names = (np.arange(above.size), "trials") if few else (strata, numerator.strata.name)
-    of = MIDDLES[middle]
-    single = [float(of(above[apart == i]) / of(below[apart == i])) for i in np.unique(apart)]
-    name = names if len(single) > 1 else ""
-    interval = ratio_with_interval(above, below, strata, middle=middle)
-    return Ratio(*interval, min(single), max(single), name)
-
-
-def compare(above: Array, below: Array) -> Ratio:
-    """Returns the ratio of the means of two arrays, with its 95 % interval over seeds.
-
-    Args:
-        above: Values of the numerator, one for each seed, ``(seeds,)``.
-        below: Values of the denominator for the same seeds, same shape.
-    """
-    value, low, high = ratio_with_interval(above, below, np.zeros(above.size))
-    return Ratio(value, low, high, value, value)
-
-
-def elsewhere(numerator: RunResult, denominator: RunResult) -> Ratio:
-    """Returns the interval in which the ratio of two regrets would be expected on other problem instances.
-
-    It is a 95 % prediction interval for as many instances, drawn from the same distribution. A paper's number should be
-    in it if the paper drew other instances than we did.
-
-    Args:
-        numerator: The run whose regret is divided.
-        denominator: The run by whose regret it is divided.
-    """
-    return Ratio(nan, *ratio_in_other_strata(*_paired(numerator, denominator)))
-
-
-def instance_ratios(numerator: RunResult, denominator: RunResult) -> Array:
-    """Returns the ratio of two runs' mean regrets on each problem instance, ``(instances,)``.
-
-    Args:
-        numerator: The run whose regret is divided.
-        denominator: The run by whose regret it is divided.
-    """
-    above, below, strata = _paired(numerator, denominator)
-    return stratum_means(above, strata) / stratum_means(below, strata)
-
-
-def strata_of_seeds(result: RunResult) -> Array:
-    """Returns the index of the problem instance that each seed plays, ``(seeds,)``: seeds take instances in turn."""
-    return np.arange(result.regret.shape[1]) % result.strata.count
-
-
-def _paired(numerator: RunResult, denominator: RunResult, checkpoint: int = -1) -> tuple[Array, Array, Array]:
-    """Returns the regret of each seed in both runs, and the index of the problem instance that the seed plays."""
-    above, below = regret_by_seed(numerator, checkpoint), regret_by_seed(denominator, checkpoint)
-    if (below.size, denominator.strata) != (above.size, numerator.strata):
+    (above, instances), (below, others) = (
+        (run.regret.shape[1], run.instances) for run in (numerator, denominator)
+    )
+    if (below, others) != (above, instances):
         raise ValueError(
-            f"denominator has {below.size} seeds of {denominator.strata}; the numerator's {above.size} of "
-            f"{numerator.strata} are required"
+            f"denominator has {below} seeds of {others or 'as many'} instances; the numerator's {above} of "
+            f"{instances or 'as many'} are required"
         )
-    return above, below, strata_of_seeds(numerator)
+    return compare(*(regret_by_instance(run, checkpoint) for run in (numerator, denominator)), middle)
+
+
+def compare(above: Array, below: Array, middle: Middle = "mean") -> Ratio:
+    """Returns the ratio of the means of two arrays, with its 95 % interval over problem instances.
+
+    Args:
+        above: Values of the numerator, one for each instance, ``(instances,)``.
+        below: Values of the denominator on the same instances, same shape.
+        middle: Average over instances, ``mean`` or ``median``, that is taken of both before they are divided.
+    """
+    return Ratio(*ratio_with_interval(above, below, middle=middle), above.size)
 
 
 def holds_if(condition: bool) -> Statement:
@@ -260,7 +239,7 @@ def least(results: Mapping[str, RunResult], start: str = "") -> str:
         start: Only runs whose names begin with this text are compared.
     """
     names = [name for name in results if name.startswith(start)]
-    return min(names, key=lambda name: float(regret_by_seed(results[name]).mean()))
+    return min(names, key=lambda name: float(regret_by_instance(results[name]).mean()))
 
 
 def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[str, dict[Any, Ratio]]:
@@ -279,19 +258,21 @@ def pays_at(points: Mapping[float, Ratio]) -> str:
     Args:
         points: For each value the ratio of regret to the rival's.
     """
-    paying = [f"{x:g}" for x, value in points.items() if value.at_most(1) == "holds"]
-    return ", ".join(paying) or "none of those tried"
+    found = {x: value.at_most(1) for x, value in points.items()}
+    if "exploratory" in found.values():
+        return "exploratory"
+    return ", ".join(f"{x:g}" for x, says in found.items() if says == "holds") or "none of those tried"
 
 
 def exponents(points: Mapping[float, RunResult]) -> Array:
-    """Returns for each seed the exponent p of regret growing as x^p, ``(seeds,)``.
+    """Returns for each instance the exponent p of regret growing as x^p, ``(instances,)``.
 
     It is the slope of a straight line fitted to log(regret) over log(x).
 
     Args:
-        points: Runs by x, all on the same seeds.
+        points: Runs by x, all on the same instances.
     """
-    regret = np.array([regret_by_seed(result) for result in points.values()])
+    regret = np.array([regret_by_instance(result) for result in points.values()])
     slopes: Array = np.polyfit(np.log(list(points)), np.log(regret), 1)[0]
     return slopes
 
@@ -299,10 +280,12 @@ def exponents(points: Mapping[float, RunResult]) -> Array:
 def all_hold(statements: Iterable[Statement]) -> Statement:
     """Returns the joint verdict on statements.
 
-    It is "does **not** hold" if some statement does not hold, else "undecided" if some statement is, else "holds".
+    It is "exploratory" if some statement is; else "does **not** hold" if some statement does not hold; else
+    "undecided" if some statement is; else "holds".
     """
     found = set(statements)
-    return _FAILS if _FAILS in found else "undecided" if "undecided" in found else "holds"
+    worst: tuple[Statement, ...] = ("exploratory", _FAILS, "undecided")
+    return next((statement for statement in worst if statement in found), "holds")
 
 
 def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
@@ -325,10 +308,8 @@ def ordered(runs: Iterable[RunResult]) -> tuple[Statement, list[Ratio]]:
 
 def lies_within(number: float, measure: Mean) -> str:
     """Returns a text that says whether a number lies within the interval of a measured mean or ratio."""
-    if isnan(measure.low):
-        return f"{number:g} has no interval to lie within"
-    lies = "lies" if measure.holds(number) == "holds" else "does **not** lie"
-    return f"{number:g} {lies} within the interval"
+    lies = {"holds": "lies", _FAILS: "does **not** lie"}.get(measure.holds(number))
+    return f"{number:g} {lies} within the interval" if lies else f"whether it is {number:g}: exploratory"
 
 
 def about_intervals(count: int, over: str) -> str:
@@ -339,7 +320,7 @@ def about_intervals(count: int, over: str) -> str:
         over: Plural noun for the seeds, such as ``trials``.
     """
     if count < FEWEST:
-        return f"{count} {over} make no interval: ranges over them are given."
+        return f"{count} {over} make no interval."
     return (
         f"± is Student's 95 % interval over {over}; brackets behind ratios are bootstrap intervals over {over} in "
         "pairs, nominally of 95 %; their actual coverage is "

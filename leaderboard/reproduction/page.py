@@ -17,13 +17,13 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.leaderboard.reproduction import comparison
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over_rounds
+from fedbandit_envs.leaderboard.reproduction.comparison import ENOUGH, Mean, Ratio, over_rounds
 from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, LabelledResult, PanelRuns, Plan
 from fedbandit_envs.leaderboard.runs import statistics
 from fedbandit_envs.leaderboard.runs.plots import panels_png
 from fedbandit_envs.leaderboard.runs.store import Cell, Store
 
-COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "least", "most", "printed")
+COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
 """Columns of the CSV file.
 
 A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
@@ -157,13 +157,12 @@ class Section:
             known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
             bars = []
             for x, point in points:
-                mean = point if isinstance(point, Mean) else Mean(point, point, point)
+                mean = point if isinstance(point, Mean) else Mean(point, point, point, 1)
                 bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
                 if x not in known and isinstance(mean, Ratio):
                     self._record(name, "ratio", x, mean)
                 elif x not in known:
-                    # Without an interval only the mean is recorded, since the range of the trials is not drawn.
-                    self._record(name, "drawn", x, mean.value if np.isnan(mean.low) else mean)
+                    self._record(name, "drawn", x, point)
             values, below, above = zip(*bars, strict=True)
             self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
         return ""
@@ -309,6 +308,10 @@ class Reproduction:
         experiment, panels = self._experiment, self._experiment.panels
         setting = Section(experiment, self._runs[0][0]).render(experiment.setting)
         text = [f"# {experiment.title}", f"Scale `{self._label}`: {setting}"]
+        if (trials := self._runs[0][0].scale.trials) < ENOUGH:
+            text += [
+                f"{trials} trials are too few for verdicts, for which at least {ENOUGH} are required: *exploratory*."
+            ]
         sections: dict[str, Section] = {}
         seconds = 0.0
         for plan, runs in self._runs:

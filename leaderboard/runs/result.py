@@ -21,21 +21,6 @@ from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 _BY_NAME = ("info", "traffic", "totals")
 
 
-@dataclass(frozen=True)
-class Strata:
-    """The problem instances (strata) of a run whose seeds take a fixed number of instances in turn.
-
-    Attributes:
-        count: Number of instances; also 1 if each seed draws an instance of its own.
-        name: What the instances are called in texts, in the plural.
-    """
-
-    count: int = 1
-    name: str = "instances"
-
-
-ONE_STRATUM = Strata()
-
 _SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
 
 
@@ -61,7 +46,7 @@ class RunResult:
             privatizer, and in results of :func:`~fedbandit_envs.leaderboard.runs.simulate.simulate`.
         checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
         cpu_seconds: CPU time that playing took, including that of child processes.
-        strata: The problem instances that seeds take in turn.
+        instances: Number of problem instances that seeds take in turn; None if each seed draws one of its own.
         labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
             run's own labels. ``epsilon`` is the argument of that name of one of the baseline's wrappers; None if none
             has it, as where noise is given by its size (``noise_multiplier``): what was spent is in ``claims``.
@@ -89,7 +74,7 @@ class RunResult:
     claims: Sequence[Claim] = ()
     checked_rows: Sequence[tuple[int, int]] = ()
     cpu_seconds: float = 0.0
-    strata: Strata = ONE_STRATUM
+    instances: int | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, group: str) -> "RunResult":

@@ -23,7 +23,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.stack import Stack, checked, find_wrapper
 from fedbandit_envs.core.stack import build as build_stack
-from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata, claims_of, cpu_seconds
+from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck
 from fedbandit_envs.leaderboard.runs.simulate import ROWS_PER_SHARD, play_started, split_seeds
 from fedbandit_envs.leaderboard.runs.source import foreign_modules, is_foreign, package_digest
@@ -74,7 +74,8 @@ class RunSpec:
             :func:`~fedbandit_envs.core.stack.build`.
         delta: The delta of the privacy claims; only claims by basic composition have the delta that the privatizer
             promised.
-        strata: The problem instances that seeds take in turn; a shard's seeds begin with the first of them.
+        instances: Number of problem instances that seeds take in turn; a shard's seeds begin with the first of them.
+            None if each seed draws an instance of its own.
         rows: About how many rows (agents times seeds) a shard has. Arrays with :data:`ROWS_PER_SHARD` rows fit into a
             processor's cache; with fewer, less is lost when a long shard is interrupted.
         labels: Further constant columns of the result's table, such as ``{"line": "ours"}``; they do not identify the
@@ -96,7 +97,7 @@ class RunSpec:
     wrapper_kwargs: dict[str, dict[str, Any]] = field(default_factory=dict)
     stack: Stack = ()
     delta: float = 1e-5
-    strata: Strata = ONE_STRATUM
+    instances: int | None = None
     rows: int = ROWS_PER_SHARD
     labels: Mapping[str, Any] = field(default_factory=dict)
 
@@ -219,7 +220,7 @@ class RunSpec:
         See :attr:`.store.Cell.key`.
         """
         settings = asdict(self)
-        kept = {name: settings[name] for name in settings.keys() - {"strata", "rows", "labels"}}
+        kept = {name: settings[name] for name in settings.keys() - {"instances", "rows", "labels"}}
         return ["run", kept, *([self.packages] if self.packages else [])]
 
     @cached_property
@@ -245,10 +246,9 @@ class RunSpec:
     def split(self) -> list["RunSpec"]:
         """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.
 
-        The number of seeds in a shard is a multiple of the number of strata, so that each shard begins with the first
-        stratum.
+        The number of seeds in a shard is a multiple of :attr:`instances`, so that each shard begins with the first one.
         """
-        shards = split_seeds(self.all_seeds, self.agents, self.rows, self.strata.count)
+        shards = split_seeds(self.all_seeds, self.agents, self.rows, self.instances or 1)
         return [replace(self, first_seed=seeds[0], seeds=len(seeds)) for seeds in shards]
 
     def federation(self) -> FederatedEnv:
@@ -311,7 +311,7 @@ class RunSpec:
             claims=claims_of(env, self.delta),
             checked_rows=checked_policy.rows,
             cpu_seconds=cpu_seconds() - began,
-            strata=self.strata,
+            instances=self.instances,
             labels=self._all_labels(),
         )
 
@@ -321,7 +321,7 @@ class RunSpec:
 
     def join(self, parts: Sequence[Arrays]) -> RunResult:
         """Returns the run's result, put together from the arrays of its shards; see :meth:`.store.Cell.join`."""
-        return replace(RunResult.joined(parts), strata=self.strata, labels=self._all_labels())
+        return replace(RunResult.joined(parts), instances=self.instances, labels=self._all_labels())
 
     def recorded(self) -> dict[str, Any]:
         """Returns all settings by name, to be saved with a result.

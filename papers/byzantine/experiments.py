@@ -18,7 +18,7 @@ MEANINGS = {
 _PRIVATE = (SILENT, "FedUCB-min", "FedUCB-min-trimmed")
 _NONPRIVATE = (SILENT, "FedUCB-nonprivate", "FedUCB-trimmed", BY_NUMBER)
 _LIARS = {"liars": (0.0, 0.1, 0.2, 0.3, 0.4)}
-SCALES = {"small": Scale(10_000, 5, _LIARS), "paper": Scale(100_000, 20, _LIARS)}
+SCALES = {"small": Scale(10_000, 20, _LIARS), "paper": Scale(100_000, 20, _LIARS)}
 
 DELTA = 0.1
 

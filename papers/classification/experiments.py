@@ -48,7 +48,7 @@ EXPERIMENTS = {
         {"x": "round", "y": "wrong answers per agent", **LINEAR},
         {
             "tiny": Scale(30, 2, _EPSILONS),
-            "small": Scale(1_000, 5, _EPSILONS),
+            "small": Scale(1_000, 20, _EPSILONS),
             "paper": Scale(10_000, 20, _EPSILONS),
         },
         classification,

@@ -1,7 +1,7 @@
 """Tables, ratios and curves of the experiments on exposure fairness: four from the thesis, and this project's own."""
 
 from collections.abc import Mapping
-from itertools import product
+from itertools import pairwise, product
 from math import log
 
 import numpy as np
@@ -11,11 +11,14 @@ from fedbandit_envs.baselines.tuned import DATA
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Mean,
     Ratio,
+    Statement,
+    all_at_most,
+    compare,
     final_regret,
     over,
-    over_seeds,
+    over_instances,
     ratio,
-    regret_by_seed,
+    regret_by_instance,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
@@ -66,8 +69,8 @@ def _solver(line: str) -> str:
 def power_of_rounds(result: RunResult) -> Mean:
     """Returns the exponent p of regret growing as t^p, from round T / 10 to the horizon T; the mean over seeds."""
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
-    grown = np.log(regret_by_seed(result) / regret_by_seed(result, early))
-    return over_seeds(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
+    grown = np.log(regret_by_instance(result) / regret_by_instance(result, early))
+    return over_instances(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
 def against_epsilon(runs: PanelRuns) -> Table:
@@ -219,6 +222,12 @@ def differences(runs: PanelRuns, shares: Mapping[str, Mapping[int, float]]) -> T
         }
 
 
+def price_falls(runs: PanelRuns) -> Statement:
+    """Returns the verdict on whether a best-arm learner's reward regret, which is negative, nears 0 with each scale."""
+    found = [-run.info["reward_regret"].mean(axis=1) for run in runs.lines("merit")["best-arm"].values()]
+    return all_at_most(compare(later, earlier) for earlier, later in pairwise(found))
+
+
 def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, list[tuple[float, Mean]]]]:
     """Returns fairness regret and reward regret per round of each algorithm at each scale of merit.
 
@@ -233,8 +242,12 @@ def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, lis
     by_scale: dict[str, dict[float, Mean]] = {}
     curves = {}
     for line, results in runs.lines("merit").items():
-        fairness = {x: over_seeds(regret_by_seed(one) / one.rounds[-1], ".4f") for x, one in results.items()}
-        reward = {x: over_seeds(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}
+        fairness = {
+            x: over_instances(regret_by_instance(one) / one.rounds[-1], ".4f") for x, one in results.items()
+        }
+        reward = {
+            x: over_instances(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()
+        }
         by_scale |= {f"{line}: fairness": fairness, f"{line}: reward": reward}
         curves[line] = [(fairness[scale].value, reward[scale]) for scale in results]
     return by_scale, curves

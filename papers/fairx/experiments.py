@@ -67,11 +67,11 @@ _PAPER: Mapping[str, tuple[float, ...]] = {
     "epsilon": (0.5, 1.0, 2.0, 5.0, 10.0),
     "merit": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
 }
-SCALES = {"small": Scale(5_000, 5, _SMALL), "paper": Scale(THESIS_ROUNDS, 5, _PAPER)}
+SCALES = {"small": Scale(5_000, 20, _SMALL), "paper": Scale(THESIS_ROUNDS, 20, _PAPER)}
 """Sizes of the experiments; an experiment uses the sweeps of those quantities that it varies."""
 PRIVATE_SCALES = {
-    "small": Scale(5_000, 5, {**_SMALL, "agents": (10,)}),
-    "paper": Scale(THESIS_ROUNDS, 5, {**_SMALL, "agents": (10, 40)}),
+    "small": Scale(5_000, 20, {**_SMALL, "agents": (10,)}),
+    "paper": Scale(THESIS_ROUNDS, 20, {**_SMALL, "agents": (10, 40)}),
 }
 
 

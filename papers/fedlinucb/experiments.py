@@ -49,7 +49,7 @@ EXPERIMENTS = {
     "fedlinucb": Experiment(
         "FedLinUCB and Async-LinUCB: asynchronous agents and a server",
         {"x": "round", "y": "of the federation, cumulative"},
-        {"small": Scale(5_000, 10), "paper": Scale(PAPER_ROUNDS, 40)},
+        {"small": Scale(5_000, 20), "paper": Scale(PAPER_ROUNDS, 40)},
         runs,
         {
             "regret-15": "Regret, 15 agents",

@@ -1,6 +1,7 @@
 """Tables, ratios, curves and verdicts of the FedUCB paper's figures, and of our own pages on its horizon and graphs."""
 
 from collections.abc import Mapping
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     exponents,
     final_regret,
     over,
+    over_instances,
     over_rounds,
-    over_seeds,
     ratio,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import LabelledResult, PanelRuns
@@ -131,7 +132,7 @@ def fitted(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, Mean]:
     Args:
         lines: Results by algorithm and x.
     """
-    return {name: over_seeds(exponents(own), ".2f") for name, own in lines.items()}
+    return {name: over_instances(exponents(own), ".2f") for name, own in lines.items()}
 
 
 def fitted_table(powers: Mapping[str, Mean]) -> Table:
@@ -159,9 +160,7 @@ def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
     overlap.
     """
     (first_low, first_high), (last_low, last_high) = map(_factor_to_one, (first, last))
-    if last_high < first_low:
-        return "holds"
-    return "does **not** hold" if last_low > first_high else "undecided"
+    return Ratio(nan, last_low / first_high, last_high / first_low, last.instances).at_most(1)
 
 
 def _factor_to_one(value: Ratio) -> tuple[float, float]:

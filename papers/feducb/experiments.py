@@ -199,7 +199,7 @@ EXPERIMENTS = {
     "feducb-fig1a": _experiment(
         ", Figure 1 A: regret against epsilon and agents",
         _fig1a,
-        Scale(20_000, 5, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
+        Scale(20_000, 20, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
         paper={"epsilon": (0.1, 0.3, 1.0, 3.0, 10.0), "agents": (2, 5, 10, 50, 100)},
         panels={
             "epsilon": "Against epsilon, 10 agents",
@@ -212,7 +212,7 @@ EXPERIMENTS = {
     "feducb-fig1b": _experiment(
         ", Figure 1 B: regret for three budgets of communication",
         _fig1b,
-        Scale(5_000, 5, {"agents": (16,)}),
+        Scale(5_000, 20, {"agents": (16,)}),
         medium={"agents": (100,)},
         paper={"agents": (100,)},
         panels={
@@ -226,7 +226,7 @@ EXPERIMENTS = {
     "feducb-fig1c": _experiment(
         ", Figure 1 C: regret against the dimension",
         _fig1c,
-        Scale(20_000, 5, {"agents": (10,), "dim": (3, 5, 10)}),
+        Scale(20_000, 20, {"agents": (10,), "dim": (3, 5, 10)}),
         medium={"agents": (100,), "dim": (5, 10, 20), "most arms": (100,)},
         paper={"agents": (100,), "dim": (5, 10, 15, 20)},
         x="d",
@@ -234,16 +234,16 @@ EXPERIMENTS = {
     "feducb-fig2": _experiment(
         ", Figure 2: regret against the gap",
         _fig2,
-        Scale(20_000, 5, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
+        Scale(20_000, 20, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
         medium={"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)},
         paper={"agents": (10,), "gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)},
         x="gap",
     ),
-    "feducb-horizon": _experiment(": regret, decade by decade", _horizon, Scale(100_000, 2), x="round"),
+    "feducb-horizon": _experiment(": regret, decade by decade", _horizon, Scale(100_000, 20), x="round"),
     "feducb-graphs": _experiment(
         ", Algorithm 3 on graphs: complete, star, ring, line",
         _graphs,
-        Scale(10_000, 5),
+        Scale(10_000, 20),
         panels={"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"},
         x="round",
     ),

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import final_regret, regret_by_seed
+from fedbandit_envs.leaderboard.reproduction.comparison import final_regret, regret_by_instance
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each
 from fedbandit_envs.leaderboard.runs.result import RunResult
@@ -158,7 +158,7 @@ def relative_to_fewest(
     """
     points = {
         **each({"noise in the sum": added}, noise_ratio),
-        **each(regrets, lambda run: float(regret_by_seed(run).mean())),
+        **each(regrets, lambda run: float(regret_by_instance(run).mean())),
         "Corollary 1: M^(-1/2)": {agents: agents**-0.5 for agents in added},
         "noise of M agents: M^(-1/4)": {agents: agents**-0.25 for agents in added},
     }

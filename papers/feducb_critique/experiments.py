@@ -75,7 +75,7 @@ EXPERIMENTS = {
         # Neither paper prints measured values, so the scale ``paper`` is only larger than ``small``.
         {
             "tiny": Scale(200, 2, _TINY),
-            "small": Scale(20_000, 5, _SMALL),
+            "small": Scale(20_000, 20, _SMALL),
             "paper": Scale(100_000, 20, _PAPER),
         },
         runs,

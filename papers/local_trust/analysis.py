@@ -9,7 +9,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     final_regret,
     over_line,
     ratio,
-    regret_by_seed,
+    regret_by_instance,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
@@ -58,7 +58,7 @@ def order_table(runs: PanelRuns) -> Table:
         runs: Results under one delta.
     """
     found = runs.by("line")
-    for line in sorted(found, key=lambda line: float(regret_by_seed(found[line]).mean())):
+    for line in sorted(found, key=lambda line: float(regret_by_instance(found[line]).mean())):
         yield {
             "line": line,
             "baseline": BASELINE_OF[line],

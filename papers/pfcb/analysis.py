@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from math import nan
 from operator import itemgetter
 from typing import Any
 
@@ -13,20 +14,19 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     Ratio,
     Statement,
     all_hold,
-    elsewhere,
+    by_instance,
+    compare,
     falls,
     final_regret,
-    instance_ratios,
-    over_seeds,
+    holds_if,
     ratio,
-    regret_by_seed,
-    strata_of_seeds,
+    regret_by_instance,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult, Strata
-from fedbandit_envs.leaderboard.runs.statistics import stratum_means
-from fedbandit_envs.papers.pfcb.experiments import MARGIN, SCALES, choose_markets
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
+from fedbandit_envs.papers.pfcb.experiments import MARGIN, SAMPLES, SCALES, choose_markets
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
@@ -52,7 +52,26 @@ def compared(head: str, above: RunResult, below: RunResult) -> dict[str, Any]:
         above: The run whose regret is divided.
         below: The run by whose regret it is divided.
     """
-    return {head: ratio(above, below), "median market": f"{np.median(instance_ratios(above, below)):.3f}"}
+    single = regret_by_instance(above) / regret_by_instance(below)
+    return {head: ratio(above, below), "median market": f"{np.median(single):.3f}"}
+
+
+def elsewhere(above: RunResult, below: RunResult) -> Ratio:
+    """Returns the interval in which the ratio of two regrets is expected in other markets, as many as the paper has.
+
+    The interval is Student's 95 % prediction interval for the logarithm of the
+    ratio, by linear approximation.
+
+    Args:
+        above: The run whose regret is divided.
+        below: The run by whose regret it is divided.
+    """
+    over, under = map(regret_by_instance, (above, below))
+    value = over.mean() / under.mean()
+    _, half = mean_and_half_width(over / over.mean() - under / under.mean())
+    # The half width is for a mean over these markets alone; the paper's mean varies, too.
+    reach = half * np.sqrt(1 + over.size / SAMPLES["uniform"].count)
+    return Ratio(nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), over.size)
 
 
 def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
@@ -62,12 +81,12 @@ def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
         result: The result of a run, whose seeds take its markets in turn.
         markets: Indices of the markets that are kept, 0 for the first.
     """
-    seeds = np.isin(strata_of_seeds(result), markets)
+    seeds = np.isin(np.arange(result.regret.shape[1]) % result.instances, markets)
     return replace(
         result,
         regret=result.regret[:, seeds],
         info={name: values[seeds] for name, values in result.info.items()},
-        strata=Strata(len(markets), result.strata.name),
+        instances=len(markets),
     )
 
 
@@ -88,7 +107,7 @@ def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
 def explained(points: Mapping[float, RunResult]) -> tuple[float, float]:
     """Returns R^2 of two curves fitted to the mean regret at each x: of a straight line, and of a power of x."""
     sizes = np.array(list(points))
-    regrets: Array = np.array([regret_by_seed(result).mean() for result in points.values()])
+    regrets: Array = np.array([regret_by_instance(result).mean() for result in points.values()])
     line = np.polyval(np.polyfit(sizes, regrets, 1), sizes)
     power = np.exp(np.polyval(np.polyfit(np.log(sizes), np.log(regrets), 1), np.log(sizes)))
     shares = [1 - ((regrets - fit) ** 2).mean() / regrets.var() for fit in (line, power)]
@@ -115,13 +134,12 @@ def regrets(runs: PanelRuns, meanings: Mapping[str, str]) -> Table:
         meanings: Description of each algorithm, by its name.
     """
     for name, result in runs.by("line").items():
-        cells = compared("/ SS-UCB (FRR) [runs]", result, runs["SS-UCB"])
+        cells = compared("/ SS-UCB (FRR)", result, runs["SS-UCB"])
         yield {
             "algorithm": name,
             "what it is": meanings[name],
-            "regret, ± runs": final_regret(result),
-            "± markets": over_seeds(stratum_means(regret_by_seed(result), strata_of_seeds(result))),
-            **(cells if name != "SS-UCB" else cells | {"/ SS-UCB (FRR) [runs]": "1"}),
+            "regret (± 95 %)": final_regret(result),
+            **(cells if name != "SS-UCB" else cells | {"/ SS-UCB (FRR)": "1"}),
             "rounds that violate": _violations(result),
         }
 
@@ -137,8 +155,9 @@ def changes(runs: PanelRuns, pairs: Mapping[str, tuple[str, str]]) -> Table:
     """
     for change, pair in pairs.items():
         value = ratio(*map(runs.one, pair))
-        raises = {"holds": "rises", "does **not** hold": "falls"}.get(value.at_least(1), "undecided")
-        yield {"change": change, "regret over the corrected form's [runs]": value, "regret": raises}
+        says = value.at_least(1)
+        raises = {"holds": "rises", "does **not** hold": "falls"}.get(says, says)
+        yield {"change": change, "regret over the corrected form's": value, "regret": raises}
 
 
 def over_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> Table:
@@ -152,15 +171,16 @@ def over_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> Table:
         readings: Descriptions of the algorithms that the paper may mean by FCB, by their names.
     """
     for reading, meaning in readings.items():
-        for name, paper in PAPER_ABOVE_FCB[runs.panel].items():
+        for name, paper in printed(runs).items():
             pair = runs[name], runs[reading]
+            other = elsewhere(*pair)
             yield {
                 "ratio": f"{name} / {reading}",
                 "FCB": meaning,
-                **compared("here [runs]", *pair),
-                "five other markets": elsewhere(*pair),
+                **compared("here", *pair),
+                "five other markets": other,
                 "paper": paper,
-                "verdict": verdict(elsewhere(*pair).holds(paper), runs.plan.scale),
+                "verdict": verdict(other.holds(paper), runs.plan.scale),
             }
 
 
@@ -175,8 +195,8 @@ def more_than_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> tuple[str, st
     """
     here, says = [], []
     for how, reading in readings.items():
-        lines = dict(zip(PAPER_ABOVE_FCB[runs.panel], over_fcb(runs, {reading: how}), strict=True))
-        more = (f"{name} {line['here [runs]'].value - 1:.0%} more" for name, line in lines.items())
+        lines = dict(zip(printed(runs), over_fcb(runs, {reading: how}), strict=True))
+        more = (f"{name} {line['here'].value - 1:.0%} more" for name, line in lines.items())
         here.append(f"{how}: " + ", ".join(more))
         says.append(f"{how}: " + ", ".join(f"{name} {line['verdict']}" for name, line in lines.items()))
     return "; ".join(here), "; ".join(says)
@@ -201,7 +221,7 @@ def single_markets(runs: PanelRuns) -> Table:
         yield {
             "market": f"seed {seed}",
             "surplus": f"{surplus:.3f}",
-            **{f"{name}, ± runs": final_regret(result) for name, result in results.items()},
+            **{name: final_regret(result) for name, result in results.items()},
             "P-FCB / SS-UCB": f"{ratio(private, silent).value:.3f}",
             "SS-UCB / FCB-checked": f"{ratio(silent, checked).value:.3f}",
             "SS-UCB's rounds that violate": _violations(silent),
@@ -240,9 +260,9 @@ def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Table:
             silent, private = at["SS-UCB"], at["P-FCB"]
             yield {
                 "markets": f"{title}, margin {margin:g}",
-                "SS-UCB, ± runs": final_regret(silent),
-                "P-FCB, ± runs": final_regret(private),
-                **compared("P-FCB / SS-UCB [runs]", private, silent),
+                "SS-UCB (± 95 %)": final_regret(silent),
+                "P-FCB (± 95 %)": final_regret(private),
+                **compared("P-FCB / SS-UCB", private, silent),
                 "P-FCB's rounds that violate": _violations(private),
             }
 
@@ -261,26 +281,27 @@ def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Table:
     for name, what, result, paper in lines:
         there, says = elsewhere(result, runs["SS-UCB"]), ""
         if what == "1":
-            printed = paper_ratio(runs.panel)
-            says, paper = verdict(there.holds(printed), runs.plan.scale), f"{printed:.2f} (EXP1)"
+            number = paper_ratio(runs)
+            says, paper = verdict(there.holds(number), runs.plan.scale), f"{number:.2f} (EXP1)"
         yield {
             "algorithm": name,
             "epsilon": what,
-            "regret, ± runs": final_regret(result),
-            **compared("/ SS-UCB (FRR) [runs]", result, runs["SS-UCB"]),
+            "regret (± 95 %)": final_regret(result),
+            **compared("/ SS-UCB (FRR)", result, runs["SS-UCB"]),
             "five other markets": there,
             "paper": paper,
             "verdict": says,
         }
 
 
-def paper_ratio(distribution: str) -> float:
-    """Returns P-FCB's regret divided by SS-UCB's, computed from the numbers that the paper prints.
+def printed(runs: PanelRuns) -> Mapping[str, float]:
+    """Returns the ratios of regret that the paper prints for the panel's distribution of markets, by algorithm."""
+    return PAPER_ABOVE_FCB[SAMPLES[runs.panel].distribution]
 
-    Args:
-        distribution: Distribution of markets, ``uniform`` or ``normal``.
-    """
-    above = PAPER_ABOVE_FCB[distribution]
+
+def paper_ratio(runs: PanelRuns) -> float:
+    """Returns P-FCB's regret divided by SS-UCB's, computed from the numbers that the paper prints."""
+    above = printed(runs)
     return above["P-FCB"] / above["SS-UCB"]
 
 
@@ -316,14 +337,14 @@ def by_agents(runs: PanelRuns) -> Table:
     for size, silent in lines["SS-UCB"].items():
         private = lines["P-FCB"][size]
         # Mean regret of each agent in each market: one agent in one market may have most of the federation's regret.
-        agents = [of_markets(silent, [i]).regret[-1].mean(axis=0) for i in range(silent.strata.count)]
+        agents = by_instance(silent, silent.regret[-1].T)
         yield {
             "agents": f"{size:g}",
-            "SS-UCB, ± runs": final_regret(silent),
-            "P-FCB, ± runs": final_regret(private),
-            **compared("P-FCB / SS-UCB [runs]", private, silent),
-            "placebo / SS-UCB [runs]": ratio(lines["P-FCB-placebo"][size], silent),
-            "P-FCB's median agent, ± runs": final_regret(median_agent(private)),
+            "SS-UCB (± 95 %)": final_regret(silent),
+            "P-FCB (± 95 %)": final_regret(private),
+            **compared("P-FCB / SS-UCB", private, silent),
+            "placebo / SS-UCB": ratio(lines["P-FCB-placebo"][size], silent),
+            "P-FCB's median agent (± 95 %)": final_regret(median_agent(private)),
             "SS-UCB's regret that one agent bears": f"{np.max(agents) / np.sum(agents):.1%}",
         }
 
@@ -361,9 +382,9 @@ def by_setting(runs: PanelRuns) -> Table:
             yield {
                 "setting": setting,
                 "round": f"{rounds[k]:,}",
-                "shared, ± runs": final_regret(shared),
-                "SS-UCB, ± runs": final_regret(silent),
-                **compared("shared / SS-UCB (FRR) [runs]", shared, silent),
+                "shared (± 95 %)": final_regret(shared),
+                "SS-UCB (± 95 %)": final_regret(silent),
+                **compared("shared / SS-UCB (FRR)", shared, silent),
             }
 
 
@@ -377,14 +398,27 @@ def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
     return curves
 
 
-def directions(runs: PanelRuns) -> dict[str, list[str]]:
-    """Returns ``falls`` or ``rises`` for the ratio of Figure 2, from T / 100 to T / 10 and on to T, by setting.
+def changes_of_ratio(runs: PanelRuns) -> dict[str, list[Ratio]]:
+    """Returns Figure 2's ratio at T / 10 over that at T / 100, and at T over that at T / 10, by setting.
 
-    The ratio is regret with true data shared divided by that of SS-UCB, whose agents do not communicate.
+    The ratio is regret with true data shared divided by that of SS-UCB, whose agents do not communicate; here it is
+    that of each market.
     """
-    ways = {}
+    found = {}
     for setting, shared in runs.by("setting", line="shared").items():
-        silent = runs.one("SS-UCB", setting=setting)
-        frr = [ratio(shared, silent, k).value for k in decades(shared.rounds)]
-        ways[setting] = ["falls" if later < earlier else "rises" for earlier, later in pairwise(frr)]
-    return ways
+        pair = shared, runs.one("SS-UCB", setting=setting)
+        frr = [np.divide(*(regret_by_instance(run, k) for run in pair)) for k in decades(shared.rounds)]
+        found[setting] = [compare(later, earlier) for earlier, later in pairwise(frr)]
+    return found
+
+
+def same_directions(changes: Mapping[str, Sequence[Ratio]]) -> Statement:
+    """Returns the verdict on whether in two settings a ratio falls, or rises, between the same rounds.
+
+    Args:
+        changes: What :func:`changes_of_ratio` returns.
+    """
+    ways = [[value.at_most(1) for value in own] for own in changes.values()]
+    if {"exploratory", "undecided"} & {way for own in ways for way in own}:
+        return all_hold(way for own in ways for way in own if way in ("exploratory", "undecided"))
+    return holds_if(ways[0] == ways[1])

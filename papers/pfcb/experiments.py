@@ -7,15 +7,39 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.result import Strata
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
 
-PANELS = {"uniform": "Uniform law", "normal": "Normal law"}
-"""Titles of the panels, one for each distribution from which markets are drawn."""
 
-MARKETS = 5
+class Sample(NamedTuple):
+    """The markets of a panel.
+
+    Attributes:
+        distribution: Distribution from which they are drawn, ``uniform`` or ``normal``.
+        count: Number of markets.
+        parted: The scale's number of runs is divided by this to get the runs of each market.
+    """
+
+    distribution: str
+    count: int
+    parted: int
+
+
+_PROTOCOL, _MANY = (5, 1), (20, 4)
+SAMPLES = {
+    "uniform": Sample("uniform", *_PROTOCOL),
+    "normal": Sample("normal", *_PROTOCOL),
+    "uniform-20": Sample("uniform", *_MANY),
+    "normal-20": Sample("normal", *_MANY),
+}
+"""The panels' markets: those of the paper's protocol, and as many replicas of more markets, for verdicts."""
+
+PANELS = {
+    name: f"{one.distribution.title()} law, {one.count} markets{' as in the paper' * (one.parted == 1)}"
+    for name, one in SAMPLES.items()
+}
+"""Titles of the panels."""
 
 _PAPER_BUDGETS, _PAPER_SIZES = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0), (2, 5, 10, 20, 30, 40)
 SCALES = {
@@ -27,15 +51,20 @@ SCALES = {
 _ENV_IDS = {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"}
 
 
+DRAWN = 400
+"""Number of markets, of the seeds from 0 on, among which those of a panel are chosen."""
+
+
 class Markets(NamedTuple):
-    """Markets of one distribution, chosen among the seeds 0 to 199 by whether the quality constraint binds.
+    """Markets of one panel, chosen among the first seeds by whether the quality constraint binds.
 
     The constraint binds for an agent if it excludes the purchase of everything that is profitable.
 
     Attributes:
-        slack: Seeds of the first five markets in which the constraint binds for none of 40 agents.
-        binding: Seeds of the first five markets (or fewer) in which it binds for at least one of the first ten agents.
-        share: Share of the 200 markets in which it binds for at least one of the first ten agents.
+        slack: Seeds of the first markets in which the constraint binds for none of 40 agents.
+        binding: Seeds of the first markets (at most as many) in which it binds for at least one of the first ten
+            agents.
+        share: Share of the :data:`DRAWN` markets in which it binds for at least one of the first ten agents.
         surplus: For each market of ``slack``, the mean quality of all profitable units less the threshold, for the one
             of the first ten agents for which it is smallest. At 0 the constraint begins to bind.
     """
@@ -47,18 +76,19 @@ class Markets(NamedTuple):
 
 
 @cache
-def choose_markets(distribution: str) -> Markets:
-    """Returns the markets that are played, chosen from a distribution, ``uniform`` or ``normal``."""
-    env = parallel_env(num_agents=40, **REGISTRY[_ENV_IDS[distribution]].kwargs)
-    seen = env.reset_batch(range(200)).observation
+def choose_markets(panel: str) -> Markets:
+    """Returns the markets that are played in a panel."""
+    sample = SAMPLES[panel]
+    env = parallel_env(num_agents=40, **REGISTRY[_ENV_IDS[sample.distribution]].kwargs)
+    seen = env.reset_batch(range(DRAWN)).observation
     quality, threshold = env.hidden()["quality"], seen["quality_threshold"]
     paying = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)
     excess = (paying * (quality - threshold)).sum(axis=2)
     # Where an agent's excess is negative, a policy that is optimistic about qualities buys everything profitable, and
     # so violates the quality constraint in every round.
-    slack = np.flatnonzero((excess >= 0).all(axis=1))[:MARKETS]
+    slack = np.flatnonzero((excess >= 0).all(axis=1))[: sample.count]
     of_ten = (excess < 0)[:, :10].any(axis=1)
-    binding = np.flatnonzero(of_ten)[:MARKETS]
+    binding = np.flatnonzero(of_ten)[: sample.count]
     surplus = (excess / paying.sum(axis=2))[slack, :10].min(axis=1)
     return Markets(tuple(slack.tolist()), tuple(binding.tolist()), of_ten.mean(), tuple(surplus.tolist()))
 
@@ -79,10 +109,10 @@ def _run(
     wrappers: Mapping[str, dict[str, Any]] = {},
     **labels: Any,
 ) -> RunSpec:
-    """Returns one run over five markets; ``line``, ``markets`` and ``margin`` are among its labels.
+    """Returns one run over the panel's markets; ``line``, ``markets`` and ``margin`` are among its labels.
 
     Args:
-        plan: The panel's settings; the panel's name is the distribution of markets.
+        plan: The panel's settings.
         line: Name of the run on the page.
         baseline: Name of the corrected baseline; by default ``line``.
         markets: Kind of the markets: ``slack`` (the quality constraint does not bind) or ``binding``.
@@ -92,17 +122,17 @@ def _run(
         wrappers: Arguments of the wrappers that differ from the baseline's, by the wrapper's role.
         **labels: Further labels.
     """
-    name = baseline or line
+    name, sample = baseline or line, SAMPLES[plan.panel]
     seeds = getattr(choose_markets(plan.panel), markets)
     return RunSpec(
         baseline=PRINTED.get(name, name) if plan.mode == "printed" else name,
-        env_id=_ENV_IDS[plan.panel],
+        env_id=_ENV_IDS[sample.distribution],
         rounds=plan.scale.rounds,
-        seeds=len(seeds) * plan.scale.trials,
+        seeds=len(seeds) * max(1, plan.scale.trials // sample.parted),
         env_kwargs={"num_agents": 10, "instance_seed": list(seeds), **env},
         policy_kwargs={"margin": margin, **policy} if margin else {**policy},
         wrapper_kwargs={**wrappers},
-        strata=Strata(len(seeds), "markets"),
+        instances=len(seeds),
         labels={"line": line, "markets": markets, "margin": margin, **labels},
     )
 
@@ -162,7 +192,10 @@ def _fig2(plan: Plan) -> list[RunSpec]:
 
     Both are played in a homogeneous setting (all agents have the same costs and capacities) and a heterogeneous one.
     """
-    settings = {"homogeneous": {"market": {"name": plan.panel, "homogeneous": True}}, "heterogeneous": {}}
+    settings = {
+        "homogeneous": {"market": {"name": SAMPLES[plan.panel].distribution, "homogeneous": True}},
+        "heterogeneous": {},
+    }
     return [
         _run(plan, line, baseline, env=env, setting=setting)
         for line, baseline in (("SS-UCB", ""), ("shared", "FCB-every-round"))

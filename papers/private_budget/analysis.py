@@ -37,6 +37,8 @@ def curves(runs: PanelRuns) -> dict[str, list[tuple[int, Mean]]]:
     curves: dict[str, list[tuple[int, Mean]]] = {}
     for name, candidate in PROBLEMS[runs.panel].candidates.items():
         value, releases = ratio(runs[name], runs[TUNED]), candidate.releases(int(runs[name].rounds[-1]))
-        curves.setdefault(str(candidate), []).append((releases, Mean(value.value, value.low, value.high)))
+        curves.setdefault(str(candidate), []).append(
+            (releases, Mean(value.value, value.low, value.high, value.instances))
+        )
     # Sorted by number of releases alone: candidates with the same number keep their order.
     return {how: sorted(points, key=itemgetter(0)) for how, points in curves.items()}

@@ -226,9 +226,9 @@ PROBLEMS = {
 def runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, compared, names = PROBLEMS[plan.panel], COMPARED[plan.panel], BASELINE_OF[plan.panel]
-    rounds, trials = max(1, round(plan.scale.rounds * problem.rounds)), plan.scale.trials * compared.swept
+    rounds = max(1, round(plan.scale.rounds * problem.rounds))
     env_id = compared.cases[0].env_id
-    silence = RunSpec(names[TUNED], env_id, rounds, trials, delta=DELTA, labels={"line": TUNED})
+    silence = RunSpec(names[TUNED], env_id, rounds, plan.scale.trials, delta=DELTA, labels={"line": TUNED})
     return [silence] + [
         replace(
             silence,
@@ -247,7 +247,7 @@ EXPERIMENTS = {
     "private-budget": Experiment(
         "Private federation: what one budget buys",
         {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
-        {"tiny": Scale(600, 2), "small": Scale(100_000, 4), "paper": Scale(100_000, 20)},
+        {"tiny": Scale(600, 2), "small": Scale(100_000, 20), "paper": Scale(100_000, 20)},
         runs,
         {name: COMPARED[name].title for name in PROBLEMS},
     )

@@ -50,8 +50,7 @@ class ComparedProblem:
         delta: Delta of the privacy claim, unless a run sets another.
         middle: Average over seeds, ``mean`` or ``median``, of which ratios are taken.
         rounds: Horizon, as a share of the scale's horizon.
-        trials: Number of seeds, as a multiple of the scale's trials.
-        swept: Number of seeds in sweeps, as a multiple of the scale's trials.
+        trials: Number of seeds, as a multiple of the scale's trials; sweeps have the scale's.
         shared: Whether the privatizer divides epsilon over its releases. Then its arguments have to be computed from
             the epsilon that is claimed for all releases together.
     """
@@ -62,7 +61,6 @@ class ComparedProblem:
     middle: Middle = "mean"
     rounds: float = 1.0
     trials: int = 1
-    swept: int = 1
     shared: bool = False
 
 
@@ -78,8 +76,7 @@ PROBLEMS = {
         ],
         delta=0.01,
         middle="median",
-        trials=10,
-        swept=2,
+        trials=2,
         shared=True,
     ),
     "linear": ComparedProblem(
@@ -100,8 +97,7 @@ PROBLEMS = {
         "Bernoulli arms",
         [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})],
         delta=1e-5,
-        trials=10,
-        swept=10,
+        trials=2,
     ),
 }
 """The comparison in each problem, by the name of the problem, which is also the name of its panel."""
@@ -120,7 +116,7 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
             claimed for all releases together, by exact composition.
     """
     problem = PROBLEMS[name]
-    (part,), trials = plan.scale.sweeps["part"], problem.swept
+    (part,), trials = plan.scale.sweeps["part"], 1
     if "case" in labels:
         part, trials = 1.0, problem.trials
     rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
@@ -192,7 +188,7 @@ _EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PAPER = {**_SMALL, "part": (1.0,), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
 SCALES = {
     "tiny": Scale(600, 2, _TINY),
-    "small": Scale(100_000, 4, _SMALL),
+    "small": Scale(100_000, 20, _SMALL),
     "paper": Scale(100_000, 20, _PAPER),
 }
 """Sizes of the experiment: full horizon, number of seeds (which problems multiply), and the values of the sweeps.

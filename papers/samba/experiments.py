@@ -170,14 +170,14 @@ EXPERIMENTS = {
     "samba-fig8a": Experiment(
         "SAMBA, Figure 8 (a): execution time against N, K = 100",
         {"x": "N", **_TIME},
-        {"small": Scale(2_000, 3, _SHARES), "paper": _TENTHS},
+        {"small": Scale(2_000, 20, _SHARES), "paper": _TENTHS},
         times,
         PANELS,
     ),
     "samba-fig8b": Experiment(
         "SAMBA, Figure 8 (b): execution time against K",
         {"x": "K", **_TIME},
-        {"small": Scale(1_000, 3, {"arms": (10, 40, 70, 100)}), "paper": _BY_ARMS},
+        {"small": Scale(1_000, 20, {"arms": (10, 40, 70, 100)}), "paper": _BY_ARMS},
         times,
         PANELS,
     ),
@@ -191,7 +191,7 @@ EXPERIMENTS = {
     "samba-fig8d": Experiment(
         "SAMBA, Figure 8 (d): shares of the CPU time by participant",
         {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
-        {"small": Scale(500, 3, _ENDS), "paper": Scale(PAPER_ROUNDS, 50, _ENDS)},
+        {"small": Scale(500, 20, _ENDS), "paper": Scale(PAPER_ROUNDS, 50, _ENDS)},
         shares,
         PANELS,
     ),

@@ -8,20 +8,20 @@ from scipy.stats import t as student
 
 from fedbandit_envs.leaderboard.reproduction.comparison import (
     Ratio,
+    all_at_most,
     all_hold,
-    instance_ratios,
+    falls,
+    final_regret,
+    lies_within,
     ordered,
-    over_seeds,
+    over_instances,
+    pays_at,
     ratio,
+    regret_by_instance,
 )
 from fedbandit_envs.leaderboard.reproduction.experiment import Scale
-from fedbandit_envs.leaderboard.runs.result import ONE_STRATUM, RunResult, Strata
-from fedbandit_envs.leaderboard.runs.statistics import (
-    mean_and_half_width,
-    ratio_in_other_strata,
-    ratio_with_interval,
-    stratum_means,
-)
+from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.leaderboard.runs.statistics import ratio_with_interval
 from fedbandit_envs.papers.pfcb import analysis
 
 
@@ -51,13 +51,17 @@ def test_regret_over_the_line_between_the_ends_and_what_fits_a_sweep():
 
 def test_ratios_of_markets_and_without_one():
     regrets = np.array([[1.0, 10, 100], [3, 30, 300]]).ravel()
-    above, below = played(2 * regrets, Strata(3, "markets")), played(regrets, Strata(3, "markets"))
+    above, below = played(2 * regrets, 3), played(regrets, 3)
     below = replace(below, regret=below.regret * np.tile([1.0, 2, 4], 2)[:, np.newaxis])
-    np.testing.assert_allclose(instance_ratios(above, below), [2, 1, 0.5])
+    np.testing.assert_allclose(regret_by_instance(above), [4, 40, 400])
+    np.testing.assert_allclose(regret_by_instance(below), [2, 40, 800])
     kept = [analysis.of_markets(run, [0, 1]) for run in (above, below)]
-    np.testing.assert_allclose(instance_ratios(*kept), [2, 1])
+    np.testing.assert_allclose(regret_by_instance(kept[1]), [2, 40])
     assert ratio(*kept).value == pytest.approx(2 * 11 / 21)
     assert analysis.compared("ratio", above, below)["median market"] == "1.000"
+    # Many seeds of three markets are three instances: an interval over seeds would not widen with their distance.
+    assert ratio(above, below).instances == final_regret(above).instances == 3
+    assert final_regret(above).low < 0 < final_regret(played(regrets)).low + 100
 
 
 def test_ratio_intervals_cover():
@@ -67,59 +71,54 @@ def test_ratio_intervals_cover():
     for _ in range(400):
         luck = rng.gamma(9.0, size=40)
         below, above = luck + rng.normal(0, 0.3, 40), 0.7 * luck + rng.normal(0, 0.3, 40)
-        _, low, high = ratio_with_interval(above, below, np.arange(40) % 5, resamples=300)
+        _, low, high = ratio_with_interval(above, below, resamples=300)
         covered += low <= 0.7 <= high
     assert covered >= 355
 
 
-def test_intervals_hold_strata_fixed_or_take_them_as_drawn():
-    """400 experiments of 5 markets x 8 runs: of 380 expected, below 355 (runs) and 340 (markets) are beyond 4 sigma."""
+def test_intervals_are_over_instances():
+    """400 experiments of 5 markets x 8 runs: of 380 expected, below 355 is beyond 4 sigma."""
     rng = np.random.default_rng(2)
-    strata = np.arange(40) % 5
-    covered = {"runs": 0, "markets": 0}
+    instance = np.arange(40) % 5
+    covered = {"instances": 0, "runs": 0}
     for _ in range(400):
         markets, spread = rng.normal(10, 2, 5), rng.uniform(0.2, 1, 5)
-        values = markets[strata] + spread[strata] * rng.normal(size=40)
-        mean, half = mean_and_half_width(values, strata=strata)
-        covered["runs"] += abs(mean - markets.mean()) <= half
-        mean, half = mean_and_half_width(stratum_means(values, strata))
-        covered["markets"] += abs(mean - 10) <= half
-    assert covered["runs"] >= 355
-    assert covered["markets"] >= 340
-    # A single stratum is Student's interval; far strata do not widen the fixed one; a stratum of one has none.
-    alone = mean_and_half_width(values[:8], strata=np.zeros(8))
-    assert alone == mean_and_half_width(values[:8])
-    assert alone[1] == pytest.approx(student.ppf(0.975, 7) * values[:8].std(ddof=1) / np.sqrt(8))
-    near, far = (mean_and_half_width(values + s * strata, strata=strata)[1] for s in (0, 100))
-    assert near == pytest.approx(far)
-    assert np.isnan(mean_and_half_width(values[:9], strata=np.arange(9) // 8)[1])
-    assert mean_and_half_width(np.ones(10), strata=strata[:10])[1] == 0
+        values = markets[instance] + spread[instance] * rng.normal(size=40)
+        for over, mean in {
+            "instances": final_regret(played(values, 5)),
+            "runs": final_regret(played(values)),
+        }.items():
+            covered[over] += mean.low <= 10 <= mean.high
+    assert covered["instances"] >= 355
+    # Runs of the same market are alike, so that an interval over runs is too narrow by far.
+    assert covered["runs"] < 300
+    alone = over_instances(values[:8])
+    assert alone.high - alone.value == pytest.approx(
+        student.ppf(0.975, 7) * values[:8].std(ddof=1) / np.sqrt(8)
+    )
 
 
 def test_ratios_elsewhere_are_predicted():
-    """400 pairs of five markets: the others' ratio lies within for 380 expected; below 350 is beyond six sigma."""
+    """400 pairs of twenty and five markets: 380 expected within; below 350 is beyond six sigma."""
     rng = np.random.default_rng(3)
-    strata = np.arange(20) % 5
 
-    def five():
-        size, factor = rng.gamma(9.0, size=5), rng.uniform(0.5, 0.9, 5)
-        below = (size[strata] + rng.normal(0, 0.3, 20)).clip(0.1)
-        return factor[strata] * below, below
+    def drawn(count):
+        size, factor = rng.gamma(9.0, size=count), rng.uniform(0.5, 0.9, count)
+        below = (np.tile(size, 4) + rng.normal(0, 0.3, 4 * count)).clip(0.1)
+        return played(np.tile(factor, 4) * below, count), played(below, count)
 
     within = 0
     for _ in range(400):
-        low, high = ratio_in_other_strata(*five(), strata)
-        above, below = five()
-        within += low <= above.mean() / below.mean() <= high
+        expected = analysis.elsewhere(*drawn(20))
+        within += expected.holds(ratio(*drawn(5)).value) == "holds"
     assert within >= 350
-    assert np.isnan(ratio_in_other_strata(*five(), np.zeros(20))).all()
+    assert analysis.elsewhere(*drawn(5)).holds(0.7) == "exploratory"
 
 
 def test_measures_write_themselves():
-    value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8, "markets")
-    assert str(value) == "0.700 [0.680, 0.720], markets 0.60 to 0.80"
-    assert str(replace(value, instances="")) == "0.700 [0.680, 0.720]"
-    span = Ratio(np.nan, 0.6, 0.8)
+    value = Ratio(0.7, 0.68, 0.72, 20)
+    assert str(value) == "0.700 [0.680, 0.720]"
+    span = Ratio(np.nan, 0.6, 0.8, 20)
     assert str(span) == "[0.60, 0.80]"
     assert [span.holds(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
         "holds", "holds", "does **not** hold", "does **not** hold",
@@ -129,18 +128,33 @@ def test_measures_write_themselves():
 def test_two_trials_make_no_interval():
     above, below = played([3.0, 5.0]), played([2.0, 2.0])
     value = ratio(above, below)
-    assert (value.value, value.least, value.most) == (2.0, 1.5, 2.5)
-    assert str(value) == "2.000, trials 1.50 to 2.50"
-    assert value.at_most(100) == value.at_least(0) == "undecided"
-    assert value.numbers() == {"value": 2.0, "least": 1.5, "most": 2.5}
-    mean = over_seeds(np.array([3.0, 5.0]))
-    assert str(mean) == "4, trials 3 to 5"
-    assert mean.numbers() == {"value": 4.0, "least": 3.0, "most": 5.0}
-    assert str(over_seeds(np.array([3.0, 5.0, 4.0]))) == "4 ± 2"
+    assert str(value) == "2.000"
+    assert value.numbers() == {"value": 2.0, "instances": 2}
+    mean = over_instances(np.array([3.0, 5.0]))
+    assert str(mean) == "4"
+    assert str(over_instances(np.array([3.0, 5.0, 4.0]))) == "4 ± 2"
+
+
+def test_no_verdict_follows_from_fewer_than_twenty_instances():
+    few, enough = (Ratio(0.7, 0.68, 0.72, count) for count in (19, 20))
+    for verdict in (
+        lambda value: value.at_most(100),
+        lambda value: value.at_least(0),
+        lambda value: value.holds(0.7),
+        lambda value: all_at_most([enough, value]),
+    ):
+        assert verdict(few) == "exploratory"
+        assert verdict(enough) == "holds"
+    assert pays_at({1.0: enough, 2.0: few}) == "exploratory"
+    assert lies_within(0.7, few) == "whether it is 0.7: exploratory"
+    # Five markets are five instances, whatever the number of their runs.
+    assert ratio(played(np.ones(100), 5), played(np.ones(100), 5)).at_most(2) == "exploratory"
+    assert ratio(played(np.ones(100), 20), played(np.ones(100), 20)).at_most(2) == "holds"
+    assert falls({x: played(np.full(19, 1 / x)) for x in (1.0, 2.0)})[0] == "exploratory"
 
 
 def test_bounds_hold_do_not_or_are_undecided():
-    value = Ratio(0.7, 0.68, 0.72, 0.6, 0.8)
+    value = Ratio(0.7, 0.68, 0.72, 20)
     assert [value.at_most(bound) for bound in (0.6, 0.7, 0.72, 0.8)] == [
         "does **not** hold", "undecided", "holds", "holds",
     ]  # fmt: skip
@@ -150,10 +164,11 @@ def test_bounds_hold_do_not_or_are_undecided():
     assert all_hold(["holds", "holds"]) == "holds"
     assert all_hold(["holds", "undecided"]) == "undecided"
     assert all_hold(["undecided", "does **not** hold", "holds"]) == "does **not** hold"
+    assert all_hold(["exploratory", "does **not** hold", "holds"]) == "exploratory"
 
 
-def played(regret, strata=ONE_STRATUM):
-    return RunResult(np.array([1]), np.asarray(regret)[np.newaxis, :, np.newaxis], strata=strata)
+def played(regret, instances=None):
+    return RunResult(np.array([1]), np.asarray(regret)[np.newaxis, :, np.newaxis], instances=instances)
 
 
 def test_orders_are_those_of_the_means():
@@ -184,4 +199,4 @@ def test_only_runs_of_the_same_instances_are_compared():
     with pytest.raises(ValueError, match="denominator has"):
         ratio(played(np.ones(4)), played(np.ones(6)))
     with pytest.raises(ValueError, match="denominator has"):
-        ratio(played(np.ones(4)), played(np.ones(4), Strata(2, "markets")))
+        ratio(played(np.ones(4)), played(np.ones(4), 2))

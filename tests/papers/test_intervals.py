@@ -11,9 +11,7 @@ def test_ratio_intervals_of_few_seeds_cover_as_often_as_pages_say():
     rng = np.random.default_rng(1)
     below = 100 + 10 * rng.standard_normal((400, 5))
     above = 0.5 * below + 6 * rng.standard_normal((400, 5))
-    intervals = (
-        ratio_with_interval(*pair, np.zeros(5), resamples=300) for pair in zip(above, below, strict=True)
-    )
+    intervals = (ratio_with_interval(*pair, resamples=300) for pair in zip(above, below, strict=True))
     covered = sum(low <= 0.5 <= high for _, low, high in intervals)
     assert abs(covered - 400 * bootstrap_coverage(5)) <= 29
     assert "about 85% with 5 of them" in about_intervals(5, "runs")

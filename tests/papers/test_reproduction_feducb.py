@@ -115,5 +115,5 @@ def test_one_mechanism_serves_all_budgets_of_communication():
     ((math.nan, math.nan), (1.1, 1.2), "undecided"),
 ])  # fmt: skip
 def test_sensitivity_is_how_far_a_ratio_is_from_1(first, last, says):
-    ratios = [Ratio(sum(ends) / 2, *ends, *ends) for ends in (first, last)]
+    ratios = [Ratio(sum(ends) / 2, *ends, 20) for ends in (first, last)]
     assert nearer_to_one(*ratios) == says

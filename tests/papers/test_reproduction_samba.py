@@ -131,11 +131,11 @@ def test_rewards_need_no_extra(monkeypatch):
 
 
 def made_up(algorithm, arms, budget, *, encrypted, **roles):
-    """The labels and result of a run of three seeds that has taken these CPU seconds."""
+    """The labels and result of a run of twenty seeds that has taken these CPU seconds."""
     roles = roles or {"plain": 1.0}
-    seconds = np.tile([float(value) for value in roles.values()], (3, 1))
+    seconds = np.tile([float(value) for value in roles.values()], (20, 1))
     return {"line": algorithm, "arms": arms, "budget": budget, "plain": not encrypted}, SimpleNamespace(
-        reward=np.array([3, 4, 5]), roles=list(roles), seconds=seconds, spent=seconds.sum(axis=1)
+        reward=np.arange(20), roles=list(roles), seconds=seconds, spent=seconds.sum(axis=1)
     )
 
 

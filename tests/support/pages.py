@@ -7,7 +7,6 @@ from pathlib import Path
 _NUMBER = r"[+-]?(?:[\d,]*\.?\d+(?:e[+-]?\d+)?%?|inf|nan)"
 _MEASURE = re.compile(
     rf"(?P<value>{_NUMBER})?(?: ± (?P<half>{_NUMBER}))?(?: ?\[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
-    rf"(?:, [a-z]+ (?P<least>{_NUMBER}) to (?P<most>{_NUMBER}))?"
 )
 
 
@@ -51,12 +50,12 @@ def check_page(path: Path):
     assert cells(page) == [(row["name"], row["quantity"], row["printed"]) for row in tabled]
     sentences = "\n".join(line for line in page.splitlines() if not line.startswith("|"))
     for row in rows:
-        numbers = {key: float(row[key]) for key in ("value", "low", "high", "least", "most") if row[key]}
+        numbers = {key: float(row[key]) for key in ("value", "low", "high") if row[key]}
         if row["quantity"] == "in the text":
             assert row["printed"] in sentences, row
         if row["quantity"] == "ratio" and not row["printed"]:
             # Of two trials there is no interval.
-            assert numbers.get("low", numbers["least"]) > 0, row
+            assert numbers.get("low", numbers["value"]) > 0, row
         if "low" in numbers:
             value = numbers.get("value", numbers["low"])
             assert not numbers["low"] > value, row

@@ -12,7 +12,7 @@ from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
 from fedbandit_envs.leaderboard.runs.execute import Local, play
-from fedbandit_envs.leaderboard.runs.result import RunResult, Strata, weakest
+from fedbandit_envs.leaderboard.runs.result import RunResult, weakest
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.leaderboard.runs.store import Store
@@ -60,7 +60,7 @@ def test_shards_resume_and_repeat_nothing_finished(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("agents", "seeds", "strata", "sizes"),
+    ("agents", "seeds", "instances", "sizes"),
     [
         (10, 100, 5, [50, 50]),
         (10, 120, 1, [50, 50, 20]),
@@ -69,8 +69,8 @@ def test_shards_resume_and_repeat_nothing_finished(tmp_path):
         (3, 20, 1, [20]),
     ],
 )
-def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, strata, sizes):
-    cell = RunSpec("SS-UCB", "FedProcurement-v0", 9, seeds, 0, {"num_agents": agents}, strata=Strata(strata))
+def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, instances, sizes):
+    cell = RunSpec("SS-UCB", "FedProcurement-v0", 9, seeds, 0, {"num_agents": agents}, instances=instances)
     parts = cell.split()
     assert [part.seeds for part in parts] == sizes
     played = [part.first_seed + i for part in parts for i in range(part.seeds)]
@@ -81,7 +81,7 @@ def test_shards_have_about_five_hundred_rows_and_whole_turns(agents, seeds, stra
 def test_a_shard_s_file_is_known_by_what_it_says(tmp_path):
     cell = RunSpec("P-FCB", "FedProcurement-v0", 300, 2, 0)
     play([cell], tmp_path)
-    assert Store(tmp_path).missing([cell, replace(cell, strata=Strata(2, "markets"))]) == []
+    assert Store(tmp_path).missing([cell, replace(cell, instances=2)]) == []
     for other in (replace(cell, delta=0.1), replace(cell, rounds=301)):
         assert Store(tmp_path).missing([other]) == [other]
 
