@@ -179,7 +179,9 @@ def ratio(
             f"denominator has {below} seeds of {others or 'as many'} instances; the numerator's {above} of "
             f"{instances or 'as many'} are required"
         )
-    return compare(*(regret_by_instance(run, checkpoint) for run in (numerator, denominator)), middle)
+    return compare(
+        regret_by_instance(numerator, checkpoint), regret_by_instance(denominator, checkpoint), middle
+    )
 
 
 def compare(above: Array, below: Array, middle: Middle = "mean") -> Ratio:

@@ -70,7 +70,7 @@ def elsewhere(above: RunResult, below: RunResult) -> Ratio:
     value = over.mean() / under.mean()
     _, half = mean_and_half_width(over / over.mean() - under / under.mean())
     # The half width is for a mean over these markets alone; the paper's mean varies, too.
-    reach = half * np.sqrt(1 + over.size / SAMPLES["uniform"].count)
+    reach = half * np.sqrt(1 + over.size / SAMPLES["uniform"].number)
     return Ratio(nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), over.size)
 
 
@@ -81,7 +81,8 @@ def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
         result: The result of a run, whose seeds take its markets in turn.
         markets: Indices of the markets that are kept, 0 for the first.
     """
-    seeds = np.isin(np.arange(result.regret.shape[1]) % result.instances, markets)
+    played = result.regret.shape[1]
+    seeds = np.isin(np.arange(played) % (result.instances or played), markets)
     return replace(
         result,
         regret=result.regret[:, seeds],

@@ -17,12 +17,12 @@ class Sample(NamedTuple):
 
     Attributes:
         distribution: Distribution from which they are drawn, ``uniform`` or ``normal``.
-        count: Number of markets.
+        number: Number of markets.
         parted: The scale's number of runs is divided by this to get the runs of each market.
     """
 
     distribution: str
-    count: int
+    number: int
     parted: int
 
 
@@ -36,7 +36,7 @@ SAMPLES = {
 """The panels' markets: those of the paper's protocol, and as many replicas of more markets, for verdicts."""
 
 PANELS = {
-    name: f"{one.distribution.title()} law, {one.count} markets{' as in the paper' * (one.parted == 1)}"
+    name: f"{one.distribution.title()} law, {one.number} markets{' as in the paper' * (one.parted == 1)}"
     for name, one in SAMPLES.items()
 }
 """Titles of the panels."""
@@ -86,9 +86,9 @@ def choose_markets(panel: str) -> Markets:
     excess = (paying * (quality - threshold)).sum(axis=2)
     # Where an agent's excess is negative, a policy that is optimistic about qualities buys everything profitable, and
     # so violates the quality constraint in every round.
-    slack = np.flatnonzero((excess >= 0).all(axis=1))[: sample.count]
+    slack = np.flatnonzero((excess >= 0).all(axis=1))[: sample.number]
     of_ten = (excess < 0)[:, :10].any(axis=1)
-    binding = np.flatnonzero(of_ten)[: sample.count]
+    binding = np.flatnonzero(of_ten)[: sample.number]
     surplus = (excess / paying.sum(axis=2))[slack, :10].min(axis=1)
     return Markets(tuple(slack.tolist()), tuple(binding.tolist()), of_ten.mean(), tuple(surplus.tolist()))
 

@@ -353,8 +353,8 @@ def comp_by_arms(shares: Shares) -> dict[str, dict[int, Ratio]]:
 
 def comp_at_most_arms(shares: Shares) -> list[Ratio]:
     """Returns for each algorithm Comp's share of the CPU time at the largest K divided by that at the smallest."""
-    ends = [choose(arms for _, arms in shares) for choose in (max, min)]
-    return [compare(*(shares[name, arms]["comp"] for arms in ends)) for name in ALGORITHMS]
+    most, least = (choose(arms for _, arms in shares) for choose in (max, min))
+    return [compare(shares[name, most]["comp"], shares[name, least]["comp"]) for name in ALGORITHMS]
 
 
 def around_one(ratios: Sequence[Ratio]) -> str:
