@@ -8,10 +8,11 @@ from pathlib import Path
 from generator import claims
 from generator.claims_page import short_form
 from generator.folder import Folder
-from generator.markup import toctree
-from generator.reproduction_page import FAILS, HOLDS, UNDECIDED, Page, Said, read
+from generator.markup import table, toctree
+from generator.reproduction_page import EXPLORATORY, FAILS, HOLDS, UNDECIDED, Page, Said, read
 
 _NO_PANELS = ["All runs"]
+_COUNTED = (HOLDS, UNDECIDED, FAILS, EXPLORATORY)
 _SEVERAL = {HOLDS: "hold", FAILS: "do not hold"}
 
 
@@ -28,14 +29,33 @@ def write(folder: Folder, docs: Path) -> None:
         "What became of the papers' sentences, by intervals, rules of ours, and from at least 20 instances\n"
         "([all of them, with figures and rules](claims.md)):",
         short_form(*claims.read(docs), "claims.md"),
-        "Under a figure stands how many of its paper's sentences hold, are undecided, and do not hold. Where the\n"
-        "scale is not the paper's, that is on this scale alone, and from as few instances as the page has.",
+        "Under a figure stands how many of its paper's sentences hold, are undecided, do not hold, and have no\n"
+        "verdict, since instances are fewer than 20 (exploratory). Where the scale is not the paper's, that is on this\n"
+        "scale alone.",
         "\n\n".join(["````{container} figures", *(_figure(page, names[page.stem]) for page in pages), "````"]),
         "All commands in one table, with those of the other pictures: [what makes every picture](pictures.md).",
         *(_entry(page, names[page.stem]) for page in pages),
+        "## All pages",
+        "Numbers of instances are the least and the largest that an interval of the page is over; verdicts those on\n"
+        "sentences of its paper.",
+        table(
+            ["page", "instances", "CPU-seconds", *_COUNTED, "command"],
+            [_row(page) for page in pages],
+        ),
         toctree([f"{page.stem} <../reproductions/{page.stem}>" for page in pages]),
     ]  # fmt: skip
     folder.write("gallery.md", "\n\n".join(parts) + "\n")
+
+
+def _row(page: Page) -> list[str]:
+    counts = Counter(page.verdicts)
+    return [
+        f"[{page.stem}](../reproductions/{page.stem}.md)",
+        " to ".join(map(str, page.instances)),
+        f"{page.seconds:,}",
+        *(str(counts[verdict] or "") for verdict in _COUNTED),
+        f"`{page.command}`",
+    ]
 
 
 def named(pages: Sequence[Page]) -> dict[str, str]:
@@ -57,7 +77,7 @@ def _figure(page: Page, name: str) -> str:
     counts = Counter(page.verdicts)
     found = [
         f"{counts[verdict]} {verdict if counts[verdict] == 1 else _SEVERAL.get(verdict, verdict)}"
-        for verdict in (HOLDS, UNDECIDED, FAILS)
+        for verdict in _COUNTED
         if counts[verdict]
     ]
     verdicts = f"<br>{', '.join(found)}" if found else ""

@@ -5,20 +5,28 @@ paragraph that quotes speaks for the lists and tables behind it, a list's item o
 verdict are measurements, which are for the page alone; what was spent of privacy is shown.
 """
 
+import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-_COMMAND = re.compile(r"^Made by `([^`]+)`", flags=re.MULTILINE)
+_COMMAND = re.compile(r"^Made by `([^`]+)`, whose runs took (\d+) CPU-seconds", flags=re.MULTILINE)
 _VERDICT = re.compile(
-    r"does \*\*not\*\* (?:hold|lie)|\*\*differs\*\*|\*\*refuted\*\*|\*\*no\*\*|undecided|agrees(?!\?)"
+    r"does \*\*not\*\* (?:hold|lie)|\*\*differs\*\*|\*\*refuted\*\*|\*\*no\*\*|undecided|exploratory|agrees(?!\?)"
     r"|lies within|(?<=: )holds|holds(?= \()|(?<=\| )holds(?= \|)|(?<=\| )yes(?= \|)"
 )
 _SENTENCE = re.compile(r"(?<=[a-z0-9)\]])\. (?=[A-Z])")
 
-HOLDS, UNDECIDED, FAILS = "holds", "undecided", "does not hold"
-_MEANS = {"holds": HOLDS, "agrees": HOLDS, "lies within": HOLDS, "yes": HOLDS, "undecided": UNDECIDED}
+HOLDS, UNDECIDED, FAILS, EXPLORATORY = "holds", "undecided", "does not hold", "exploratory"
+_MEANS = {
+    "holds": HOLDS,
+    "agrees": HOLDS,
+    "lies within": HOLDS,
+    "yes": HOLDS,
+    "undecided": UNDECIDED,
+    "exploratory": EXPLORATORY,
+}
 _PAPER = re.compile(r"\| (?:paper|theirs|promise|is it kept\?) \|")
 _SPENT = "| adjacency |"
 """How a table begins that has what was spent."""
@@ -50,6 +58,8 @@ class Page(NamedTuple):
         beyond: What the paper does not say.
         verdicts: On the paper's sentences.
         command: What made it.
+        seconds: CPU-seconds that its runs took.
+        instances: The least and the largest number of instances that an interval on it is over; empty without one.
     """
 
     stem: str
@@ -60,6 +70,8 @@ class Page(NamedTuple):
     beyond: list[Said]
     verdicts: list[str]
     command: str
+    seconds: int
+    instances: tuple[int, ...]
 
 
 def read(path: Path) -> Page:
@@ -88,6 +100,8 @@ def read(path: Path) -> Page:
                     (of_the_paper if is_quoted else beyond).append(Said(panel, piece))
                 seen.add(piece)
     found = [verdict for said in of_the_paper for verdict in _VERDICT.findall(said.text)]
+    with path.with_suffix(".csv").open(newline="", encoding="utf-8") as file:
+        counts = {int(row["instances"]) for row in csv.DictReader(file) if row["instances"]}
     made_by = _COMMAND.search(text)
     if made_by is None:
         raise ValueError(f"{path.name} does not say what it was made by")
@@ -100,6 +114,8 @@ def read(path: Path) -> Page:
         _joined(beyond),
         [_MEANS.get(verdict, FAILS) for verdict in found],
         made_by[1],
+        int(made_by[2]),
+        tuple(sorted({min(counts), max(counts)})) if counts else (),
     )
 
 

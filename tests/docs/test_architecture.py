@@ -43,6 +43,7 @@ What noise alone has saves nothing.
 The paper says that "it falls":
 
 * In T: undecided (1.0).
+* In n: exploratory (1.0).
 
 With 3 liars (our own bound):
 
@@ -59,6 +60,7 @@ def test_the_gallery_reads_pages(generator, tmp_path):
 
     page = tmp_path / "pfcb-exp9.md"
     page.write_text(PAGE)
+    page.with_suffix(".csv").write_text("name,instances\na,20\nb,\nc,5\n")
     found = read(page)
     assert found.title == "P-FCB, EXP9"
     assert found.setting == "Scale `small`: T = 9."
@@ -68,15 +70,16 @@ def test_the_gallery_reads_pages(generator, tmp_path):
         ("Uniform law", "* In T: holds (0.5).\n* In n: does **not** hold (1.5)."),
         ("Uniform law", "| a | paper | verdict |\n|---|---|---|\n| b | 2 | **differs** |"),
         # What the paper says has been said.
-        ("Normal law", "* In T: undecided (1.0)."),
+        ("Normal law", "* In T: undecided (1.0).\n* In n: exploratory (1.0)."),
     ]
     assert found.beyond == [
         ("Uniform law", "What noise alone has saves nothing."),
         ("Normal law", "With 3 liars (our own bound):"),
         ("Normal law", "| a | holds? |\n|---|---|\n| b | holds |"),
     ]
-    assert found.verdicts == ["holds", "does not hold", "does not hold", "undecided"]
+    assert found.verdicts == ["holds", "does not hold", "does not hold", "undecided", "exploratory"]
     assert found.command == "fedbandit reproduce pfcb-exp9 --scale small"
+    assert (found.seconds, found.instances) == (3, (5, 20))
 
 
 def test_what_makes_every_picture_is_said(generator):
