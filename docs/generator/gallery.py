@@ -30,8 +30,8 @@ def write(folder: Folder, docs: Path) -> None:
         "([all of them, with figures and rules](claims.md)):",
         short_form(*claims.read(docs), "claims.md"),
         "Under a figure stands how many of its paper's sentences hold, are undecided, do not hold, and have no\n"
-        "verdict, since instances are fewer than 20 (exploratory). Where the scale is not the paper's, that is on this\n"
-        "scale alone.",
+        "verdict, since instances are fewer than 20 (exploratory). Where the scale is not the paper's, that is on\n"
+        "this scale alone.",
         "\n\n".join(["````{container} figures", *(_figure(page, names[page.stem]) for page in pages), "````"]),
         "All commands in one table, with those of the other pictures: [what makes every picture](pictures.md).",
         *(_entry(page, names[page.stem]) for page in pages),
