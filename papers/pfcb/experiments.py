@@ -26,14 +26,17 @@ class Sample(NamedTuple):
     parted: int
 
 
-_PROTOCOL, _MANY = (5, 1), (20, 4)
+_PROTOCOL, _MANY = (5, 1), (20, 20)
 SAMPLES = {
     "uniform": Sample("uniform", *_PROTOCOL),
     "normal": Sample("normal", *_PROTOCOL),
     "uniform-20": Sample("uniform", *_MANY),
     "normal-20": Sample("normal", *_MANY),
 }
-"""The panels' markets: those of the paper's protocol, and as many replicas of more markets, for verdicts."""
+"""The panels' markets: those of the paper's protocol, and one run each of more markets, for verdicts.
+
+Verdicts are over markets, and markets differ more than the runs of one do.
+"""
 
 PANELS = {
     name: f"{one.distribution.title()} law, {one.number} markets{' as in the paper' * (one.parted == 1)}"
