@@ -17,11 +17,11 @@ from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.config import make
 from fedbandit_envs.linear.expectation import expect
+from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.pools import FixedContexts, PoolContexts
 from fedbandit_envs.linear.queries import FeatureSet, read_queries
 from fedbandit_envs.linear.tables import TableContexts
-from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
@@ -63,22 +63,15 @@ class _Band:
         self._bound = bound
         self._best = HIGH + gap
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode: prepares the draws and the reflection that maps e_1 to theta*.
-
-        Args:
-            randomness: Random numbers of the episode.
-            parameter: theta*, ``(replicas, dim)``.
-            contexts: The array of contexts that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
-            means: The array of expected rewards that :meth:`draw` fills, ``(replicas, agents, arms)``.
-        """
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: prepares the draws and the reflection that maps e_1 to theta*."""
         self._normals, self._exponentials, self._words = (
-            randomness.draws(Purpose.CONTEXT, k) for k in range(3)
+            instances.randomness.draws(Purpose.CONTEXT, k) for k in range(3)
         )
-        self._mirror = parameter.copy()
+        self._mirror = instances.parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
-        self._mirror = np.divide(self._mirror, length, out=np.zeros_like(parameter), where=length > 0)
+        self._mirror = np.divide(self._mirror, length, out=np.zeros_like(self._mirror), where=length > 0)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Draws the next round of the active agents.
@@ -181,10 +174,10 @@ class _Independent:
         self._name = name
         self._bound = bound
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode: prepares the draws; the arguments are those of :meth:`_Band.begin`."""
-        self._draws = randomness.draws(Purpose.CONTEXT)
-        self._parameter = parameter
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: prepares the draws."""
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Draws the contexts of the next round and their means; the arguments are those of :meth:`_Band.draw`."""
@@ -263,15 +256,15 @@ class _SphereAndBias:
         """Takes the bound L."""
         self._bound = bound
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode: writes the arms that never change; the arguments are those of :meth:`_Band.begin`."""
-        dim = contexts.shape[2]
-        self._draws = randomness.draws(Purpose.CONTEXT)
-        self._parameter = parameter
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: writes the arms that never change."""
+        dim = instances.contexts.shape[2]
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
         basis = np.eye(dim)
         basis[-1] = 1.0
-        contexts[..., :dim] = self._bound * basis / np.linalg.norm(basis, axis=0)
-        contexts[..., -1, dim:] = self._bound * np.sqrt(0.5)
+        instances.contexts[..., :dim] = self._bound * basis / np.linalg.norm(basis, axis=0)
+        instances.contexts[..., -1, dim:] = self._bound * np.sqrt(0.5)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Draws the contexts of the next round and their means; the arguments are those of :meth:`_Band.draw`."""
@@ -348,13 +341,13 @@ class QueryContexts:
                 "as arms, and at least one for each agent is required"
             )
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode: computes expected rewards; the arguments are those of :meth:`_Band.begin`."""
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: computes expected rewards."""
         sizes = np.diff(self._queries.first)
-        enough = sizes >= contexts.shape[3]
+        enough = sizes >= instances.contexts.shape[3]
         self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[enough]
-        self._draws = randomness.draws(Purpose.CONTEXT)
-        self._parameter = parameter
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Draws the queries of the next round and their documents; the arguments are those of :meth:`_Band.draw`."""

@@ -1,6 +1,5 @@
 """Contexts from a labelled table: classification as a bandit, in which an arm is a class and the right one pays 1."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,7 +8,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.datasets import read_labelled
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 
@@ -158,35 +157,20 @@ class LabelledContexts:
         # With a tiny alpha all of the gamma variables behind the draw may be 0.
         return drawn if np.isfinite(drawn).all() else share
 
-    def begin(
-        self,
-        randomness: EpisodeRandomness,
-        parameter: Array,
-        contexts: Array,
-        means: Array,
-        instance_seeds: Sequence[int],
-    ) -> None:
-        """Starts an episode: distributions of classes, and in one pass who is shown which rows.
-
-        Args:
-            randomness: Random numbers of the episode.
-            parameter: Not used: rewards follow from labels.
-            contexts: The array of contexts that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
-            means: The array of expected rewards that :meth:`draw` fills, ``(replicas, agents, arms)``.
-            instance_seeds: Seed of each replica's instance.
-        """
-        agents = means.shape[1]
-        self._draws = randomness.draws(Purpose.CONTEXT)
-        scrambled = [self._scrambling(seed) for seed in instance_seeds]
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: distributions of classes, and in one pass who is shown which rows."""
+        agents = instances.means.shape[1]
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        scrambled = [self._scrambling(seed) for seed in instances.seeds]
         self._rotations, self._arms = (np.stack(parts) for parts in zip(*scrambled, strict=True))
         shares = np.array(
-            [[self._distribution_of(seed, agent) for agent in range(agents)] for seed in instance_seeds]
+            [[self._distribution_of(seed, agent) for agent in range(agents)] for seed in instances.seeds]
         )
         self._up_to = shares.cumsum(axis=-1)
         # Without rounding errors, so that no number lies above the last of them.
         self._up_to[..., -1] = 1.0
-        dealt = [self._dealt(seed, own) for seed, own in zip(randomness.seeds, shares, strict=True)]
-        self._dealt_rows = np.array(dealt, np.int64).reshape(*means.shape[:2], -1)
+        dealt = [self._dealt(seed, own) for seed, own in zip(instances.randomness.seeds, shares, strict=True)]
+        self._dealt_rows = np.array(dealt, np.int64).reshape(*instances.means.shape[:2], -1)
 
     def _dealt(self, seed: int, shares: Array) -> Array:
         """Returns the rows that agents are shown in one pass, ``(agents, rounds)``; with replacement ``(agents, 0)``.

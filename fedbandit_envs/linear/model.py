@@ -18,6 +18,7 @@ from fedbandit_envs.linear.contexts import (
     make_distribution,
 )
 from fedbandit_envs.linear.expectation import expect_by_arm
+from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.neighbours import of_moments, of_outer
 from fedbandit_envs.linear.pools import FixedContexts, PoolContexts, count
@@ -248,16 +249,12 @@ class LinearProblem(Problem):
         self._scores = np.zeros((*rows, arms)) if self._rewards.logistic else self._means
         # Where each arm has its own parameter, _draw_round replaces the scores that follow from the first arm's.
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
-        begun = randomness, common, self._across, self._scores
         if isinstance(self._distribution, LabelledContexts):
             # The number of rounds may have been changed since the construction.
             self._distribution.deal(self.max_num_agents, self.max_cycles)
-            self._distribution.begin(*begun, instance_seeds)
-        elif isinstance(self._distribution, FixedContexts | PoolContexts):
-            self._distribution.begin(*begun, instance_seeds)
+        self._distribution.begin(Instances(randomness, common, self._across, self._scores, instance_seeds))
+        if isinstance(self._distribution, FixedContexts | PoolContexts):
             self._observation["pool_index"] = self._distribution.index
-        else:
-            self._distribution.begin(*begun)
         self._rewards.begin(randomness)
 
     @property

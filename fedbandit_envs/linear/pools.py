@@ -4,7 +4,6 @@ Agents see the number of each vector that they are offered and, for each vector,
 their rewards. With P vectors these two arrays of length P are all of an agent's data, however many rounds it plays.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer, require_valid
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.expectation import expect, expected_rewards
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 
@@ -68,28 +67,12 @@ class FixedContexts:
         """Returns the expected rewards <x, theta*>, ``(..., arms)``; None where contexts or theta* are drawn."""
         return None if self.matrix is None or parameter is None else (self.matrix * parameter).sum(axis=-1)
 
-    def begin(
-        self,
-        randomness: EpisodeRandomness,
-        parameter: Array,
-        contexts: Array,
-        means: Array,
-        instance_seeds: Sequence[int],
-    ) -> None:
-        """Writes the contexts and their means for all agents.
-
-        Args:
-            randomness: Random numbers of the episode.
-            parameter: theta*, ``(replicas, dim)``.
-            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
-            means: Output: <x, theta*>, ``(replicas, agents, arms)``.
-            instance_seeds: Seed of each replica's instance, from which contexts are drawn if they are not given.
-        """
+    def begin(self, instances: Instances) -> None:
+        """Writes the contexts and their means for all agents."""
+        _, parameter, contexts, means, seeds = instances
         matrix = self.matrix
         if matrix is None:
-            matrix = self._bound * np.stack(
-                [_separated(seed, *contexts.shape[1:]) for seed in instance_seeds]
-            )
+            matrix = self._bound * np.stack([_separated(seed, *contexts.shape[1:]) for seed in seeds])
         contexts[...] = matrix.swapaxes(-1, -2)
         own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
         expected_rewards(contexts.swapaxes(2, 3), own, means)
@@ -141,19 +124,12 @@ class PoolContexts:
         """Returns the number of vectors in the pool."""
         return self._size
 
-    def begin(
-        self,
-        randomness: EpisodeRandomness,
-        parameter: Array,
-        contexts: Array,
-        means: Array,
-        instance_seeds: Sequence[int],
-    ) -> None:
-        """Draws the pools; the arguments are those of :meth:`FixedContexts.begin`."""
-        self._draws = randomness.draws(Purpose.CONTEXT)
-        self._parameter = parameter
-        self._pool = np.stack([self._drawn(seed, contexts.shape[2]) for seed in instance_seeds])
-        self.index = np.zeros(means.shape, np.int64)
+    def begin(self, instances: Instances) -> None:
+        """Draws the pools."""
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
+        self._pool = np.stack([self._drawn(seed, instances.contexts.shape[2]) for seed in instances.seeds])
+        self.index = np.zeros(instances.means.shape, np.int64)
 
     def _drawn(self, seed: int, dim: int) -> Array:
         """Returns a pool, ``(size, dim)``."""

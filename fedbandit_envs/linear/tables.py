@@ -11,7 +11,7 @@ from fedbandit_envs.basics.checks import require_choice, require_flag, require_i
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.tables import Table
 from fedbandit_envs.linear.expectation import expect
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.randomness.threefry import fill_bits, padded
 
@@ -198,17 +198,10 @@ class TableContexts:
         self._rows = np.argsort(owner, kind="stable")
         self._first = np.cumsum([0, *counts])
 
-    def begin(self, randomness: EpisodeRandomness, parameter: Array, contexts: Array, means: Array) -> None:
-        """Starts an episode.
-
-        Args:
-            randomness: Random numbers of the episode.
-            parameter: theta*, ``(replicas, dim)``.
-            contexts: The array of contexts that :meth:`draw` fills, ``(replicas, agents, dim, arms)``.
-            means: The array of expected rewards that :meth:`draw` fills, ``(replicas, agents, arms)``.
-        """
-        self._draws = randomness.draws(Purpose.CONTEXT)
-        self._parameter = parameter
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode."""
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Writes the contexts of the next round and their expected rewards.

@@ -135,7 +135,7 @@ def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
     return by_instance(result, result.regret[checkpoint].mean(axis=1))
 
 
-def over_instances(values: Array, spec: str = ".0f") -> Mean:
+def mean_of(values: Array, spec: str = ".0f") -> Mean:
     """Returns the mean over problem instances with its 95 % interval (Student's), or without one if they are too few.
 
     Args:
@@ -148,13 +148,13 @@ def over_instances(values: Array, spec: str = ".0f") -> Mean:
 
 def final_regret(result: RunResult) -> Mean:
     """Returns cumulative regret per agent at the horizon, with its 95 % interval over instances."""
-    return over_instances(regret_by_instance(result))
+    return mean_of(regret_by_instance(result))
 
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:
     """Returns the curve of cumulative regret per agent over rounds; each mean has its 95 % interval over instances."""
     regret = by_instance(result, result.regret.mean(axis=2))
-    return {at: over_instances(values) for at, values in zip(result.rounds, regret, strict=True)}
+    return {at: mean_of(values) for at, values in zip(result.rounds, regret, strict=True)}
 
 
 def ratio(

@@ -15,8 +15,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     all_at_most,
     compare,
     final_regret,
+    mean_of,
     over,
-    over_instances,
     ratio,
     regret_by_instance,
 )
@@ -70,7 +70,7 @@ def power_of_rounds(result: RunResult) -> Mean:
     """Returns the exponent p of regret growing as t^p, from round T / 10 to the horizon T; the mean over seeds."""
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
     grown = np.log(regret_by_instance(result) / regret_by_instance(result, early))
-    return over_instances(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
+    return mean_of(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
 def against_epsilon(runs: PanelRuns) -> Table:
@@ -242,12 +242,8 @@ def prices(runs: PanelRuns) -> tuple[dict[str, dict[float, Mean]], dict[str, lis
     by_scale: dict[str, dict[float, Mean]] = {}
     curves = {}
     for line, results in runs.lines("merit").items():
-        fairness = {
-            x: over_instances(regret_by_instance(one) / one.rounds[-1], ".4f") for x, one in results.items()
-        }
-        reward = {
-            x: over_instances(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()
-        }
+        fairness = {x: mean_of(regret_by_instance(one) / one.rounds[-1], ".4f") for x, one in results.items()}
+        reward = {x: mean_of(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}
         by_scale |= {f"{line}: fairness": fairness, f"{line}: reward": reward}
         curves[line] = [(fairness[scale].value, reward[scale]) for scale in results]
     return by_scale, curves

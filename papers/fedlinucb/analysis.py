@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, over_instances, ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, mean_of, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.papers.fedlinucb.experiments import MEANINGS
@@ -20,11 +20,11 @@ def at_horizon(runs: PanelRuns, rival: str) -> Table:
         rival: Name of the algorithm by whose regret the others' regret is divided.
     """
     for name, result in runs.by("line").items():
-        sent = "-" if result.messages is None else over_instances(result.messages[-1].sum(axis=1), ",.0f")
+        sent = "-" if result.messages is None else mean_of(result.messages[-1].sum(axis=1), ",.0f")
         yield {
             "algorithm": name,
             "what it does": MEANINGS[name],
-            "regret at T (± 95 %)": over_instances(result.regret[-1].sum(axis=1), ",.0f"),
+            "regret at T (± 95 %)": mean_of(result.regret[-1].sum(axis=1), ",.0f"),
             f"/ {rival}": "1" if name == rival else ratio(result, runs[rival]),
             "messages at T (± 95 %)": sent,
         }
@@ -36,7 +36,7 @@ def curves(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
     for name, result in runs.by("line").items():
         if getattr(result, about) is not None:
             points = zip(result.rounds, getattr(result, about).sum(axis=2), strict=True)
-            curves[name] = {at: over_instances(values) for at, values in points}
+            curves[name] = {at: mean_of(values) for at, values in points}
     return curves
 
 

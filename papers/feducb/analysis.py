@@ -15,8 +15,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     Statement,
     exponents,
     final_regret,
+    mean_of,
     over,
-    over_instances,
     over_rounds,
     ratio,
 )
@@ -132,7 +132,7 @@ def fitted(lines: Mapping[str, Mapping[float, RunResult]]) -> dict[str, Mean]:
     Args:
         lines: Results by algorithm and x.
     """
-    return {name: over_instances(exponents(own), ".2f") for name, own in lines.items()}
+    return {name: mean_of(exponents(own), ".2f") for name, own in lines.items()}
 
 
 def fitted_table(powers: Mapping[str, Mean]) -> Table:

@@ -26,7 +26,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns, Scale
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
 from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
-from fedbandit_envs.papers.pfcb.experiments import MARGIN, SAMPLES, SCALES, choose_markets
+from fedbandit_envs.papers.pfcb.experiments import MARGIN, PROTOCOL, SAMPLES, SCALES, choose_markets
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
@@ -70,25 +70,8 @@ def elsewhere(above: RunResult, below: RunResult) -> Ratio:
     value = over.mean() / under.mean()
     _, half = mean_and_half_width(over / over.mean() - under / under.mean())
     # The half width is for a mean over these markets alone; the paper's mean varies, too.
-    reach = half * np.sqrt(1 + over.size / SAMPLES["uniform"].number)
+    reach = half * np.sqrt(1 + over.size / PROTOCOL)
     return Ratio(nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), over.size)
-
-
-def of_markets(result: RunResult, markets: Sequence[int]) -> RunResult:
-    """Returns a result restricted to the seeds of some of its markets.
-
-    Args:
-        result: The result of a run, whose seeds take its markets in turn.
-        markets: Indices of the markets that are kept, 0 for the first.
-    """
-    played = result.regret.shape[1]
-    seeds = np.isin(np.arange(played) % (result.instances or played), markets)
-    return replace(
-        result,
-        regret=result.regret[:, seeds],
-        info={name: values[seeds] for name, values in result.info.items()},
-        instances=len(markets),
-    )
 
 
 def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
@@ -203,46 +186,23 @@ def more_than_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> tuple[str, st
     return "; ".join(here), "; ".join(says)
 
 
-def in_markets(runs: PanelRuns, markets: Sequence[int]) -> dict[str, RunResult]:
-    """Returns the results of SS-UCB, P-FCB and FCB-checked, restricted to some markets, by algorithm.
-
-    Args:
-        runs: The results.
-        markets: Indices of the markets that are kept, 0 for the first.
-    """
-    return {name: of_markets(runs[name], markets) for name in ("SS-UCB", "P-FCB", "FCB-checked")}
-
-
 def single_markets(runs: PanelRuns) -> Table:
     """Yields a table with a line for each market: regrets of SS-UCB, P-FCB and FCB-checked there, and their ratios."""
-    chosen = choose_markets(runs.panel)
-    for place, (seed, surplus) in enumerate(zip(chosen.slack, chosen.surplus, strict=True)):
-        results = in_markets(runs, [place])
-        silent, private, checked = results.values()
+    chosen, results = choose_markets(runs.panel), [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
+    violations = by_instance(results[0], results[0].info["violation"].mean(axis=1))
+    regret = zip(*map(regret_by_instance, results), strict=True)
+    for seed, surplus, own, violated in zip(chosen.slack, chosen.surplus, regret, violations, strict=True):
+        silent, private, checked = own
         yield {
             "market": f"seed {seed}",
             "surplus": f"{surplus:.3f}",
-            **{name: final_regret(result) for name, result in results.items()},
-            "P-FCB / SS-UCB": f"{ratio(private, silent).value:.3f}",
-            "SS-UCB / FCB-checked": f"{ratio(silent, checked).value:.3f}",
-            "SS-UCB's rounds that violate": _violations(silent),
+            "SS-UCB": f"{silent:.0f}",
+            "P-FCB": f"{private:.0f}",
+            "FCB-checked": f"{checked:.0f}",
+            "P-FCB / SS-UCB": f"{private / silent:.3f}",
+            "SS-UCB / FCB-checked": f"{silent / checked:.3f}",
+            "SS-UCB's rounds that violate": f"{violated:.3%}",
         }
-
-
-def nearest_market(runs: PanelRuns) -> dict[str, Any]:
-    """Returns the market whose quality constraint is nearest to binding, and regret ratios in the other markets.
-
-    Returns:
-        ``seed``: the market's seed; ``share``: its share of SS-UCB's regret over all markets. Over the other markets:
-        ``private``, P-FCB's regret divided by SS-UCB's, and ``silent``, SS-UCB's regret divided by FCB-checked's.
-    """
-    chosen, everywhere = choose_markets(runs.panel), runs["SS-UCB"].regret[-1]
-    nearest = int(np.argmin(chosen.surplus))
-    others = [place for place in range(len(chosen.slack)) if place != nearest]
-    silent, private, checked = in_markets(runs, others).values()
-    share = of_markets(runs["SS-UCB"], [nearest]).regret[-1].sum() / everywhere.sum()
-    ratios = {"private": ratio(private, silent), "silent": ratio(silent, checked)}
-    return {"seed": chosen.slack[nearest], "share": share, **ratios}
 
 
 def margins(runs: PanelRuns, kinds: Mapping[str, str]) -> Table:
@@ -297,7 +257,7 @@ def by_epsilon(runs: PanelRuns, controls: Mapping[str, str]) -> Table:
 
 def printed(runs: PanelRuns) -> Mapping[str, float]:
     """Returns the ratios of regret that the paper prints for the panel's distribution of markets, by algorithm."""
-    return PAPER_ABOVE_FCB[SAMPLES[runs.panel].distribution]
+    return PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]]
 
 
 def paper_ratio(runs: PanelRuns) -> float:

@@ -11,36 +11,24 @@ from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
 
+PROTOCOL, MANY = 5, 20
+"""Numbers of markets: of the paper's protocol, and of the panels from which verdicts follow."""
 
-class Sample(NamedTuple):
-    """The markets of a panel.
-
-    Attributes:
-        distribution: Distribution from which they are drawn, ``uniform`` or ``normal``.
-        number: Number of markets.
-        parted: The scale's number of runs is divided by this to get the runs of each market.
-    """
-
-    distribution: str
-    number: int
-    parted: int
-
-
-_PROTOCOL, _MANY = (5, 1), (20, 20)
 SAMPLES = {
-    "uniform": Sample("uniform", *_PROTOCOL),
-    "normal": Sample("normal", *_PROTOCOL),
-    "uniform-20": Sample("uniform", *_MANY),
-    "normal-20": Sample("normal", *_MANY),
+    "uniform": ("uniform", PROTOCOL),
+    "normal": ("normal", PROTOCOL),
+    "uniform-20": ("uniform", MANY),
+    "normal-20": ("normal", MANY),
 }
-"""The panels' markets: those of the paper's protocol, and one run each of more markets, for verdicts.
+"""Each panel's distribution of markets, and their number.
 
-Verdicts are over markets, and markets differ more than the runs of one do.
+In the paper's protocol each market has the scale's number of runs, in the other panels one: verdicts are over markets,
+and markets differ more than the runs of one do.
 """
 
 PANELS = {
-    name: f"{one.distribution.title()} law, {one.number} markets{' as in the paper' * (one.parted == 1)}"
-    for name, one in SAMPLES.items()
+    name: f"{law.title()} law, {number} markets{' as in the paper' * (number == PROTOCOL)}"
+    for name, (law, number) in SAMPLES.items()
 }
 """Titles of the panels."""
 
@@ -81,17 +69,17 @@ class Markets(NamedTuple):
 @cache
 def choose_markets(panel: str) -> Markets:
     """Returns the markets that are played in a panel."""
-    sample = SAMPLES[panel]
-    env = parallel_env(num_agents=40, **REGISTRY[_ENV_IDS[sample.distribution]].kwargs)
+    distribution, number = SAMPLES[panel]
+    env = parallel_env(num_agents=40, **REGISTRY[_ENV_IDS[distribution]].kwargs)
     seen = env.reset_batch(range(DRAWN)).observation
     quality, threshold = env.hidden()["quality"], seen["quality_threshold"]
     paying = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)
     excess = (paying * (quality - threshold)).sum(axis=2)
     # Where an agent's excess is negative, a policy that is optimistic about qualities buys everything profitable, and
     # so violates the quality constraint in every round.
-    slack = np.flatnonzero((excess >= 0).all(axis=1))[: sample.number]
+    slack = np.flatnonzero((excess >= 0).all(axis=1))[:number]
     of_ten = (excess < 0)[:, :10].any(axis=1)
-    binding = np.flatnonzero(of_ten)[: sample.number]
+    binding = np.flatnonzero(of_ten)[:number]
     surplus = (excess / paying.sum(axis=2))[slack, :10].min(axis=1)
     return Markets(tuple(slack.tolist()), tuple(binding.tolist()), of_ten.mean(), tuple(surplus.tolist()))
 
@@ -125,13 +113,13 @@ def _run(
         wrappers: Arguments of the wrappers that differ from the baseline's, by the wrapper's role.
         **labels: Further labels.
     """
-    name, sample = baseline or line, SAMPLES[plan.panel]
+    name, (distribution, number) = baseline or line, SAMPLES[plan.panel]
     seeds = getattr(choose_markets(plan.panel), markets)
     return RunSpec(
         baseline=PRINTED.get(name, name) if plan.mode == "printed" else name,
-        env_id=_ENV_IDS[sample.distribution],
+        env_id=_ENV_IDS[distribution],
         rounds=plan.scale.rounds,
-        seeds=len(seeds) * max(1, plan.scale.trials // sample.parted),
+        seeds=len(seeds) * (plan.scale.trials if number == PROTOCOL else 1),
         env_kwargs={"num_agents": 10, "instance_seed": list(seeds), **env},
         policy_kwargs={"margin": margin, **policy} if margin else {**policy},
         wrapper_kwargs={**wrappers},
@@ -196,7 +184,7 @@ def _fig2(plan: Plan) -> list[RunSpec]:
     Both are played in a homogeneous setting (all agents have the same costs and capacities) and a heterogeneous one.
     """
     settings = {
-        "homogeneous": {"market": {"name": SAMPLES[plan.panel].distribution, "homogeneous": True}},
+        "homogeneous": {"market": {"name": SAMPLES[plan.panel][0], "homogeneous": True}},
         "heterogeneous": {},
     }
     return [

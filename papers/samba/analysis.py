@@ -12,13 +12,7 @@ import numpy as np
 from scipy.stats import linregress
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import (
-    Ratio,
-    Statement,
-    all_hold,
-    compare,
-    over_instances,
-)
+from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, compare, mean_of
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
 from fedbandit_envs.leaderboard.runs.result import RunResult
@@ -124,7 +118,7 @@ class Times:
             cells = {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
             for size, spent in own.items():
                 plain = f"{self.plain[name][size].mean():.3f}"
-                cells[f"{self.letter} = {size:,}"] = f"{over_instances(spent, ',.2f')} / {plain}"
+                cells[f"{self.letter} = {size:,}"] = f"{mean_of(spent, ',.2f')} / {plain}"
             yield cells
 
     def fits(self) -> Table:
@@ -143,7 +137,7 @@ class Times:
 
     def curves(self) -> Curves:
         """Returns curves of CPU seconds over size for each algorithm, with encryption and without."""
-        encrypted, plain = (each(spent, over_instances) for spent in (self.encrypted, self.plain))
+        encrypted, plain = (each(spent, mean_of) for spent in (self.encrypted, self.plain))
         return {**titled(encrypted), **titled(plain, _OPEN)}
 
     def ratios(self) -> list[Ratio]:
@@ -318,7 +312,7 @@ def share_table(runs: PanelRuns, shares: Shares) -> Table:
     for row, (run, roles), ratio in zip(runs.rows, shares.items(), uneven, strict=True):
         yield {
             "algorithm": _title(run),
-            "CPU seconds": over_instances(row.result.spent, ",.2f"),
+            "CPU seconds": mean_of(row.result.spent, ",.2f"),
             **{head: f"{roles[name].mean():.1%}" for head, name in heads.items()},
             "an owner": f"{roles['owner'].mean():.2%}",
             "largest owner / smallest": f"{ratio:.2f}",
@@ -331,9 +325,7 @@ def share_curves(shares: Shares) -> dict[str, dict[int, Any]]:
     At x = 1 is the mean owner's percentage, at 2 Controller's, at 3 the data customer's, and at 4 Comp's.
     """
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
-    return {
-        _title(run): {x: over_instances(100 * own[role]) for x, role in bars} for run, own in shares.items()
-    }
+    return {_title(run): {x: mean_of(100 * own[role]) for x, role in bars} for run, own in shares.items()}
 
 
 def comp_is_largest(shares: Shares) -> Statement:
@@ -413,7 +405,7 @@ def protections(runs: PanelRuns) -> Table:
         sent, spent, trust, epsilon = _facts(result)
         yield {
             "run": f"{line} {at:g}" if "epsilon" in labels else line,
-            "regret a pull (± 95 %)": over_instances(regret, ",.4f"),
+            "regret a pull (± 95 %)": mean_of(regret, ",.4f"),
             "reward a pull": f"{best - regret.mean():.4f}",
             "cumulative reward": f"{pulls(runs) * (best - regret.mean()):,.0f}",
             "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, over_instances, over_line, ratio
+from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, mean_of, over_line, ratio
 from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
 from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.leaderboard.runs.result import RunResult
@@ -36,10 +36,10 @@ def cost_table(runs: PanelRuns, rival: str) -> Table:
         line += "".join(f", {of} {row.labels[of]:g}" for of in ("factor", "agents") if of in row.labels)
         yield {
             "algorithm": line,
-            "regret (± 95 %)": over_instances(row.result.regret[-1].sum(axis=1), ",.0f"),
+            "regret (± 95 %)": mean_of(row.result.regret[-1].sum(axis=1), ",.0f"),
             f"/ {rival}": _over(runs, row.result, rival, row.labels),
-            "messages": over_instances(messages, ",.0f"),
-            "numbers sent": over_instances(numbers, ",.0f"),
+            "messages": mean_of(messages, ",.0f"),
+            "numbers sent": mean_of(numbers, ",.0f"),
         }
 
 
@@ -55,14 +55,14 @@ def regrets(runs: PanelRuns) -> dict[str, dict[Any, Mean]]:
     for row in runs.rows:
         points = zip(row.result.rounds, row.result.regret.sum(axis=2), strict=True)
         name = ", ".join(str(row.labels[of]) for of in ("line", "problem") if of in row.labels)
-        found[name] = {at: over_instances(values) for at, values in points}
+        found[name] = {at: mean_of(values) for at, values in points}
     return found
 
 
 def curves(runs: PanelRuns, column: str) -> dict[str, dict[Any, Mean]]:
     """Returns curves of regret per agent over a quantity, a label, by algorithm."""
     return {
-        line: {x: over_instances(result.regret[-1].mean(axis=1)) for x, result in points.items()}
+        line: {x: mean_of(result.regret[-1].mean(axis=1)) for x, result in points.items()}
         for line, points in runs.lines(column).items()
     }
 
@@ -73,7 +73,7 @@ def privacy_table(runs: PanelRuns) -> Table:
         epsilon = f", epsilon {row.labels['epsilon']:g}" if "epsilon" in row.labels else ""
         yield {
             "line": f"{row.labels['line']}{epsilon}",
-            "regret (± 95 %)": over_instances(row.result.regret[-1].sum(axis=1), ",.0f"),
+            "regret (± 95 %)": mean_of(row.result.regret[-1].sum(axis=1), ",.0f"),
             "/ silence": _over(runs, row.result, SILENT, {}),
             "claim against a fellow agent": against_fellow(row.result),
         }

@@ -10,7 +10,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     Mean,
     Ratio,
     compare,
-    over_instances,
+    mean_of,
     over_rounds,
     ratio,
 )
@@ -89,7 +89,7 @@ def agrees(line: str, horizon: float, result: RunResult) -> str:
     if (line, horizon) not in {**PLAIN, **RELEASED}:
         return "-"
     value, half = {**PLAIN, **RELEASED}[line, horizon]
-    own = over_instances(total(result, horizon))
+    own = mean_of(total(result, horizon))
     joint = float(np.hypot(half, (own.high - own.low) / 2))
     return "agrees" if abs(own.value - value) <= joint else "does **not** agree"
 
@@ -104,10 +104,10 @@ def regret_table(runs: PanelRuns) -> Table:
         yield {
             "line": line,
             "T": f"{horizon:,.0f}",
-            "regret (± 95 %)": over_instances(regret_at(result, horizon), ",.0f"),
+            "regret (± 95 %)": mean_of(regret_at(result, horizon), ",.0f"),
             "median": f"{np.median(regret_at(result, horizon)):,.0f}",
-            "messages": over_instances(cost(result), ",.0f"),
-            "regret and messages (± 95 %)": over_instances(total(result, horizon), ",.0f"),
+            "messages": mean_of(cost(result), ",.0f"),
+            "regret and messages (± 95 %)": mean_of(total(result, horizon), ",.0f"),
             # What is known is not of the user's means.
             **(known if runs.panel != "films" else {}),
             "still regretting": unsettled(result),
@@ -121,7 +121,7 @@ def private_table(runs: PanelRuns) -> Table:
         epsilon = f", epsilon {row.labels['epsilon']:g}" if "epsilon" in row.labels else ""
         yield {
             "line": f"{row.labels['line']}{epsilon}",
-            "regret (± 95 %)": over_instances(row.result.regret[-1].sum(axis=1), ",.0f"),
+            "regret (± 95 %)": mean_of(row.result.regret[-1].sum(axis=1), ",.0f"),
             "/ silence": "1" if row.result is silence else ratio(row.result, silence),
             "claim against a fellow agent": against_fellow(row.result),
         }
@@ -147,9 +147,7 @@ def curves(runs: PanelRuns, column: str) -> dict[str, dict[float, Mean]]:
         column: Name of the quantity, a label.
     """
     return {
-        line: {
-            x: over_instances(total(result, horizon_of(runs, result)), ",.0f") for x, result in points.items()
-        }
+        line: {x: mean_of(total(result, horizon_of(runs, result)), ",.0f") for x, result in points.items()}
         for line, points in runs.lines(column).items()
     }
 
@@ -159,7 +157,7 @@ def constant_table(runs: PanelRuns) -> Table:
     for constant in runs.values("constant"):
         row: dict[str, Any] = {"constant": f"{constant:g}"}
         for line, result in runs.where(constant=constant).by("line").items():
-            row[f"{line} (± 95 %)"] = over_instances(total(result, horizon_of(runs, result)), ",.0f")
+            row[f"{line} (± 95 %)"] = mean_of(total(result, horizon_of(runs, result)), ",.0f")
             row[f"{line}, median"] = f"{np.median(total(result, horizon_of(runs, result))):,.0f}"
             row[f"{line}, still regretting"] = unsettled(result)
         yield row

@@ -11,6 +11,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 from registered import PROBLEMS
+from secure_sums import unknown_shares
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.registry import BASELINES
@@ -34,7 +35,6 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_delta,
     gaussian_epsilon,
 )
-from fedbandit_envs.wrappers.privacy.accounting.secure_sum import unknown_shares
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer

@@ -68,23 +68,6 @@ class Batch(NamedTuple):
     kind: Kind = "gaussian"
 
 
-def shuffled_delta(epsilon: float, messages: int, local_epsilon: float) -> float:
-    """Returns the delta at epsilon of a shuffled batch of messages, each by a randomiser that is eps0-DP.
-
-    Args:
-        epsilon: The epsilon of the batch, >= 0.
-        messages: Number of messages, >= 1; see :class:`Batch`.
-        local_epsilon: The eps0 of one message for any two payloads, >= 0.
-
-    Raises:
-        TypeError: ``messages`` is not an integer.
-        ValueError: An argument is out of its range.
-    """
-    require_number("epsilon", epsilon, 0, inf)
-    _check(Batch(messages, local_epsilon, "pure"))
-    return 0.0 if epsilon >= local_epsilon else float(_deltas(np.array(epsilon), messages, local_epsilon))
-
-
 def shuffled_epsilon(delta: float, batches: Iterable[Batch]) -> float:
     """Returns the epsilon at delta of all given batches together, never above that of their single messages.
 
@@ -246,4 +229,4 @@ def largest_loss(epsilon: float, delta: float, messages: Sequence[int], kind: Ki
 
 def _check(batch: Batch) -> None:
     require_integer("messages", batch.messages, 1)
-    require_number("loss" if batch.kind != "pure" else "local_epsilon", batch.loss, 0, inf)
+    require_number("loss", batch.loss, 0, inf)

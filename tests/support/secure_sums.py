@@ -1,25 +1,9 @@
-"""Privacy of releases that an observer sees only as a sum over agents, each of which adds a share of the noise.
-
-Of a noise of standard deviation sigma that is promised for ``honest`` agents h, each agent adds a share of variance
-sigma^2/h to its release, whose own (local) privacy is therefore mu_local = D sqrt(h)/sigma, for neighbours at a
-distance D. If the sum contains k shares that the observer does not know, the agent's own among them, its noise has the
-variance sigma^2 k/h, and the sum is mu-GDP for mu = D sqrt(h/k)/sigma = mu_local/sqrt(k).
-
-The same holds for a matrix mechanism (:mod:`..mechanisms.prefix_noise`) whose streams of noise all agents share in, one
-draw a synchronisation, also where agents are absent. For one altered window, k counts the shares in its own
-synchronisation. For a change of all data of an agent, k counts the agents that are present at all of its releases: the
-shares of others are further noise.
-
-The noise is idealised: it is real-valued, while a real secure sum adds up integers.
-"""
+"""How many shares of noise protect an agent in secure sums, from the whole history of who was in which."""
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_integer
 
-
-def unknown_shares(present: Array, known: int = 0, every_release: bool = False) -> Array:
+def unknown_shares(present: np.ndarray, known: int = 0, every_release: bool = False) -> np.ndarray:
     """Returns how many agents' noise protects each agent in secure sums: the shares that an observer does not know.
 
     A share is the noise that one agent has added to a sum.
@@ -36,10 +20,6 @@ def unknown_shares(present: Array, known: int = 0, every_release: bool = False) 
         The numbers, int64 ``(agents,)``: at least 1, an agent's own share.
         For an agent that was in no sum, the number of all agents is used.
 
-    Raises:
-        TypeError: ``known`` is not an integer.
-        ValueError: ``known`` is negative.
-
     Example:
         >>> present = np.array([[True, True, True, False], [True, True, False, True]])
         >>> unknown_shares(present, known=1).tolist()
@@ -47,7 +27,6 @@ def unknown_shares(present: Array, known: int = 0, every_release: bool = False) 
         >>> unknown_shares(present, known=1, every_release=True).tolist()
         [1, 1, 2, 2]
     """
-    require_integer("known", known, 0)
     agents = present.shape[1]
     if every_release:
         # For each pair of agents, how often the first one was in a sum without the second one.

@@ -1,0 +1,25 @@
+"""What distributions of contexts are given at the start of an episode."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.randomness.episode import EpisodeRandomness
+
+
+class Instances(NamedTuple):
+    """The linear bandits of an episode, one for each replica.
+
+    Attributes:
+        randomness: Random numbers of the episode's rounds.
+        parameter: theta*, ``(replicas, dim)``; where each arm has its own, the first arm's.
+        contexts: The array that the distribution fills with contexts, ``(replicas, agents, dim, arms)``.
+        means: The array that the distribution fills with <x, theta*>, ``(replicas, agents, arms)``.
+        seeds: Seed of each replica's instance, from which is drawn what stays the same in all of its rounds.
+    """
+
+    randomness: EpisodeRandomness
+    parameter: Array
+    contexts: Array
+    means: Array
+    seeds: Sequence[int]
