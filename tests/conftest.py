@@ -1,6 +1,7 @@
 """Fixtures over the registry: a new id or baseline is covered by being registered."""
 
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -33,6 +34,12 @@ IndexDataCacheFile._data_name = lambda self, number: self._data_name_pattern.for
 
 # Typer's runner makes all commands anew for each call, which takes longer than most calls; they are the same.
 typer.testing._get_command = cache(typer.testing._get_command)
+
+
+@pytest.fixture(autouse=True)
+def search_path(monkeypatch):
+    """Commands append the working directory to the path on which modules are found; the next test must not find it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
 
 @pytest.fixture
