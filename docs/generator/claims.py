@@ -179,16 +179,19 @@ def _steps(where: Mapping[str, Any], field: str, cells: "Cells") -> Iterator[Mea
 def quotient(above: Mean, below: Mean) -> Mean:
     """Returns a quotient of two positive figures, with what both intervals allow of it.
 
-    Where both are the same, to all their digits, they are from the same runs, and the quotient is 1.
+    What an interval has below 0 is left out, since the figures are positive; where the divisor's begins there, the
+    quotient has no upper bound. Where both are the same, to all their digits, they are from the same runs, and the
+    quotient is 1.
 
     Raises:
-        ValueError: Some interval is not above 0.
+        ValueError: Some figure is not above 0.
     """
     if (above.value, above.low, above.high) == (below.value, below.low, below.high):
         return Mean(1.0, 1.0, 1.0, above.instances)
-    if min(above.low, below.low) <= 0:
+    if min(above.value, below.value) <= 0:
         raise ValueError(f"{above} / {below} is not a quotient of positive figures")
-    return Mean(above.value / below.value, above.low / below.high, above.high / below.low, above.instances)
+    high = above.high / below.low if below.low > 0 else inf
+    return Mean(above.value / below.value, max(above.low, 0.0) / below.high, high, above.instances)
 
 
 class Cells:

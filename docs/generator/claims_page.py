@@ -54,7 +54,7 @@ def write(folder: Folder, docs: Path) -> None:
         "Left out are definitions, proofs, sentences on others' work, and who was first. A sentence of several parts\n"
         'has a row for each that is decided apart; "[...]" stands for a formula. Quotients that a page does not have,\n'
         "such as of regret at neighbouring numbers of agents, have the widest interval that both figures' allow.\n"
-        "Verdicts on the pages themselves follow from the same rule, and some are of mended forms of an\n"
+        "Verdicts on the pages themselves follow from the same rule, and some are of corrected forms of an\n"
         "algorithm, where this table has the form that is printed.",
         *(part for paper in papers.values() for part in _of_paper(paper, claims)),
         "## Papers without text",

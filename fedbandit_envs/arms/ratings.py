@@ -201,7 +201,7 @@ def table_means(
     beside the program's own. Before more than 1 GiB is taken, a warning says how much.
 
     Args:
-        table: The path of a CSV file with a line of heads, or of a Parquet file (``.parquet``), or a
+        table: The path of a CSV file with a header row, or of a Parquet file (``.parquet``), or a
             ``pandas.DataFrame``.
         scale: The smallest and the largest rating that there can be.
         threshold: The smallest rating that counts as high.

@@ -1,4 +1,4 @@
-"""What distributions of contexts are given at the start of an episode."""
+"""The inputs of a distribution of contexts at the start of an episode."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,11 +11,11 @@ class Instances(NamedTuple):
     """The linear bandits of an episode, one for each replica.
 
     Attributes:
-        randomness: Random numbers of the episode's rounds.
+        randomness: Generator of the random numbers of the episode's rounds.
         parameter: theta*, ``(replicas, dim)``; where each arm has its own, the first arm's.
         contexts: The array that the distribution fills with contexts, ``(replicas, agents, dim, arms)``.
         means: The array that the distribution fills with <x, theta*>, ``(replicas, agents, arms)``.
-        seeds: Seed of each replica's instance, from which is drawn what stays the same in all of its rounds.
+        seeds: Seed of each replica's instance, for quantities that are drawn once and stay fixed during the episode.
     """
 
     randomness: EpisodeRandomness

@@ -26,19 +26,20 @@ class LabelledContexts:
     With ``features="disjoint"`` the context of arm k has x in the k-th of K blocks and 0 elsewhere, so that one
     parameter theta* has a part for each class (Zhou, Li and Gu, ICML 2020, section 7); any linear policy learns it.
     With ``"shared"`` all arms have the context x (Riquelme, Tucker and Snoek, ICLR 2018), for policies with a
-    regression for each arm; to others all arms are the same.
+    regression for each arm; other policies cannot tell the arms apart.
 
     Agent j draws classes from q_j. It is the table's own distribution, or with ``alpha`` drawn from Dirichlet(alpha K
     p), where p is the table's distribution: alpha near 0 gives each agent a class of its own (Hsu, Qi and Brown 2019,
     whose Dirichlet(a p) is this one with a = alpha K). Rows of one class are drawn uniformly.
 
-    A round shows one row, so that ``one-observation`` protects one row in one pass of one episode: with ``alpha``,
-    which deals rows by their classes, one that is replaced by a row of the same class. Rows that are drawn with
+    A round shows one row, so that ``one-observation`` protects one row in one pass of one episode. With ``alpha``,
+    which deals rows by their classes, neighbours replace a row by one of the same class. Rows that are drawn with
     replacement can be shown again; then each showing is an observation of its own.
 
     Attributes:
-        parameter: The least-squares fit of the classes to x, scaled to norm 1: ``(dim,)``, or ``(arms, dim)`` with
-            shared features. It is the best linear prediction; rewards and regret follow from the labels alone.
+        parameter: The least-squares regression of class indicators on x, scaled to norm 1: ``(dim,)``, or
+            ``(arms, dim)`` with shared features. It is the best linear prediction; rewards and regret follow from the
+            labels alone.
         shape: Shape of an agent's contexts, ``(arms, dim)``.
 
     Example:
@@ -75,7 +76,7 @@ class LabelledContexts:
             alpha: How alike the agents' classes are, > 0; None for equal distributions. In one pass an agent draws from
                 what earlier agents have left.
             scrambled: Whether features are rotated and arms numbered at random, anew in each instance, so that what is
-                known of the table from elsewhere does not help. Ridge regression is the same in all rotations.
+                known of the table from elsewhere does not help. Rotations do not change what ridge regression predicts.
 
         Raises:
             ImportError: A package is missing.

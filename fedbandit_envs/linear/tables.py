@@ -28,14 +28,14 @@ class TableContexts:
 
     The context of arm k is the outer product of the row's features z and the arm's features a_k, flattened: its entry
     i q + h is z_i a_kh, where q is the number of an arm's features (Li et al. 2010). If the features of arm k are all 0
-    but for one 1 (``arms`` is a number), its context is z in a block of its own, and 0 elsewhere. Otherwise each row
-    has the contexts of all arms.
+    but for one 1 (``arms`` is a number), its context has z in coordinates of its own, and 0 elsewhere. If ``arms`` is
+    None, each row of the table has the contexts of all arms.
 
     The expected reward of an arm is <x, theta*>. Where the table has the rewards of all arms, theta* is fitted to them
     by ridge regression (of weight 1), and divided by its norm if that is above 1; or, with ``exact``, the rewards
-    themselves are the expected rewards, and theta* is then only the linear function nearest to them. What was fitted is
-    a simulator: no policy is evaluated off-policy here. Rewards outside of [-B, B] are clipped as in all linear
-    problems, and counted in ``info["clipped"]``.
+    themselves are the expected rewards, and theta* is then only the linear function nearest to them. The fitted model
+    serves as a simulator: no policy is evaluated off-policy here. Rewards outside of [-B, B], where B is the
+    environment's bound on rewards, are clipped as in all linear problems, and counted in ``info["clipped"]``.
 
     **Privacy.** With ``order="once"`` an agent plays each of its rows at most once in an episode, so that a row is one
     observation of one agent: the adjacency ``"one-observation"`` means that one row is replaced by another of the same
@@ -76,12 +76,12 @@ class TableContexts:
 
         Args:
             bound: L, the largest allowed norm of a context.
-            table: The path of a CSV file with a line of heads, or of a Parquet file (``.parquet``), or a
+            table: The path of a CSV file with a header row, or of a Parquet file (``.parquet``), or a
                 ``pandas.DataFrame``; see :class:`~fedbandit_envs.basics.tables.Table`.
             features: Names of the columns of a row's features; or, where each row has the contexts of all arms, one
                 list of names for each arm.
             arms: The arms' features, ``(arms, features)``, an array or nested lists; or K, the number of arms, where
-                each arm has a block of its own; None where each row has the contexts of all arms.
+                each arm has coordinates of its own; None where each row has the contexts of all arms.
             agent: Name of the column that says which agent a row belongs to; its values are the agents, in ascending
                 order. None deals the rows: of M agents, agent j has rows j, j + M, j + 2 M ...
             rewards: Names of the columns of rewards, one for each arm; None where the table has none.

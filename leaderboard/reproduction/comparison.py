@@ -1,11 +1,11 @@
 """Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
 
-Intervals are over problem instances: where several seeds play one instance, their mean is one value. All verdicts come
-from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
+The unit of replication is the problem instance: where several seeds play one instance, their mean is one value. All
+verdicts come from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
 
 Intervals have 95 % coverage, so the true value is beyond a given end of one with probability of about 1 / 40. A joint
-verdict "holds" on several ratios is as safe as one on a single ratio, since each ratio has to hold. A joint verdict
-"does not hold" is less safe, since one wrong verdict among them is enough.
+verdict "holds" on several ratios has no larger error probability than one on a single ratio, since each has to hold. A
+joint verdict "does not hold" is less safe, since one wrong verdict among them is enough.
 """
 
 from collections.abc import Iterable, Mapping
@@ -78,9 +78,9 @@ class Mean:
 
 
 def verdict(measure: Mean, low: float = -inf, high: float = inf) -> Statement:
-    """Returns the verdict on whether a measured value lies between two bounds.
+    """Returns the verdict on whether the true value of what was measured lies between two bounds.
 
-    It does if the whole interval lies there, and does not if the whole interval lies outside; else it is undecided. For
+    It holds if the whole interval lies there, does not hold if it lies outside; else it is undecided. For
     fewer than :data:`ENOUGH` instances there is no verdict, but "exploratory".
 
     Args:
@@ -97,9 +97,9 @@ def verdict(measure: Mean, low: float = -inf, high: float = inf) -> Statement:
 
 @dataclass(frozen=True)
 class Ratio(Mean):
-    """Mean (or median) regret of one run divided by that of another, over the same problem instances.
+    """Mean (or median) regret of one run over instances, divided by that of another run over the same instances.
 
-    Its value is NaN if this is only a predicted interval.
+    Its value is NaN if this is only a prediction interval.
     """
 
     def __str__(self) -> str:
@@ -113,7 +113,7 @@ def by_instance(result: RunResult, values: Array) -> Array:
     """Returns the mean over all seeds of each problem instance.
 
     Args:
-        result: The run, whose seeds take its instances in turn, or draw an instance each.
+        result: The run, whose seeds are assigned to its instances cyclically, or draw an instance each.
         values: One value for each seed on the last axis, ``(..., seeds)``.
 
     Returns:
@@ -255,7 +255,7 @@ def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[
 
 
 def pays_at(points: Mapping[float, Ratio]) -> str:
-    """Returns a text with the values of a quantity at which regret is below a rival's, by the whole interval.
+    """Returns a text with the values of a quantity at which regret is below a rival's: the ratio's whole interval is.
 
     Args:
         points: For each value the ratio of regret to the rival's.

@@ -35,7 +35,7 @@ def sweep(
 
     Args:
         folder: Folder where finished shards are kept; made if it does not exist.
-        workers: Number of processes of this machine; with 1 this process itself plays.
+        workers: Number of processes of this machine; 1 plays in the current process.
         scheduler: Address of a Dask scheduler, ``tcp://host:port``, whose workers play instead.
         **spec: The arguments of :func:`sweep_runs`, which say what is played.
 
@@ -85,13 +85,14 @@ def sweep_runs(
             entry may also be a mapping with ``policy`` (such a name) and what this policy alone has: ``label`` (its
             name in the table), ``settings`` and ``stack``.
         grid: Values by key. A key is ``rounds`` or the name of an argument of the environment, the policy or a
-            wrapper, as in :meth:`.RunSpec.changed`. A key that only some of the policies have leaves the others as they
-            are: they play once, and their cell in the table is empty.
+            wrapper, as in :meth:`.RunSpec.changed`. A key that only some of the policies have does
+            not multiply the runs of the others: they play once for each combination of the other keys, and their cell
+            in the table is empty.
         rounds: Horizon in rounds.
         seeds: Number of seeds, each of which is one replica (episode).
         first_seed: The first seed; the others are the integers after it.
         settings: Arguments that are the same in all runs that have them, by key as in the grid.
-        stack: Wrappers inside of the baselines' own; see :func:`~fedbandit_envs.core.stack.build`.
+        stack: Wrappers closer to the environment than the baselines' own; see :func:`~fedbandit_envs.core.stack.build`.
 
     Raises:
         SettingsError: A name is unknown, a key is ambiguous, a list of values is empty or has a value twice, or a run

@@ -59,8 +59,7 @@ def compared(head: str, above: RunResult, below: RunResult) -> dict[str, Any]:
 def elsewhere(above: RunResult, below: RunResult) -> Ratio:
     """Returns the interval in which the ratio of two regrets is expected in other markets, as many as the paper has.
 
-    The interval is Student's 95 % prediction interval for the logarithm of the
-    ratio, by linear approximation.
+    The interval is Student's 95 % prediction interval for the logarithm of the ratio, by the delta method.
 
     Args:
         above: The run whose regret is divided.
@@ -187,7 +186,10 @@ def more_than_fcb(runs: PanelRuns, readings: Mapping[str, str]) -> tuple[str, st
 
 
 def single_markets(runs: PanelRuns) -> Table:
-    """Yields a table with a line for each market: regrets of SS-UCB, P-FCB and FCB-checked there, and their ratios."""
+    """Yields a table with a line for each market: regrets of SS-UCB, P-FCB and FCB-checked, and their ratios.
+
+    FCB-checked is FCB as the paper defines it.
+    """
     chosen, results = choose_markets(runs.panel), [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
     violations = by_instance(results[0], results[0].info["violation"].mean(axis=1))
     regret = zip(*map(regret_by_instance, results), strict=True)
@@ -362,8 +364,8 @@ def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 def changes_of_ratio(runs: PanelRuns) -> dict[str, list[Ratio]]:
     """Returns Figure 2's ratio at T / 10 over that at T / 100, and at T over that at T / 10, by setting.
 
-    The ratio is regret with true data shared divided by that of SS-UCB, whose agents do not communicate; here it is
-    that of each market.
+    The ratio is regret with true data shared divided by that of SS-UCB, whose agents do not communicate. It is taken in
+    each market, and its means over markets are divided.
     """
     found = {}
     for setting, shared in runs.by("setting", line="shared").items():
@@ -374,7 +376,7 @@ def changes_of_ratio(runs: PanelRuns) -> dict[str, list[Ratio]]:
 
 
 def same_directions(changes: Mapping[str, Sequence[Ratio]]) -> Statement:
-    """Returns the verdict on whether in two settings a ratio falls, or rises, between the same rounds.
+    """Returns the verdict on whether a ratio changes in the same direction in both settings, between the same rounds.
 
     Args:
         changes: What :func:`changes_of_ratio` returns.

@@ -22,8 +22,8 @@ SAMPLES = {
 }
 """Each panel's distribution of markets, and their number.
 
-In the paper's protocol each market has the scale's number of runs, in the other panels one: verdicts are over markets,
-and markets differ more than the runs of one do.
+In the paper's protocol each market has the number of runs that the scale sets, in the other panels one: verdicts are
+over markets, and markets differ more than the runs of one do.
 """
 
 PANELS = {
@@ -43,21 +43,22 @@ _ENV_IDS = {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"}
 
 
 DRAWN = 400
-"""Number of markets, of the seeds from 0 on, among which those of a panel are chosen."""
+"""Number of candidate markets, drawn by the seeds from 0 on, among which those of a panel are chosen."""
 
 
 class Markets(NamedTuple):
     """Markets of one panel, chosen among the first seeds by whether the quality constraint binds.
 
-    The constraint binds for an agent if it excludes the purchase of everything that is profitable.
+    The constraint binds for an agent if buying all profitable units would violate it. Markets in which it binds only
+    for agents after the first ten are in neither list.
 
     Attributes:
         slack: Seeds of the first markets in which the constraint binds for none of 40 agents.
         binding: Seeds of the first markets (at most as many) in which it binds for at least one of the first ten
             agents.
         share: Share of the :data:`DRAWN` markets in which it binds for at least one of the first ten agents.
-        surplus: For each market of ``slack``, the mean quality of all profitable units less the threshold, for the one
-            of the first ten agents for which it is smallest. At 0 the constraint begins to bind.
+        surplus: For each market of ``slack``, the smallest over the first ten agents of the mean quality of all
+            profitable units less the threshold. At 0 the constraint begins to bind.
     """
 
     slack: tuple[int, ...]
@@ -108,7 +109,7 @@ def _run(
         baseline: Name of the corrected baseline; by default ``line``.
         markets: Kind of the markets: ``slack`` (the quality constraint does not bind) or ``binding``.
         margin: Amount that the policy adds to the quality threshold.
-        env: Arguments of the environment besides ten agents and the markets, or in place of them.
+        env: Arguments of the environment that extend or override ten agents and the markets.
         policy: Arguments of the policy that differ from the baseline's, besides ``margin``.
         wrappers: Arguments of the wrappers that differ from the baseline's, by the wrapper's role.
         **labels: Further labels.

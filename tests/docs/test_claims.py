@@ -4,6 +4,7 @@ import csv
 import inspect
 import json
 import tomllib
+from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 
@@ -284,8 +285,14 @@ def test_a_sentence_without_checks_needs_a_reason(claims, docs):
 
 
 def test_quotients_are_of_positive_figures(claims):
+    wide = Mean(2.0, -1.0, 5.0, 20)
     with pytest.raises(ValueError, match="not a quotient of positive figures"):
-        claims.quotient(Mean(1.0, 0.9, 1.1, 20), Mean(0.1, -0.1, 0.3, 20))
+        claims.quotient(Mean(1.0, 0.9, 1.1, 20), replace(wide, value=0.0))
+    above = claims.quotient(wide, Mean(4.0, 2.0, 8.0, 20))
+    assert (above.value, above.low, above.high) == (0.5, 0.0, 2.5)
+    below = claims.quotient(Mean(4.0, 2.0, 8.0, 20), wide)
+    assert (below.value, below.low, below.high) == (2.0, 0.4, inf)
+    assert comparison.verdict(below, high=1.0) == "undecided"
 
 
 def test_the_page_and_the_gallery_have_all_of_them(claims, tmp_path):

@@ -1,16 +1,18 @@
 """Claims of privacy under a stage of a transport: for every observer, from accounts and from the shares in sums.
 
-Shuffled batches are accounted as in :mod:`~fedbandit_envs.wrappers.privacy.accounting.shuffling`. Of a secure sum an
-observer sees nothing but the sum. Of its noise, of a standard deviation sigma that is promised for ``honest`` agents h,
-each agent adds a share of variance sigma^2/h to its release, whose own (local) privacy is therefore
-mu_local = D sqrt(h)/sigma, for neighbours at a distance D. If the sum contains k shares that the observer does not
-know, the agent's own among them, its noise has the variance sigma^2 k/h, and the sum is mu-GDP for
-mu = D sqrt(h/k)/sigma = mu_local/sqrt(k).
+A stage is a shuffler, a secure sum or a trusted server between the agents.
 
-The same holds for a matrix mechanism (:mod:`..mechanisms.prefix_noise`) whose streams of noise all agents share in, one
-draw a synchronisation, also where agents are absent. For one altered window, k counts the shares in its own
-synchronisation. For a change of all data of an agent, k counts the agents that are present at all of its releases: the
-shares of others are further noise.
+Shuffled batches are accounted as in :mod:`~fedbandit_envs.wrappers.privacy.accounting.shuffling`. Of a secure sum an
+observer sees nothing but the sum. Its noise has the standard deviation sigma if h agents, ``honest``, add theirs: each
+agent adds a share of variance sigma^2/h to its release, whose own (local) privacy is therefore mu_local = D
+sqrt(h)/sigma, for neighbours at a distance D. If the sum contains k shares that the observer does not know, the agent's
+own among them, its noise has the variance sigma^2 k/h, and the sum is mu-GDP for mu = D sqrt(h/k)/sigma =
+mu_local/sqrt(k).
+
+The same holds for a matrix mechanism (:mod:`..mechanisms.prefix_noise`) to whose streams of noise all agents
+contribute, one draw a synchronisation, also where agents are absent. For a change in one window (the rounds between two
+synchronisations), k counts the shares in the window's own synchronisation. For a change of all data of an agent, k
+counts the agents that are present at all of its releases: the shares of others are further noise.
 
 The noise is idealised: it is real-valued, while a real secure sum adds up integers.
 """
@@ -33,7 +35,7 @@ IDEALISED = "idealised: real-valued noise"
 
 
 class Shares:
-    """The count of how many agents had their noise in each sum of an episode, for claims about sums and batches.
+    """Counts how many agents contributed noise to each sum of an episode, for claims about sums and batches.
 
     A *share* is the noise that one agent has added to a sum. The more shares an observer does not know, the better an
     agent is protected.

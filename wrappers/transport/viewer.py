@@ -43,12 +43,13 @@ class Recording:
         received: From whom each agent has received a message in the last round, bool ``(replicas, agents, senders)``,
             where senders are all agents, or one if messages come from a server.
         sent_noise: Share of noise in all that an agent has released so far, between 0 and 1, ``(replicas, agents)``:
-            the standard deviation of the noise divided by the root mean square of the numbers, averaged over arrays.
+            the standard deviation of the noise divided by the root mean square of the released values, averaged over
+            arrays.
         received_noise: The same share in all that an agent has received so far.
     """
 
     def __init__(self, rows: tuple[int, int]) -> None:
-        """Starts the record of an episode of ``rows``, which are ``(replicas, agents)``."""
+        """Starts the record of an episode with ``rows = (replicas, agents)``."""
         self.regret: list[Array] = []
         self.sent = np.zeros(rows, np.bool_)
         self.received = np.zeros((*rows, 1), np.bool_)
@@ -71,7 +72,7 @@ class Recording:
         self.received_noise = _noise_share(self._inbox, arrived)
 
     def learned(self, replica: int, window: int) -> Array:
-        """Returns by how much the regret of each agent's last rounds is below that in its worst rounds.
+        """Returns the relative reduction of each agent's regret, from its worst rounds to its last ones.
 
         Args:
             replica: The replica.
