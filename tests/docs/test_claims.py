@@ -171,7 +171,7 @@ def test_figures_are_those_of_the_csv_file(claims):
     more = next(claim for claim in found if claim.quote.startswith("Compared to FCB"))
     assert [check.printed for check in more.checks] == ["2.36", "3.33", "3.35", "4.94"]
     assert all(check.low < float(check.printed) < check.high for check in more.checks)
-    assert more.instances == 5
+    assert more.instances == 20
 
 
 TABLE = """panel,name,quantity,x,value,low,high,least,most,printed

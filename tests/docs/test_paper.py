@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_numbers_are_those_of_the_pages(page, row, said):
 
 
 def test_verdicts_are_those_of_the_table(generator):
-    """What the paper says of verdicts: at least 20 instances, two that hold, and most that are none."""
+    """What the paper says of verdicts: at least 20 instances, how many hold or do not, and most that are none."""
     from generator import claims
 
     _, found = claims.read(ROOT / "docs")
@@ -92,6 +93,8 @@ def test_verdicts_are_those_of_the_table(generator):
     samba = [claim for claim in found if claim.paper == "ciucanu2022" and not claim.reason]
     assert {claim.part for claim in samba} == {"reward (of UCB1)", "of UCB1", "rewards, MovieLens"}
     assert {claim.verdict for claim in samba} == {claims.HOLDS}
-    others = [claim.verdict for claim in found if claim.verdict not in (claims.HOLDS, claims.FAILS)]
-    assert set(others) == {claims.EXPLORATORY, claims.NOT_COMPARABLE}
-    assert len(others) > 0.9 * len(found)
+    pfcb = Counter(claim.verdict for claim in found if claim.paper == "solanki2022")
+    assert (pfcb[claims.HOLDS], pfcb[claims.FAILS]) == (10, 4)
+    assert "ten hold over twenty markets" in " ".join(BODY.split())
+    others = Counter(claim.verdict for claim in found if claim.paper not in ("solanki2022", "ciucanu2022"))
+    assert others[claims.EXPLORATORY] + others[claims.NOT_COMPARABLE] > 0.9 * others.total()
