@@ -63,8 +63,8 @@ def test_the_setting_says_where_it_is_not_the_paper_s():
     paper = described(pfcb.SCALES["paper"], "default")
     assert "T = 100,000, 5 markets x 20 runs (as in the paper)" in paper
     for other in (replace(pfcb.SCALES["paper"], trials=19), pfcb.SCALES["small"]):
-        assert "(the paper: T = 100,000, 5 instances x 20 runs)" in described(other, "default")
-    for text in ("N(alpha, 0)", "omega2", "1.2 epsilon", "over markets", "none follows"):
+        assert "(the paper: T = 100,000, 5 markets x 20 runs)" in described(other, "default")
+    for text in ("N(alpha, 0)", "omega2", "1.2 epsilon", "over markets", "too few for any"):
         assert text in paper
     assert "Algorithm 2" in described(pfcb.SCALES["paper"], "printed")
 
