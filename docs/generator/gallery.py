@@ -38,7 +38,7 @@ def write(folder: Folder, docs: Path) -> None:
         "## All pages",
         "Numbers of instances are the least and the largest that an interval of the page is over; verdicts those on\n"
         "sentences of its paper. Scales `small` and `paper` were raised to 20 runs when some pages had been played\n"
-        "with 3 to 10: `--trials` with a page's number of runs repeats it. `private-federation-small` had fewer\n"
+        "with 3 to 5: `--trials` with a page's number of runs repeats it. `private-federation-small` had fewer\n"
         "instances of most problems than its command has now.",
         table(
             ["page", "instances", "CPU-seconds", *_COUNTED, "command"],

@@ -80,8 +80,8 @@ class Mean:
 def verdict(measure: Mean, low: float = -inf, high: float = inf) -> Statement:
     """Returns the verdict on whether the true value of what was measured lies between two bounds.
 
-    It holds if the whole interval lies there, does not hold if it lies outside; else it is undecided. For
-    fewer than :data:`ENOUGH` instances there is no verdict, but "exploratory".
+    It holds if the whole interval lies there, does not hold if it lies outside; else it is undecided. For fewer
+    than :data:`ENOUGH` instances there is no verdict, but "exploratory".
 
     Args:
         measure: The value with its interval.

@@ -85,9 +85,9 @@ def sweep_runs(
             entry may also be a mapping with ``policy`` (such a name) and what this policy alone has: ``label`` (its
             name in the table), ``settings`` and ``stack``.
         grid: Values by key. A key is ``rounds`` or the name of an argument of the environment, the policy or a
-            wrapper, as in :meth:`.RunSpec.changed`. A key that only some of the policies have does
-            not multiply the runs of the others: they play once for each combination of the other keys, and their cell
-            in the table is empty.
+            wrapper, as in :meth:`.RunSpec.changed`. A key that only some of the policies have does not
+            multiply the runs of the others: they play once for each combination of the other keys, and their cell in
+            the table is empty.
         rounds: Horizon in rounds.
         seeds: Number of seeds, each of which is one replica (episode).
         first_seed: The first seed; the others are the integers after it.
