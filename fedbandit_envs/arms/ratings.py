@@ -30,10 +30,6 @@ _NOT_RATED = 99.0
 _MOVIELENS_FIELDS = 4
 
 
-class _MalformedError(ValueError):
-    """A line of a ratings file is malformed; the message gives its content and the required form."""
-
-
 class RatedItems(NamedTuple):
     """Rated items, such as films or jokes, as arms, with their means.
 
@@ -113,19 +109,15 @@ def movielens_means(
     def read(line: str) -> None:
         fields = line.split("\t")
         if len(fields) != _MOVIELENS_FIELDS:
-            raise _MalformedError(
-                f"has {len(fields)} fields; user, film, rating and time, separated by tabs, are"
-            )
+            raise ValueError(f"{len(fields)} fields")
         user, film, rating, _ = (int(field) for field in fields)
         if user < 1 or film < 1 or not 1 <= rating <= 5:
-            raise _MalformedError(
-                "has user, film or rating out of range; integers >= 1, and a rating up to 5, are"
-            )
+            raise ValueError("user, film or rating out of range")
         if (user, film) in rated:
-            raise _MalformedError(f"rates film {film} a second time for user {user}; one rating is")
+            raise ValueError(f"film {film} a second time for user {user}")
         rated[user, film] = rating
 
-    _read_lines(Path(path), read)
+    _read_lines(Path(path), read, "user, film, rating up to 5 and time, as integers between tabs,")
     users, films = np.array([*rated]).T
     items, places = np.unique(films, return_inverse=True)
     high = np.bincount(places, np.array([*rated.values()]) >= threshold)
@@ -162,18 +154,17 @@ def jester_means(
         fields = line.replace(";", ",").replace("\t", ",").split(",")
         number, *ratings = (float(field) for field in fields)
         if users and len(ratings) != users[0].size:
-            raise _MalformedError(f"has {len(ratings)} ratings; {users[0].size}, as the lines before, are")
+            raise ValueError(f"{len(ratings)} ratings, after lines with {users[0].size}")
         row = np.array(ratings)
         rated = row != _NOT_RATED
         if not (np.abs(row[rated]) <= 10).all():
-            raise _MalformedError("has a rating out of range; numbers in [-10, 10], or 99 for none, are")
+            raise ValueError("a rating out of range")
         if rated.sum() != number:
-            raise _MalformedError(
-                f"has {rated.sum()} ratings and says that it has {number:g}; the same number is"
-            )
+            raise ValueError(f"{rated.sum()} ratings where it says {number:g}")
         users.append(row)
 
-    _read_lines(Path(path), read)
+    form = "the number of ratings and, as often in each line, numbers in [-10, 10] or 99 for none"
+    _read_lines(Path(path), read, form)
     matrix = np.array(users)
     rated = matrix != _NOT_RATED
     received = rated.sum(axis=0)
@@ -400,8 +391,8 @@ def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
     return keep_largest(read(source).means, arms)
 
 
-def _read_lines(path: Path, read: Callable[[str], None]) -> None:
-    """Calls ``read`` for each line of a file; an error in it becomes a ``ValueError`` that names file and line."""
+def _read_lines(path: Path, read: Callable[[str], None], form: str) -> None:
+    """Calls ``read`` for each line of a file; an error in it becomes one that names file, line and the ``form``."""
     number = 0
     # Ratings are ASCII. Other bytes are replaced by a character that is no number, so that the line is an error.
     with path.open(encoding="utf-8", errors="replace") as file:
@@ -409,11 +400,9 @@ def _read_lines(path: Path, read: Callable[[str], None]) -> None:
             line = line.rstrip("\r\n")
             try:
                 read(line)
-            except _MalformedError as error:
-                raise ValueError(f"{path}, line {number} {error} required") from None
             except ValueError as error:
                 raise ValueError(
-                    f"{path}, line {number} is {line!r} ({error}); numbers are required"
+                    f"{path}, line {number} is {line!r} ({error}); {form} are required"
                 ) from None
     if number == 0:
         raise ValueError(f"{path} is empty; a line a rating, or a user, is required")

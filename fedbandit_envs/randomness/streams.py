@@ -8,12 +8,13 @@ others.
 from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Any
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.randomness.seed_sequences import generators
 
 
 class Purpose(IntEnum):
@@ -48,14 +49,17 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.SFC64(_sequence(seed, purpose, *key)))
 
 
-def _sequence(*name: Any) -> np.random.SeedSequence:
+def _sequence(*name: int) -> np.random.SeedSequence:
     """Returns the ``SeedSequence`` of a seed, a purpose and further integers, made from their hash.
 
     NumPy's seed sequences can be inverted: without the hash, two policy seeds would reveal an episode's seed of up to
     128 bits, and with it all later random numbers.
     """
-    text = repr([[int(word) for word in part] if isinstance(part, list) else int(part) for part in name])
-    return np.random.SeedSequence(int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "little"))
+    return np.random.SeedSequence(int.from_bytes(_hash(repr([int(part) for part in name])), "little"))
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=16).digest()
 
 
 Entropy = int | Sequence[int]
@@ -79,30 +83,28 @@ def noise_streams(
     The noise of one agent reveals nothing about the noise of another.
 
     Args:
-        seeds: Seeds of the replicas.
+        seeds: Seeds of the replicas, integers of Python.
         num_agents: Number of agents in each replica.
         entropy: A seed for the noise, secret if claims are to hold against everyone; the noise then differs between
             episodes, and between replicas with the same seed. With None the noise follows from the replicas' seeds, so
             that runs can be repeated.
         episode: Number of the episode; used only if ``entropy`` is given.
     """
+    noise = int(Purpose.NOISE)
     if entropy is None:
-        return [[stream(seed, Purpose.NOISE, agent) for agent in range(num_agents)] for seed in seeds]
-    words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
-    earlier: dict[int, int] = {}
-    rows = []
-    for seed in seeds:
-        twin = earlier.get(seed, 0)
-        earlier[seed] = twin + 1
-        # The number of words comes first, so that different pairs of entropy and seed never give the same sequence.
-        sequence = [len(words), *words, seed]
-        rows.append(
-            [
-                np.random.Generator(np.random.SFC64(_sequence(sequence, Purpose.NOISE, episode, twin, agent)))
-                for agent in range(num_agents)
-            ]
-        )
-    return rows
+        names = [f"{seed}, {noise}" for seed in seeds]
+    else:
+        words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
+        # The number of words comes first, so that different pairs of entropy and seed never give the same sequence. The
+        # last number tells replicas with the same seed apart.
+        names = [
+            f"{[len(words), *words, seed]}, {noise}, {episode}, {seeds[:i].count(seed)}"
+            for i, seed in enumerate(seeds)
+        ]
+    # The sequences are those of `_sequence`, with the agent's number as the last part of the name.
+    hashes = b"".join(_hash(f"[{name}, {agent}]") for name in names for agent in range(num_agents))
+    streams = iter(generators(np.frombuffer(hashes, "<u4").reshape(-1, 4)))
+    return [list(islice(streams, num_agents)) for _ in names]
 
 
 def noise_names(seeds: Sequence[int], entropy: Entropy | None, episode: int) -> list[str]:
