@@ -1,5 +1,6 @@
 """The notebooks run from beginning to end, and show what they are for; in git they have no outputs."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("matplotlib")
+from IPython.core.interactiveshell import InteractiveShell  # noqa: E402 - comes with ipykernel
+from IPython.core.pylabtools import select_figure_formats  # noqa: E402
+
 pytest.importorskip("pandas")
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
@@ -20,19 +24,41 @@ SHOWN = {
 NOTEBOOKS = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
+def shown(data):
+    """What results show, richer than text, from their data by type."""
+    return tuple(kind for one in data for kind in sorted({"text/html", "image/png"} & one.keys()))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebooks_run(name, tmp_path):
+def test_notebooks_run_in_a_kernel(name, tmp_path):
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", 4)
     nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     ).execute()
     outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
-    rich = [
-        {"text/html", "image/png"} & one.data.keys() for one in outputs if one.output_type == "execute_result"
-    ]
-    assert tuple(kind for kinds in rich for kind in sorted(kinds)) == SHOWN[name]
+    assert shown(one.data for one in outputs if one.output_type == "execute_result") == SHOWN[name]
     # Warnings would be shown to readers.
     assert [one.text for one in outputs if one.get("name") == "stderr"] == []
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_run(name, tmp_path, monkeypatch, capsys):
+    """In a shell of this process, since a kernel imports everything for longer than a notebook plays."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    shell = InteractiveShell()
+    select_figure_formats(shell, {"png"})
+    results = []
+    for cell in nbformat.read(FOLDER / f"{name}.ipynb", 4).cells:
+        if cell.cell_type == "code":
+            with warnings.catch_warnings(action="error"):
+                ran = shell.run_cell(cell.source)
+            ran.raise_error()
+            if ran.result is not None:
+                results.append(shell.display_formatter.format(ran.result)[0])
+    assert shown(results) == SHOWN[name]
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

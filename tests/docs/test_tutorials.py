@@ -33,7 +33,7 @@ def test_tutorials_run(path, whole, tmp_path, monkeypatch):
     page = path.read_text()
     if not whole:
         assert page.count(LONG[path.stem]) == 1
-        page = page.replace(LONG[path.stem], ".learn(16_000)")
+        page = page.replace(LONG[path.stem], ".learn(4_000)")
     for block, printed in play(page):
         if block.printed is not None:
             assert is_printed(block.printed, printed), f"{block.text}\nprinted\n{printed}"

@@ -23,8 +23,19 @@ def assert_infos_equal(native, sync):
             np.testing.assert_array_equal(value, sync[key])
 
 
-@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-@pytest.mark.parametrize(("env_id", "view"), views(stack))
+# Views in turn have the one or the other mode in ordinary runs.
+MODES = [
+    view._replace(
+        values=(*view.values, mode),
+        id=f"{view.id}-{mode.name}",
+        marks=view.marks if (i + j) % 2 == 0 else (pytest.mark.slow,),
+    )
+    for i, view in enumerate(views(stack))
+    for j, mode in enumerate((AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP))
+]
+
+
+@pytest.mark.parametrize(("env_id", "view", "mode"), MODES)
 def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     """Three episodes of three copies, step by step, against a SyncVectorEnv of single environments: the same call."""
     kwargs = {"max_cycles": 9, "max_episode_steps": 4, "num_agents": 3, **small(env_id), **view}

@@ -10,7 +10,7 @@ from pkgutil import walk_packages
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
-from registered import PROBLEMS, small, views
+from registered import FIRST_IDS, PROBLEMS, small, views
 
 import fedbandit_envs
 from fedbandit_envs import wrappers
@@ -94,6 +94,7 @@ def test_presets_are_written_as_json(env_id):
     assert json.loads(json.dumps(entry.stack)) == [list(layer) for layer in entry.stack]
 
 
+@pytest.mark.parametrize("env_id", FIRST_IDS, indirect=True)
 def test_pictures_show_the_round(make_federation, sample_actions):
     for mode in make_federation().metadata["render_modes"]:
         env = make_federation(render_mode=mode)

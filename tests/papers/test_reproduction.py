@@ -30,7 +30,7 @@ def reproduce(*words):
 
 
 @pytest.mark.usefixtures("in_this_process")
-@pytest.mark.parametrize("mode", ["default", "printed"])
+@pytest.mark.parametrize("mode", ["default", pytest.param("printed", marks=pytest.mark.slow)])
 def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
     names = [name for name in experiments() if name.startswith("pfcb")]
     for name in names:

@@ -1,5 +1,6 @@
-"""Parameters of tests of which ordinary runs try half: every value, and slow runs all combinations."""
+"""Parameters of tests of which ordinary runs try some, and slow runs all."""
 
+from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
@@ -17,4 +18,13 @@ def every_pair(*of: list[Any]) -> list[Any]:
     return [
         pytest.param(*values, marks=pytest.mark.slow if sum(places) % 2 else ())
         for places, values in zip(product(*(range(len(one)) for one in of)), product(*of), strict=True)
+    ]
+
+
+def every_fourth(values: Iterable[Any]) -> list[Any]:
+    """Returns values or parameters of which all but every fourth one are slow."""
+    params = [one if hasattr(one, "marks") else pytest.param(one) for one in values]
+    return [
+        one if place % 4 == 0 else one._replace(marks=(*one.marks, pytest.mark.slow))
+        for place, one in enumerate(params)
     ]

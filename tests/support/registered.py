@@ -20,6 +20,11 @@ PROBLEMS: dict[type[FederatedEnv], RegisteredProblem] = {
 """Every registered problem by its class."""
 
 
+_FIRST = {next(iter(entry.presets)) for entry in PROBLEMS.values()}
+FIRST_IDS = [pytest.param(env_id, marks=() if env_id in _FIRST else pytest.mark.slow) for env_id in REGISTRY]
+"""All ids; those that are not their problem's first one are slow."""
+
+
 def small(env_id: str) -> dict[str, Any]:
     """Returns arguments that make a small instance of a registered environment."""
     return dict(REGISTRY[env_id].small)

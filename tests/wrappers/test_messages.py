@@ -10,6 +10,7 @@ import pytest
 from arms_env import ArmsEnv
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
+from pairs import every_pair
 from registered import PROBLEMS
 from scipy.stats import norm
 from typer.testing import CliRunner
@@ -106,8 +107,7 @@ STACKS = {
 }
 
 
-@pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize("author", ["policy", "reporter"])
+@pytest.mark.parametrize(("author", "stack"), every_pair(["policy", "reporter"], [*STACKS]))
 def test_stacks_around_messages(stack, author):
     inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
     check_wrapper(lambda env: STACKS[stack](inner(env)), ArmsEnv)
@@ -531,8 +531,7 @@ def test_questions_about_events_get_the_agents_number(privatizer):
         accountant.epsilon(adjacency="one-quantity")
 
 
-@pytest.mark.parametrize("privatizer", PRIVATIZERS)
-@pytest.mark.parametrize("author", ["policy", "reporter"])
+@pytest.mark.parametrize(("author", "privatizer"), every_pair(["policy", "reporter"], [*PRIVATIZERS]))
 def test_privatizers_around_messages(privatizer, author):
     inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
     check_wrapper(PRIVATIZERS[privatizer], lambda: inner(ArmsEnv()))

@@ -61,7 +61,11 @@ ENVIRONMENTS = {
 
 @pytest.mark.parametrize(
     ("name", "dtype"),
-    [("arms", "int64"), ("arms", "int16"), ("arms", ">i4"), ("agents choose when to send", "int64")],
+    [
+        ("arms", ">i4"),
+        ("agents choose when to send", "int64"),
+        *(pytest.param("arms", dtype, marks=pytest.mark.slow) for dtype in ("int64", "int16")),
+    ],
 )
 def test_it_plays_as_it_does_here(tmp_path, name, dtype):
     path = file_with(tmp_path, RANDOM.replace("DTYPE", dtype))

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from entries import ROWS, file_with, start_and_play
+from entries import ROWS, file_with, play_in_a_thread, start_and_play
 
 from fedbandit_envs import arms_v0
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy, channel
@@ -33,7 +33,7 @@ class Broken:
         return self.action
 """
 
-IN_ACT = {
+IN_A_PROCESS = {
     "raises": ("raise KeyError('what')", "round 2: KeyError: 'what'"),
     "ends the interpreter": ("sys.exit(3)", "round 2: SystemExit: 3"),
     "leaves at once": ("os._exit(3)", "round 2: its process has exited with code 3"),
@@ -44,6 +44,8 @@ IN_ACT = {
     "computes without end": ("\n            while True: pass", "round 2: it has not answered within 0.5 s"),
     "allocates without end": ("[np.ones(10**7) for _ in range(10**4)]", "round 2: .*MemoryError"),
     "closes its channel": ("os.closerange(0, 100); time.sleep(9)", "round 2: it has closed its channel"),
+}
+ANSWERS = {
     "imports what is not there": (
         "import nowhere",
         "round 2: ModuleNotFoundError: No module named 'nowhere'",
@@ -84,14 +86,29 @@ IN_ACT = {
 }
 
 
-@pytest.mark.parametrize("name", IN_ACT)
+@pytest.mark.parametrize("name", IN_A_PROCESS)
 def test_in_a_round(tmp_path, name):
-    code, message = IN_ACT[name]
+    code, message = IN_A_PROCESS[name]
     path = file_with(tmp_path, POLICY.format(reset="", act=code))
     # Long enough, on a busy machine, for whatever does not hang.
     seconds = 0.5 if "0.5 s" in message else 20.0
     with pytest.raises(EntryError, match=message):
-        start_and_play(path, seconds_a_round=seconds, memory_bytes=2 * 2**30)
+        start_and_play(path, seconds_a_round=seconds, memory_bytes=2**30)
+
+
+@pytest.mark.parametrize(
+    ("name", "play"),
+    [
+        *((name, play_in_a_thread) for name in ANSWERS),
+        *(pytest.param(name, start_and_play, marks=pytest.mark.slow) for name in ANSWERS),
+    ],
+)
+def test_answers(tmp_path, name, play):
+    """What a process has no part in is tried in a thread; in slow runs in a process, too."""
+    code, message = ANSWERS[name]
+    path = file_with(tmp_path, POLICY.format(reset="", act=code))
+    with pytest.raises(EntryError, match=message):
+        play(path, seconds_a_round=20.0)
 
 
 BEFORE = {
@@ -186,7 +203,7 @@ def test_of_agents_that_choose_when_to_send(tmp_path, action, message):
         POLICY.format(reset="", act=f"return ({action})").replace("return self.action\n", good + "\n"),
     )
     with pytest.raises(EntryError, match="round 2: " + message):
-        start_and_play(path, env=env)
+        play_in_a_thread(path, env=env)
 
 
 def test_an_error_is_followed_by_a_fresh_start(tmp_path):
@@ -202,21 +219,25 @@ def test_an_error_is_followed_by_a_fresh_start(tmp_path):
                 policy.act({})
 
 
-def test_lies_of_the_child_are_refused(tmp_path):
+LIES = [
+    b"anull", b"a" + b"[" * 9999, b"x", b"f" + b"[" * 9999,
+    b'a[["", "<i8", [-2, -3]]]', b'a[["", "O", [2, 3]]]',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lie", "play"),
+    [
+        (LIES[0], start_and_play),
+        *((lie, play_in_a_thread) for lie in LIES),
+        *(pytest.param(lie, start_and_play, marks=pytest.mark.slow) for lie in LIES[1:]),
+    ],
+)
+def test_lies_of_the_child_are_refused(tmp_path, lie, play):
     """It sends by itself what it likes: no description of an action gets past what the parent expects."""
-    lies = [
-        'b"a" + b"null"', 'b"a" + b"[" * 9999', 'b"x"', 'b"f" + b"[" * 9999',
-        """b'a[["", "<i8", [-2, -3]]]'""", """b'a[["", "O", [2, 3]]]'""",
-    ]  # fmt: skip
-    for lie in lies:
-        code = f"channel().send({lie}); time.sleep(30)"
-        source = POLICY.format(reset="", act=code) + (
-            "\ndef channel():\n"
-            "    import gc, socket\n"
-            "    return next(one for one in gc.get_objects() if isinstance(one, socket.socket))\n"
-        )
-        with pytest.raises(EntryError, match="round 2: "):
-            start_and_play(file_with(tmp_path, source), seconds_a_round=20.0)
+    code = f"sys._getframe(1).f_locals['end'].send({lie})"
+    with pytest.raises(EntryError, match="round 2: "):
+        play(file_with(tmp_path, POLICY.format(reset="", act=code)), seconds_a_round=20.0)
 
 
 SHAPES = ["[2.0, 3.0]", "[2, 3.0]", "[true, 3]", "[-2, -3]", "[1000000000, 3]", "[NaN, 3]", "[1e999, 3]", "[[2], [3]]",

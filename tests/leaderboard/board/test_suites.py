@@ -143,7 +143,12 @@ def memory(env):
 
 
 @pytest.mark.parametrize(
-    "task", [task for suite in SUITES.values() for task in suite.tasks], ids=lambda task: task.id
+    "task",
+    [
+        pytest.param(task, id=task.id, marks=() if suite.name.endswith("-quick") else pytest.mark.slow)
+        for suite in SUITES.values()
+        for task in suite.tasks
+    ],
 )
 def test_memory_of_other_instances_is_of_no_use(task):
     """40 p-values, none below 1e-6: with other seeds the tests would fail without a reason in 4 of 100,000 runs."""

@@ -181,6 +181,7 @@ def test_it_opens_on_an_example(lab):
     until(lab, "return document.querySelectorAll('.figure svg path').length >= 3")
 
 
+@pytest.mark.slow
 def test_shares_are_shown_where_arms_have_merit(lab):
     choose(lab, "Problem", "FedExposure-v0")
     choose(lab, "Baseline", "deserved-shares")
@@ -194,6 +195,7 @@ def test_shares_are_shown_where_arms_have_merit(lab):
     assert shares[0] > 1.5 * shares[-1], "the arms have stayed"
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_a_sentence(lab):
     choose(lab, "Problem", "FedArms-v0")
     choose(lab, "Baseline", "Fed-UCB1")
@@ -212,6 +214,7 @@ def test_what_does_not_fit_is_a_sentence(lab):
     until(lab, f"{INSIDE} return !{ALERT}")
 
 
+@pytest.mark.slow
 def test_menus_follow_the_problem(lab):
     assert options(lab, "Problem") == list(REGISTRY)
     choose(lab, "Problem", "FedLinear-v0")

@@ -7,6 +7,7 @@ from channels import BYTES, GRAPHS, NAMES, PRODUCERS, buying, graph_of, private,
 from flooding_reference import SlowNetwork
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import every_pair
 
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -84,27 +85,27 @@ def assert_equals_reference(
     np.testing.assert_array_equal(env.traffic["bytes"], total * BYTES)
 
 
-@pytest.mark.parametrize("time_to_live", [None, 1, 2, 20])
-@pytest.mark.parametrize("delay", [0, 1, 3])
-@pytest.mark.parametrize("graph", sorted(GRAPHS))
+@pytest.mark.parametrize(
+    ("graph", "delay", "time_to_live"), every_pair(sorted(GRAPHS), [0, 1, 3], [None, 1, 2, 20])
+)
 def test_delivery_equals_single_messages(graph, delay, time_to_live):
     if graph == "star" and time_to_live == 1:
         time_to_live = 3
     assert_equals_reference(GRAPHS[graph], delay, time_to_live, 0.0, 0.0, [4, 5], 25)
 
 
-@pytest.mark.parametrize("faults", [(0.4, 0.0), (0.0, 0.4), (0.3, 0.3)], ids=str)
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("graph", sorted(GRAPHS))
+@pytest.mark.parametrize(
+    ("graph", "delay", "faults"), every_pair(sorted(GRAPHS), [0, 2], [(0.4, 0.0), (0.0, 0.4), (0.3, 0.3)])
+)
 def test_delivery_under_faults_equals_single_messages(graph, delay, faults):
     for time_to_live in (None, 6):
         assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25)
 
 
-@pytest.mark.parametrize("echo", [False, True])
-@pytest.mark.parametrize("faults", [(0.0, 0.0), (0.3, 0.3)], ids=str)
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("graph", sorted(GRAPHS))
+@pytest.mark.parametrize(
+    ("graph", "delay", "faults", "echo"),
+    every_pair(sorted(GRAPHS), [0, 2], [(0.0, 0.0), (0.3, 0.3)], [False, True]),
+)
 def test_delivery_to_cliques_equals_single_messages(graph, delay, faults, echo):
     for time_to_live in (2, 3):
         assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25, echo, cliques=True)

@@ -50,14 +50,14 @@ def test_p_fcb_sends_8_or_16_times_in_a_hundred_thousand_rounds():
 @pytest.mark.parametrize(("start", "stop"), [(1, 1), (1, 100), (3, 3), (5, 70), (64, 64), (200, 40_000)])
 def test_doubling_equals_the_listing(start, stop):
     """Algorithm 1 of P-FCB, line by line."""
-    printed, tau = [], 1
-    for t in range(1, 50_000):
+    printed, tau, horizon = [], 1, 2 * stop
+    for t in range(1, horizon + 1):
         if start <= t <= stop and t >= tau:
             printed.append(t)
             tau *= 2
-    assert rounds(of("doubling", start=start, stop=stop, mode="printed"), 49_999) == printed
+    assert rounds(of("doubling", start=start, stop=stop, mode="printed"), horizon) == printed
     powers = [2**k for k in range(16) if start <= 2**k <= stop]
-    assert rounds(of("doubling", start=start, stop=stop), 49_999) == powers
+    assert rounds(of("doubling", start=start, stop=stop), horizon) == powers
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 31, 32, 33, 1000])
@@ -94,7 +94,7 @@ def test_geometric_rounds_by_hand():
     assert rounds(of("geometric", count=1, horizon=1), 5) == [1]
 
 
-@pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 100_000])
+@pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 10_000])
 def test_geometric_rounds_are_as_many_as_asked_for_and_distinct(horizon):
     for count in {1, 2, 3, 10, 31, horizon // 2, horizon - 1, horizon} & set(
         range(1, min(horizon, 1000) + 1)

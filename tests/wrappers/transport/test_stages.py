@@ -10,6 +10,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from pairs import every_pair
 from registered import PROBLEMS
 from secure_sums import unknown_shares
 
@@ -128,9 +129,9 @@ def test_inboxes_are_sums_of_an_independent_computation(problem, transport, stag
     check_sums(SMALL[problem], transport, stage, echo)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("noise", ["none", "gaussian", "continual"])
+@pytest.mark.parametrize(
+    ("noise", "stage", "transport"), every_pair(["none", "gaussian", "continual"], [*STAGES], [*TRANSPORTS])
+)
 def test_federations_with_stages_conform(noise, stage, transport):
     def wrap(env):
         private = {

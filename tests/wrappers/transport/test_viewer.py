@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from channels import GRAPHS, assert_same, buying, private, run_of, small
 from gymnasium.error import ResetNeeded
-from registered import carries_messages, has_bounded_releases
+from registered import FIRST_IDS, carries_messages, has_bounded_releases
 
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Server
@@ -23,6 +23,7 @@ def federation(env_id, make_federation, **kwargs):
     return Channel(GaussianPrivatizer(env, 1.0) if has_bounded_releases(env_id) else env, topology="ring")
 
 
+@pytest.mark.parametrize("env_id", FIRST_IDS, indirect=True)
 def test_every_problem_is_drawn_and_not_changed(env_id, make_federation, sample_actions):
     drawn, plain = (federation(env_id, make_federation, **kwargs) for kwargs in (DRAWN, {}))
     for env in (drawn, plain):
