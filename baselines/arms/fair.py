@@ -41,8 +41,8 @@ class FairLearn:
         """Sets the learner and the guarantees.
 
         Args:
-            learner: A policy that pulls arms; or the name of one in ``LEARNERS`` of ``arms/classics.py``; or a mapping
-                of ``name`` and the policy's arguments.
+            learner: A policy that pulls arms; or the name of one in ``LEARNERS`` of ``baselines/arms/classics.py``; or
+                a mapping of ``name`` and the policy's arguments.
             shares: Guaranteed share of the pulls of each arm (delta in the algorithm), in [0, 1], or one number for all
                 arms; they sum to at most 1.
             tolerance: Number of pulls, >= 0, by which an arm may fall short of its guarantee (epsilon_2 in the

@@ -42,6 +42,16 @@ def require_number(
     return number
 
 
+def require_epsilon(epsilon: Any) -> None:
+    """Raises an error unless ``epsilon`` is a number > 0, or infinity for no noise.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    if not (isinstance(epsilon, Real) and float(epsilon) > 0):
+        raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+
+
 def require_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
     """Returns ``value`` as an int if it is an integer in ``[least, most]``, and otherwise raises an error.
 

@@ -4,12 +4,14 @@ NumPy seeds one generator in 15 microseconds, and a private federation of thousa
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random.bit_generator import ISeedSequence
 
-from fedbandit_envs.basics.arrays import Array
+Words = npt.NDArray[np.uint32]
+"""Words of 32 bits."""
 
 _POOL = 4
 
@@ -17,26 +19,26 @@ _POOL = 4
 class _Words(ISeedSequence):
     """A seed sequence whose words have been generated already."""
 
-    def __init__(self, words: Array) -> None:
+    def __init__(self, words: npt.NDArray[Any]) -> None:
         """Takes all words that a bit generator asks for, in the dtype in which it asks for them."""
         self._words = words
 
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Array:
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> npt.NDArray[Any]:
         """Returns the words."""
         return self._words
 
 
-def generators(entropy: Array) -> list[np.random.Generator]:
+def generators(entropy: Words) -> list[np.random.Generator]:
     """Returns ``Generator(SFC64(SeedSequence(entropy)))`` for the entropy of each of many sequences.
 
     Args:
         entropy: 128 bits for each sequence, the lowest word first, uint32 ``(sequences, 4)``.
     """
     states = generate_states(entropy, 6).view(np.uint64)
-    return [np.random.Generator(np.random.SFC64(_Words(state))) for state in states]
+    return [np.random.Generator(np.random.SFC64(cast(Any, _Words(state)))) for state in states]
 
 
-def generate_states(entropy: Array, words: int) -> Array:
+def generate_states(entropy: Words, words: int) -> Words:
     """Returns what ``SeedSequence(entropy).generate_state(words)`` returns, for many sequences.
 
     Args:
@@ -57,10 +59,10 @@ def generate_states(entropy: Array, words: int) -> Array:
     return np.stack([hashed(pool[i % _POOL]) for i in range(words)], axis=1)
 
 
-def _hasher(constant: int, multiplier: int) -> Callable[[Array], Array]:
+def _hasher(constant: int, multiplier: int) -> Callable[[Words], Words]:
     """Returns a function that hashes words, in each call by two constants, of which the second begins the next call."""
 
-    def hashed(words: Array) -> Array:
+    def hashed(words: Words) -> Words:
         nonlocal constant
         words = words ^ np.uint32(constant)
         constant = constant * multiplier % 2**32

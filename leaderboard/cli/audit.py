@@ -21,22 +21,22 @@ def audit(
     mechanism: Annotated[
         str, typer.Argument(help=f"One of {', '.join(TARGETS)}, all, or module:Class of a mechanism.")
     ],
-    epsilon: Annotated[float, typer.Option(help="Shared out over the releases, for one value.")] = 1.0,
+    epsilon: Annotated[float, typer.Option(help="Epsilon of all releases, for one value of each.")] = 1.0,
     delta: Annotated[
         float | None,
         typer.Option(
-            help="Of each Gaussian release (continual: of all), and at which claims are attacked. "
+            help="Delta of each release (continual release: of all together), at which claims are attacked. "
             "[default: 0.01; pure: 0; continual: 0.1]"
         ),
     ] = None,
     releases: Annotated[
         int | None,
-        typer.Option(help="So many. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
+        typer.Option(help="Number of releases. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
     ] = None,
     samples: Annotated[
         int, typer.Option(help="Samples of each of the two histories.")
     ] = AuditSettings.samples,
-    seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Tests a mechanism's privacy claims by attacks; exit code 1 if one is refuted (by chance 1 in 10,000 attacks).

@@ -56,7 +56,7 @@ _NewOption = Annotated[
 ]
 _EditionOption = Annotated[
     str | None,
-    typer.Option("--edition", help="`published`: the seeds of the published rows; the row is shown as open."),
+    typer.Option("--edition", help="`published`: the published rows' seeds; your row then has no rank."),
 ]
 _ResultArgument = Annotated[Path, typer.Argument(help="The file of a result, in its folder.")]
 
@@ -108,11 +108,11 @@ def run(
 def submit(
     policy: Annotated[str, typer.Argument(help="`policy.py`, `policy.py:Class` or `module:Class`.")],
     suite: _SuiteOption,
-    track: Annotated[str, typer.Option(help="What it may send; a wrong name lists those that exist.")],
+    track: Annotated[str, typer.Option(help="What it may send: silent, private-1, ... (errors list all).")],
     out: _OutOption,
     name: Annotated[str | None, typer.Option(help="Its name; by default the file's or the class'.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="policy., channel. or privatizer.key=value. Repeatable.")
+        list[str] | None, typer.Option("--set", help="{policy,channel,privatizer}.key=value. Repeatable.")
     ] = None,
     workers: terminal.WorkersOption = 2,
     backend: terminal.BackendOption = "joblib",

@@ -27,11 +27,11 @@ Row = dict[str, Any]
 def list_(
     problem: Annotated[
         str | None,
-        typer.Option(help="Only what belongs to a problem: arms, linear, ... (a wrong one lists all)."),
+        typer.Option(help="Only what belongs to this problem: arms, linear, ... (errors list all)."),
     ] = None,
     track: Annotated[
         str | None,
-        typer.Option(help="Only baselines that belong on a track of the leaderboard: silent, private-1, ..."),
+        typer.Option(help="Only baselines on this leaderboard track: silent, private-1 (errors list all)."),
     ] = None,
     text: Annotated[
         str | None, typer.Option(help="Only what has this text in its name or description, in any case.")

@@ -31,16 +31,16 @@ def run(
     baseline: Annotated[
         str,
         typer.Argument(
-            help="A baseline's name, see `fedbandit list`; or a policy's entry point, `module:Class`."
+            help="A baseline's name, see `fedbandit list`; or a policy, `file.py:Class` or `module:Class`."
         ),
     ],
-    env_id: Annotated[str, typer.Argument(help="An environment's id, see `fedbandit list`.")],
+    env_id: Annotated[str, typer.Argument(help="Environment's id, see `fedbandit list`; or `module:Class`.")],
     rounds: Annotated[int, typer.Option(help="Horizon T.")] = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of seeds.")] = 10,
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="key=value: an argument of the environment or of the policy. Repeatable."),
+        typer.Option("--set", help="key=value: an argument of environment, policy or wrapper. Repeatable."),
     ] = None,
     check_rows: Annotated[
         bool,
@@ -49,7 +49,7 @@ def run(
     stack: Annotated[
         str,
         typer.Option(
-            help="Wrappers inside of the baseline's, as a JSON list of pairs, entry point and arguments."
+            help="Wrappers inside of the baseline's own, as a JSON list of pairs: a name and arguments."
         ),
     ] = "[]",
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
@@ -124,7 +124,7 @@ def quickstart(
         whole="95 % interval",
     )
     out_console.print(
-        "A policy that learns incurs ever less of its regret in the last half; the placebos incur 50 %."
+        "A policy that learns incurs ever less of its regret in the last half; one that does not, 50 %."
     )
     title = "FedProcurement-v0, no communication"
     with explained(OSError, option="--out"):

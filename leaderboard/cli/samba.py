@@ -101,13 +101,13 @@ def samba(
 
 
 def samba_keys(
-    out: Annotated[Path, typer.Argument(help="A new folder, for a folder with a key file for each role.")],
+    out: Annotated[Path, typer.Argument(help="A new folder, in which each role gets one with its keys.")],
     owners: Annotated[
         list[int] | None,
         typer.Option(help="Number of owners in a group. Repeat for each group; by default two groups of 1."),
     ] = None,
     seed: SeedOption = None,
-    tls: Annotated[bool, typer.Option(help="With certificates, for links between machines.")] = True,
+    tls: Annotated[bool, typer.Option(help="Issue certificates, which links between machines need.")] = True,
 ) -> None:
     """Creates the keys of one run, in a folder for each role; give each machine the folder of its role and no other.
 
@@ -160,7 +160,7 @@ def samba_role(
             (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
         )
         if address is None or other is not None:
-            raise ValueError(f"{role} requires {option}, and not the other of --listen and --connect")
+            raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
         # A wrong address must raise now: the next step removes the key file, which a second try would need.
         parse_address(address, tls=True)
         played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))

@@ -26,7 +26,7 @@ from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(experiments())}, or all.")],
     scale: Annotated[
-        str, typer.Option(help="small (minutes) or paper; some have tiny, some medium.")
+        str, typer.Option(help="small (minutes) or paper; some experiments also have tiny or medium.")
     ] = "small",
     panel: Annotated[str, typer.Option(help="One part of the experiment, or all.")] = "all",
     mode: Annotated[str, typer.Option(help="default (corrected) or printed algorithms.")] = "default",
@@ -48,8 +48,8 @@ def reproduce(
 ) -> None:
     """Repeats a paper's experiment and sets the paper's numbers beside ours. Can be stopped and started again.
 
-    With `all`, experiments that lack the given panel or mode, or need no given data, are left out; panels that need
-    data are left out where none are given. Needs the extra `[report]`.
+    With `all`, experiments without the given panel or mode are left out. With `--data`, so are experiments that need no
+    data; without it, panels that need data. Needs the extra `[report]`.
 
     Example: `fedbandit reproduce fed-pe --scale tiny --out reproduction`
     """
@@ -97,8 +97,8 @@ def sweep(
         list[str] | None,
         typer.Option("--grid", help="key=value,value...: an argument, as in --set, or rounds. Repeatable."),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Horizon T; 10000 if not said.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Number of seeds; 10 if not said.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Horizon T; by default 10000.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds; by default 10.")] = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow.")] = None,
     settings: Annotated[
         list[str] | None,

@@ -28,7 +28,7 @@ BackendOption = Annotated[
     str,
     typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
 ]
-SchedulerOption = Annotated[str | None, typer.Option(help="Of dask: tcp://HOST:PORT.")]
+SchedulerOption = Annotated[str | None, typer.Option(help="Address of Dask's scheduler: tcp://HOST:PORT.")]
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import erfcx, log_ndtr, ndtri_exp
 
-from fedbandit_envs.basics.checks import require_integer, require_number
+from fedbandit_envs.basics.checks import require_epsilon, require_integer, require_number
 
 Float = np.float64 | npt.NDArray[np.float64]
 
@@ -218,8 +218,7 @@ _LEAST = 1e-300
 
 
 def _check(epsilon: float, delta: float, least: float = 0.0) -> None:
-    if not epsilon > 0:
-        raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+    require_epsilon(epsilon)
     if not 0 < delta < 1:
         raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
     for name, value in (("epsilon", epsilon), ("delta", delta)):

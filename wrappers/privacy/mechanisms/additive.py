@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import require_epsilon, require_integer
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.sensitivity import Changes, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
@@ -62,8 +62,7 @@ class SharingMechanism(Mechanism):
             TypeError: ``releases`` is not an integer.
             ValueError: An argument is out of its range.
         """
-        if not epsilon > 0:
-            raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+        require_epsilon(epsilon)
         if releases is not None:
             require_integer("releases", releases, 1)
         self._epsilon = epsilon

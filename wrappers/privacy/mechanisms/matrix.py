@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.claim import AGENT, Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -112,8 +112,8 @@ class MatrixMechanism(JointMechanism):
             )
         if self.epsilon is None:
             require_number("noise_multiplier", self.noise_multiplier, 0, np.inf, open_below=True)
-        elif not self.epsilon > 0:
-            raise ValueError(f"epsilon is {self.epsilon!r}; a number > 0 (infinity for no noise) is required")
+        else:
+            require_epsilon(self.epsilon)
         require_choice("mechanism", self.matrix, (None, *NOISES))
         has_tree = self.matrix is not None and issubclass(NOISES[self.matrix], TreeNoise)
         if self.sigma == "printed" and (self.epsilon is None or not has_tree):

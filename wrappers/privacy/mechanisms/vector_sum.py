@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import variance_of, with_variances
@@ -199,8 +199,7 @@ class VectorSum(JointMechanism):
 
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
-        if not self.epsilon > 0:
-            raise ValueError(f"epsilon is {self.epsilon!r}; a number > 0 (infinity for no noise) is required")
+        require_epsilon(self.epsilon)
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         require_integer("gap", self.gap, 1)
         require_choice("draw", self.draw, ("exact", "printed"))
