@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 import typer.testing
+from hypothesis import settings
 from joblib import parallel_config
 from numba.core.caching import IndexDataCacheFile
 from registered import few
@@ -32,6 +33,10 @@ os.environ.pop("COLUMNS", None)
 IndexDataCacheFile._data_name = lambda self, number: self._data_name_pattern.format(
     number=10_000 * os.getpid() + number
 )
+
+# A first call may compile kernels, and machines may be busy: seconds say nothing.
+settings.register_profile("without deadline", deadline=None)
+settings.load_profile("without deadline")
 
 # Typer's runner makes all commands anew for each call, which takes longer than most calls; they are the same.
 typer.testing._get_command = cache(typer.testing._get_command)

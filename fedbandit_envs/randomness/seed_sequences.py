@@ -54,7 +54,7 @@ def generate_states(entropy: Words, words: int) -> Words:
         for target in range(_POOL):
             if target != source:
                 mixed = pool[target] * np.uint32(0xCA01F9DD) - hashed(pool[source]) * np.uint32(0x4973F715)
-                pool[target] = mixed ^ mixed >> 16
+                pool[target] = mixed ^ mixed >> np.uint32(16)
     hashed = _hasher(0x8B51F9DD, 0x58F38DED)
     return np.stack([hashed(pool[i % _POOL]) for i in range(words)], axis=1)
 
@@ -67,6 +67,6 @@ def _hasher(constant: int, multiplier: int) -> Callable[[Words], Words]:
         words = words ^ np.uint32(constant)
         constant = constant * multiplier % 2**32
         words *= np.uint32(constant)
-        return words ^ words >> 16
+        return words ^ words >> np.uint32(16)
 
     return hashed

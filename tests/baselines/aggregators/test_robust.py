@@ -67,7 +67,7 @@ ROBUST = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     pool=ROBUST,
     senders=st.integers(1, 8),

@@ -47,7 +47,7 @@ def drawn(luck, senders, values=5):
     return np.stack([w, y, v_w * (luck.random(shape) < 0.8), v_y, v_wy]), luck.random(shape[:3]) < 0.7
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32), senders=st.integers(1, 6), rounds=st.integers(1, 4), continual=st.booleans()
 )

@@ -75,7 +75,7 @@ def joint_norm(parts) -> float:
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(arrays(float, 4, elements=NUMBERS), arrays(float, (2, 3), elements=NUMBERS), st.floats(1e-3, 1e6))
 def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, second, clip):
     ledger, result = clipped(clip, first, second)
@@ -91,7 +91,7 @@ def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, secon
             np.testing.assert_allclose(cut, part * (clip / norm), rtol=1e-9, atol=1e-300)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(arrays(float, 5, elements=NUMBERS), arrays(float, 5, elements=NUMBERS), st.floats(1e-3, 1e6))
 def test_clipping_increases_no_distance_and_leaves_at_most_twice_the_clip(one, other, clip):
     before = np.linalg.norm(one - other)

@@ -17,7 +17,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 SEQUENCES = st.lists(st.tuples(st.floats(0.05, 1.5), st.integers(1, 4)), min_size=1, max_size=5)
-SLOW = settings(max_examples=15, deadline=None, derandomize=True)
+SLOW = settings(max_examples=15, derandomize=True)
 
 
 @SLOW

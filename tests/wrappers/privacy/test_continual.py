@@ -37,7 +37,7 @@ def procurement(**kwargs) -> ProcurementEnv:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=30))
 def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
     """Any rounds between releases, any of the 2 x 2 agents sending."""

@@ -34,7 +34,7 @@ def assert_covers(clique, hops, gamma):
     assert (hops.T[together] <= gamma).all()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     num_agents=st.integers(1, 14),
     probability=st.sampled_from([0.0, 0.1, 0.2, 0.4, 0.8]),

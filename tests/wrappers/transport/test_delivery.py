@@ -166,7 +166,7 @@ def connected_graphs():
     return st.builds(build, st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.2, 0.5]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     graph=connected_graphs(),
     delay=st.integers(0, 6),
@@ -183,7 +183,7 @@ def test_everything_released_arrives_everywhere_exactly_once(graph, delay, dupli
         np.testing.assert_array_equal(heard[name], expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     topology=st.sampled_from(
         ["complete", "star", "ring", "line", {"name": "erdos_renyi", "probability": 0.4}]

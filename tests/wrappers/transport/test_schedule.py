@@ -120,7 +120,7 @@ def test_counts_equal_brute_force(spec):
     assert 0 <= schedule.count(np.int64(10**7)) <= 10**7
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     schedule=st.one_of(
         st.builds(of, st.just("fixed_gap"), gap=st.integers(1, 70)),

@@ -114,7 +114,7 @@ FAULTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(FAULTS, st.integers(0, 100))
 def test_faults_lose_nothing_for_good_and_count_nothing_twice(faults, seed):
     """What was lost comes with the next message: in the end everybody has all, or all but their own."""
