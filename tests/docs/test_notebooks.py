@@ -1,5 +1,6 @@
 """The notebooks run from beginning to end, and show what they are for; in git they have no outputs."""
 
+import sys
 import warnings
 from pathlib import Path
 
@@ -42,11 +43,21 @@ def test_notebooks_run_in_a_kernel(name, tmp_path):
     assert [one.text for one in outputs if one.get("name") == "stderr"] == []
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebooks_run(name, tmp_path, monkeypatch, capsys):
-    """In a shell of this process, since a kernel imports everything for longer than a notebook plays."""
+@pytest.fixture
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    """Modules that a notebook writes are found there, and forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    yield
+    for name, module in [*sys.modules.items()]:
+        if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.usefixtures("in_a_folder_of_its_own")
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_run(name, capsys):
+    """In a shell of this process, since a kernel imports everything for longer than a notebook plays."""
     shell = InteractiveShell()
     select_figure_formats(shell, {"png"})
     results = []
