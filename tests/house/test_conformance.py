@@ -10,6 +10,7 @@ from arms_env import ArmsEnv
 from gymnasium import spaces
 from registered import PROBLEMS
 
+from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
@@ -140,6 +141,14 @@ def test_views_stand_around_views(problem):
     check_wrapper(lambda env: Reveal(Reveal(env)), SMALL[problem])
 
 
+@pytest.mark.parametrize(
+    "baseline",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name.endswith(("-placebo", "-true", "-tuned")) else ())
+        for name in sorted(BASELINES)
+    ],
+    indirect=True,
+)
 def test_baselines(baseline):
     federation = baseline.federation
     make = partial(make_federation, baseline.only, num_agents=4) if baseline.only else federation
