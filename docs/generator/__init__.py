@@ -28,7 +28,7 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Google's sections are read.
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
-    app.connect("build-finished", leaderboard.write_page)
+    app.connect("build-finished", leaderboard.write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -1,4 +1,4 @@
-"""The leaderboard's page, which is no page of Sphinx': made of committed results, beside what Sphinx has written."""
+"""The leaderboard's pages, which are no pages of Sphinx': made of committed results, beside what Sphinx has written."""
 
 from pathlib import Path
 from typing import Any
@@ -7,10 +7,17 @@ from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.report.page import page
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 
+RESULTS = {
+    "leaderboard-page.html": "leaderboard/full/results",
+    "leaderboard-quick-page.html": "leaderboard/results",
+}
+"""The folder of results in `docs` that each page shows: full suites and quick ones."""
 
-def write_page(app: Any, error: Exception | None) -> None:
-    """Writes the page to which ``leaderboard.md`` leads, once the site stands."""
+
+def write_pages(app: Any, error: Exception | None) -> None:
+    """Writes the pages to which ``leaderboard.md`` leads, once the site stands."""
     if error is None:
-        records = Records(Path(app.srcdir) / "leaderboard" / "results")
-        text = page(rows_of(records.standing()), records.withdrawn())
-        (Path(app.outdir) / "leaderboard-page.html").write_text(text, encoding="utf-8")
+        for name, folder in RESULTS.items():
+            records = Records(Path(app.srcdir) / folder)
+            text = page(rows_of(records.standing()), records.withdrawn())
+            (Path(app.outdir) / name).write_text(text, encoding="utf-8")

@@ -11,7 +11,7 @@ from generator.reproduction_page import read
 
 _FILM = "PYTHONPATH=docs python docs/generator/film.py docs/static/federation.gif"
 _SITE = "sphinx-build -W -b html docs docs/_build/html"
-_REPORT = "fedbandit leaderboard report --results docs/leaderboard/results --out docs/leaderboard --readme README.md"
+_REPORT = "fedbandit leaderboard report --results {0}/results --out {0}"
 
 
 def write(folder: Folder, docs: Path) -> None:
@@ -28,7 +28,8 @@ def commands(docs: Path) -> dict[str, str]:
     problems = {problem_of(resolve(entry.federation)): None for entry in fedbandit_envs.REGISTRY.own.values()}
     growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
     return {
-        "leaderboard/leaderboard.png": _REPORT,
+        "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
+        "leaderboard/full/leaderboard.png": _REPORT.format("docs/leaderboard/full") + " --readme README.md",
         "growth.png": growth[1] if growth else "",
         "packages.svg": _SITE,
         "static/federation.gif": _FILM,

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from math import inf, isnan, log10, nan
 from pathlib import Path
 from shlex import join
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -116,14 +116,14 @@ def markdown(groups: Mapping[Group, Sequence[RankedRow]], withdrawn: Sequence[Ma
     return _template("leaderboard.md.j2").render(groups=groups, withdrawn=withdrawn)
 
 
-def summary(groups: Mapping[Group, Sequence[RankedRow]], measure: Literal["score", "ratio"] = "score") -> str:
-    """Returns a Markdown table of the entry with the best score of each suite and track.
+def summary(groups: Mapping[Group, Sequence[RankedRow]]) -> str:
+    """Returns a Markdown table of the entries with the best score of each suite and track.
 
-    Entries that are shown parameters which agents do not know are left out.
+    Each stands with the ratio of its regret to that of tuned silence, since scores may all be close to 1. Entries that
+    are shown parameters which agents do not know are left out.
 
     Args:
         groups: All rows, by their group (suite, version and edition).
-        measure: What is shown of the best entries: their score, or the ratio of their regret to that of tuned silence.
     """
     suites = {
         suite_label(group, groups): {r.result.track: r for r in rows if r.rank == 1 and not r.track.revealed}
@@ -135,7 +135,7 @@ def summary(groups: Mapping[Group, Sequence[RankedRow]], measure: Literal["score
         return track != "silent", not track.startswith("private"), track
 
     tracks = list(dict.fromkeys(track for best in suites.values() for track in sorted(best, key=place)))
-    return _template("summary.md.j2").render(suites=suites, tracks=tracks, measure=measure).rstrip()
+    return _template("summary.md.j2").render(suites=suites, tracks=tracks).rstrip()
 
 
 def unplayed(suite: str, rows: Iterable[RankedRow]) -> list[str]:

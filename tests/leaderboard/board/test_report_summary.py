@@ -16,7 +16,7 @@ def test_summary_has_the_best_of_every_track():
     seen = result(SUITE, "sees-all", "revealed", 0.0)
     heads, _, arms, linear = summary(rows_of([*federation_pays(SUITE), seen, other])).splitlines()
     assert heads == "| suite | silent | private-0.1 | private-1 | private-10 | non-private |"
-    # Without the reference's result there is no score to write.
+    # Without the reference's result there is no score, and no ratio is written.
     assert (
         linear == "| linear-quick | LinUCB (random-arm was not run) | not run | not run | not run | not run |"
     )
@@ -30,7 +30,7 @@ def test_summary_has_the_best_of_every_track():
     (best,) = [
         row for rows in rows_of(federation_pays(SUITE)).values() for row in rows if row.name == "UCB1-tuned"
     ]
-    assert float(cells[1].split()[1]) == pytest.approx(float(best.score.value), abs=5e-3)
+    assert float(cells[1].split()[1]) == pytest.approx(float(best.ratio.value), abs=5e-3)
 
 
 def test_the_table_of_a_readme_is_renewed_and_nothing_else(tmp_path):
