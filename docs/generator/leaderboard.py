@@ -8,7 +8,7 @@ from fedbandit_envs.leaderboard.board.report.page import page
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 
 RESULTS = {
-    "leaderboard-page.html": "leaderboard/full/results",
+    "leaderboard-page.html": "leaderboard-full/results",
     "leaderboard-quick-page.html": "leaderboard/results",
 }
 """The folder of results in `docs` that each page shows: full suites and quick ones."""

@@ -29,7 +29,7 @@ def commands(docs: Path) -> dict[str, str]:
     growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
     return {
         "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
-        "leaderboard/full/leaderboard.png": _REPORT.format("docs/leaderboard/full") + " --readme README.md",
+        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full") + " --readme README.md",
         "growth.png": growth[1] if growth else "",
         "packages.svg": _SITE,
         "static/federation.gif": _FILM,
