@@ -5,6 +5,7 @@ hundred, two policies with one seed share common random numbers, and adding a pu
 others.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import blake2b
@@ -97,10 +98,10 @@ def noise_streams(
         words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
         # The number of words comes first, so that different pairs of entropy and seed never give the same sequence. The
         # last number tells replicas with the same seed apart.
-        names = [
-            f"{[len(words), *words, seed]}, {noise}, {episode}, {seeds[:i].count(seed)}"
-            for i, seed in enumerate(seeds)
-        ]
+        names, earlier = [], Counter[int]()
+        for seed in seeds:
+            names.append(f"{[len(words), *words, seed]}, {noise}, {episode}, {earlier[seed]}")
+            earlier[seed] += 1
     # The sequences are those of `_sequence`, with the agent's number as the last part of the name.
     hashes = b"".join(_hash(f"[{name}, {agent}]") for name in names for agent in range(num_agents))
     streams = iter(generators(np.frombuffer(hashes, "<u4").reshape(-1, 4)))
