@@ -201,7 +201,7 @@ def test_a_report_lists_who_was_withdrawn_and_renews_a_readme(tmp_path):
     assert done.exit_code == 0, done.output
     # Tiny has no private row here.
     assert "leaderboard.png is not drawn: there is no private baseline" in done.stderr
-    assert "| tiny | random-arm 0.00 [0.00, 0.00] |" in readme.read_text()
+    assert "| tiny | random-arm (LinUCB-tuned was not run) |" in readme.read_text()
     for name in ("leaderboard.md", "leaderboard.html"):
         assert "its author asks for it" in (tmp_path / "page" / name).read_text()
     explained(call(*words[:-1], tmp_path / "none.md"), "No such file")
