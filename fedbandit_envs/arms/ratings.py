@@ -117,7 +117,7 @@ def movielens_means(
             raise ValueError(f"film {film} a second time for user {user}")
         rated[user, film] = rating
 
-    _read_lines(Path(path), read, "user, film, rating up to 5 and time, as integers between tabs,")
+    _read_lines(Path(path), read, "integers separated by tabs (user, film, rating from 1 to 5, time)")
     users, films = np.array([*rated]).T
     items, places = np.unique(films, return_inverse=True)
     high = np.bincount(places, np.array([*rated.values()]) >= threshold)
@@ -163,7 +163,7 @@ def jester_means(
             raise ValueError(f"{rated.sum()} ratings where it says {number:g}")
         users.append(row)
 
-    form = "the number of ratings and, as often in each line, numbers in [-10, 10] or 99 for none"
+    form = "the number of ratings, then for each joke a number in [-10, 10] or 99 for none,"
     _read_lines(Path(path), read, form)
     matrix = np.array(users)
     rated = matrix != _NOT_RATED

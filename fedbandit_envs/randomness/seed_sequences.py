@@ -16,7 +16,7 @@ Words = npt.NDArray[np.uint32]
 _POOL = 4
 
 
-class _Words(ISeedSequence):
+class _KnownState(ISeedSequence):
     """A seed sequence whose words have been generated already."""
 
     def __init__(self, words: npt.NDArray[Any]) -> None:
@@ -35,7 +35,7 @@ def generators(entropy: Words) -> list[np.random.Generator]:
         entropy: 128 bits for each sequence, the lowest word first, uint32 ``(sequences, 4)``.
     """
     states = generate_states(entropy, 6).view(np.uint64)
-    return [np.random.Generator(np.random.SFC64(cast(Any, _Words(state)))) for state in states]
+    return [np.random.Generator(np.random.SFC64(cast(Any, _KnownState(state)))) for state in states]
 
 
 def generate_states(entropy: Words, words: int) -> Words:

@@ -10,10 +10,9 @@ nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 pytest.importorskip("matplotlib")
-from IPython.core.interactiveshell import InteractiveShell  # noqa: E402 - comes with ipykernel
-from IPython.core.pylabtools import select_figure_formats  # noqa: E402
-
 pytest.importorskip("pandas")
+interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
+pylabtools = pytest.importorskip("IPython.core.pylabtools")
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 SHOWN = {
@@ -58,8 +57,8 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_notebooks_run(name, capsys):
     """In a shell of this process, since a kernel imports everything for longer than a notebook plays."""
-    shell = InteractiveShell()
-    select_figure_formats(shell, {"png"})
+    shell = interactiveshell.InteractiveShell()
+    pylabtools.select_figure_formats(shell, {"png"})
     results = []
     for cell in nbformat.read(FOLDER / f"{name}.ipynb", 4).cells:
         if cell.cell_type == "code":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# Kernels and specialisations, by id. The ids that share most kernels with another one are slow.
+# Kernels and specialisations, by id. Ordinary runs count those of two ids.
 MOST = {
     "FedArms-v0": (14, 15),
     "FedLinear-v0": (22, 28),

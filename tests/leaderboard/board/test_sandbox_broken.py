@@ -93,7 +93,7 @@ def test_in_a_round(tmp_path, name):
     # Long enough, on a busy machine, for whatever does not hang.
     seconds = 0.5 if "0.5 s" in message else 20.0
     with pytest.raises(EntryError, match=message):
-        start_and_play(path, seconds_a_round=seconds, memory_bytes=2**30)
+        start_and_play(path, seconds_a_round=seconds, memory_bytes=2 * 2**30)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,8 @@ def test_cpu_time_ends(tmp_path):
         ("{'action': self.action, 'send': [1]}", r"action\['send'\] is a list; a numpy array is required"),
     ],
 )
-def test_of_agents_that_choose_when_to_send(tmp_path, action, message):
+@pytest.mark.parametrize("play", [play_in_a_thread, pytest.param(start_and_play, marks=pytest.mark.slow)])
+def test_of_agents_that_choose_when_to_send(tmp_path, action, message, play):
     env = Channel(arms_v0.parallel_env(max_cycles=3, num_agents=ROWS[1]), schedule="on_request")
     good = "return {'send': self.action, 'action': self.action}"
     path = file_with(
@@ -203,7 +204,7 @@ def test_of_agents_that_choose_when_to_send(tmp_path, action, message):
         POLICY.format(reset="", act=f"return ({action})").replace("return self.action\n", good + "\n"),
     )
     with pytest.raises(EntryError, match="round 2: " + message):
-        play_in_a_thread(path, env=env)
+        play(path, env=env)
 
 
 def test_an_error_is_followed_by_a_fresh_start(tmp_path):
