@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from numba.core.caching import Cache, _CacheLocator
 
 from fedbandit_envs.leaderboard.sandbox import channel
 from fedbandit_envs.leaderboard.sandbox.confinement import confine
@@ -104,6 +105,10 @@ def main() -> None:
     given = json.loads(sys.argv[1])
     end = socket.socket(fileno=given["descriptor"])
     end.setblocking(True)
+    # Functions that Numba has compiled in the parent are read from its cache, which this process cannot write: it
+    # compiles all others itself, in every episode anew, and stores none.
+    _CacheLocator.ensure_cache_path = lambda locator: None
+    Cache.save_overload = lambda stored, signature, compiled: None
     for limit, most in (
         (resource.RLIMIT_AS, given["memory_bytes"]),
         (resource.RLIMIT_CPU, given["cpu_seconds"]),

@@ -15,14 +15,12 @@ import sys
 import sysconfig
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-from numba.core.caching import _CacheLocator
 
 from fedbandit_envs.basics.files import lock
 from fedbandit_envs.leaderboard.sandbox.source import Source
@@ -84,7 +82,6 @@ class SandboxProcess:
         with ExitStack() as ends, theirs:
             folder = ends.enter_context(_own_folder())
             ends.enter_context(self.end)
-            lend(packages, folder)
             arguments = {
                 "descriptor": theirs.fileno(), "parent": os.getpid(), "source": asdict(source.lent(folder)),
                 "settings": dict(settings), "memory_bytes": memory_bytes,
@@ -96,7 +93,8 @@ class SandboxProcess:
                 cwd=folder,
                 env={
                     "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder,
-                    "NUMBA_CACHE_DIR": folder, "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
+                    "MPLCONFIGDIR": folder, **dict.fromkeys(_THREADS, "1"),
+                    **({"NUMBA_CACHE_DIR": cache} if cache else {}),
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -197,23 +195,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def lend(packages: Iterable[str], folder: str) -> None:
-    """Gives a child process the functions that Numba has already compiled, by links in a folder.
-
-    The child need not compile these again. It compiles all others itself, in every episode anew.
-
-    Args:
-        packages: Folders of the packages whose compiled functions are linked.
-        folder: Folder that the child uses as Numba's cache (its ``NUMBA_CACHE_DIR``).
-    """
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    # A set removes duplicates: in an installed package, one of the folders contains all others.
-    for place in sorted({path.parent for package in packages for path in Path(package).rglob("*.py")}):
-        name = _CacheLocator.get_suitable_cache_subpath(str(place / "any.py"))
-        cached = Path(own, name) if own else place / "__pycache__"
-        into = Path(folder, name)
-        into.mkdir()
-        for file in [*cached.glob("*.nbi"), *cached.glob("*.nbc")]:
-            (into / file.name).symlink_to(file.resolve())

@@ -4,6 +4,7 @@ import io
 import os
 import pickle
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.process import lend
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers import Channel
 
@@ -113,34 +113,63 @@ def test_an_entry_point_beside_nothing_else(tmp_path, monkeypatch, where):
     start_and_play(f"{name}:Anything")
 
 
-def test_it_is_lent_the_kernels_of_this_package(tmp_path, monkeypatch):
-    """A baseline plays as here; what is compiled here already is compiled in no child."""
-    (tmp_path / "t").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
-    make = resolve("fedbandit_envs.baselines.procurement.silent:SSUCB")
+COMPILES = """
+import numba
+from numba.core import event
+from fedbandit_envs.baselines.procurement.silent import SSUCB
+
+class Refusal(event.Listener):
+    def on_start(self, started):
+        raise RuntimeError(f"compiles {started.data['dispatcher'].py_func.__name__}")
+
+    def on_end(self, ended):
+        pass
+
+@numba.njit(cache=True)
+def own(number):
+    return number + 1
+
+class Lent(SSUCB):
+    def act(self, observation):
+        event.register("numba:compile", Refusal())
+        return super().act(observation)
+
+class Own(SSUCB):
+    def act(self, observation):
+        assert own(1) == 2
+        return super().act(observation)
+
+class OwnRefused(Lent):
+    def act(self, observation):
+        action = super().act(observation)
+        own(1)
+        return action
+"""
+
+
+def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path):
+    """A baseline plays as here, and what is compiled here is compiled in no child; the child's own kernels are."""
+    places = [Path(os.environ["NUMBA_CACHE_DIR"])] if "NUMBA_CACHE_DIR" in os.environ else []
+
+    def files():
+        return {file: file.stat().st_mtime_ns for place in places for file in place.rglob("*")}
+
     env = procurement_v0.parallel_env(max_cycles=20, num_agents=2)
-    here = simulate(env, make(), range(2))
-    with SandboxedPolicy("fedbandit_envs.baselines.procurement.silent:SSUCB") as policy:
-        there = simulate(env, policy, range(2))
-        links = [file for file in (tmp_path / "t").rglob("*.nbc") if file.is_symlink()]
-    np.testing.assert_array_equal(here.regret, there.regret)
-    assert links
+    here = simulate(env, resolve("fedbandit_envs.baselines.procurement.silent:SSUCB")(), range(2))
+    before, path = files(), file_with(tmp_path, COMPILES)
+    for name in ("Lent", "Own"):
+        with SandboxedPolicy(f"{path}:{name}") as policy:
+            np.testing.assert_array_equal(here.regret, simulate(env, policy, range(2)).regret)
+    with SandboxedPolicy(f"{path}:OwnRefused") as policy, pytest.raises(EntryError, match="compiles own"):
+        simulate(env, policy, range(2))
+    assert files() == before
 
 
-def test_packages_within_each_other_are_lent_once(tmp_path, monkeypatch):
-    """Installed, the upper floors lie within the lowest; in a checkout they lie beside it."""
+@pytest.mark.slow  # The child compiles for seconds.
+def test_without_a_folder_for_kernels_it_compiles_them(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    cache = tmp_path / "lowest/upper/__pycache__"
-    cache.mkdir(parents=True)
-    for name in (
-        "lowest/module.py",
-        "lowest/upper/module.py",
-        "lowest/upper/__pycache__/module.f-1.py311.nbi",
-    ):
-        (tmp_path / name).touch()
-    (tmp_path / "lent").mkdir()
-    lend([str(tmp_path / "lowest"), str(tmp_path / "lowest/upper")], str(tmp_path / "lent"))
-    assert [link.name for link in (tmp_path / "lent").rglob("*.nbi")] == ["module.f-1.py311.nbi"]
+    env = procurement_v0.parallel_env(max_cycles=3, num_agents=3)
+    start_and_play(f"{file_with(tmp_path, COMPILES)}:Own", env=env)
 
 
 def test_arrays_come_and_go(tmp_path):
