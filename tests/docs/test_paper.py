@@ -97,4 +97,4 @@ def test_verdicts_are_those_of_the_table(generator):
     assert (pfcb[claims.HOLDS], pfcb[claims.FAILS]) == (10, 4)
     assert "ten hold over twenty markets" in " ".join(BODY.split())
     others = Counter(claim.verdict for claim in found if claim.paper not in ("solanki2022", "ciucanu2022"))
-    assert others[claims.EXPLORATORY] + others[claims.NOT_COMPARABLE] > 0.9 * others.total()
+    assert others[claims.EXPLORATORY] + others[claims.NOT_COMPARABLE] > 0.5 * others.total()
