@@ -107,8 +107,8 @@ def main() -> None:
     end.setblocking(True)
     # Functions that Numba has compiled in the parent are read from its cache, which this process cannot write: it
     # compiles all others itself, in every episode anew, and stores none.
-    _CacheLocator.ensure_cache_path = lambda locator: None
-    Cache.save_overload = lambda stored, signature, compiled: None
+    _CacheLocator.ensure_cache_path = lambda locator: None  # type: ignore[method-assign]
+    Cache.save_overload = lambda stored, signature, compiled: None  # type: ignore[method-assign]
     for limit, most in (
         (resource.RLIMIT_AS, given["memory_bytes"]),
         (resource.RLIMIT_CPU, given["cpu_seconds"]),

@@ -31,8 +31,8 @@ class Candidate:
 
     Attributes:
         when: Rounds in which agents release: the specification of a schedule, without the horizon.
-        how: If counts are released, how they share the budget, ``equal`` or ``decreasing``; else the name of the
-            mechanism of continual release.
+        how: If counts are released, how they share the budget: ``equal``; ``decreasing``, as in P-FCB; or ``growing``,
+            P-FCB's shares in reverse. Else the name of the mechanism of continual release.
         pair: If counts are released, the two arrays to which noise is added: ``as_given`` (units and good units) or
             ``good_and_defective``; empty for continual release.
     """
@@ -69,9 +69,20 @@ class Candidate:
         # The L2 distance of neighbours under "one-quantity", in units of the capacity. One altered quantity changes the
         # number of units and the number of good units by up to the capacity each, hence sqrt(2); the numbers of good
         # and of defective units change by the capacity in total, hence 1.
-        budget = (EPSILON, DELTA, self.releases(rounds), 1.0 if self.pair == _GOOD else sqrt(2))
-        shares = decreasing_shares(rounds, *budget) if self.how == "decreasing" else equal_shares(*budget)
-        return {**shares, "pair": self.pair}
+        budget = (EPSILON, DELTA, 1.0 if self.pair == _GOOD else sqrt(2))
+        if self.how == "equal":
+            return {**equal_shares(*budget[:2], self.releases(rounds), budget[2]), "pair": self.pair}
+        return {**uneven_shares(self._proportions(rounds), *budget), "pair": self.pair}
+
+    def _proportions(self, rounds: int) -> Array:
+        """Returns what the releases spend if their shares are not equal, up to a common factor, ``(releases,)``.
+
+        P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
+        too.
+        """
+        shares = decreasing(1.0, rounds)
+        shares = shares[np.minimum(np.arange(self.releases(rounds)), shares.size - 1)]
+        return shares[::-1] if self.how == "growing" else shares
 
     def deviations(self, rounds: int) -> tuple[float, float]:
         """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
@@ -92,7 +103,7 @@ class Candidate:
             sizes = np.full(releases, given["noise_multiplier"])
         else:
             multiplier = classic_noise_multiplier(given["epsilon"], given["delta"])
-            sizes = multiplier / _first_shares(rounds, releases)
+            sizes = multiplier * sum(given["releases"]) / np.array(given["releases"])
         return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
 
 
@@ -101,33 +112,23 @@ class Candidate:
 _LARGE_DELTA = 0.5
 
 
-def _first_shares(horizon: int, releases: int) -> Array:
-    """Returns P-FCB's shares of epsilon = 1 for the first releases, ``(releases,)``.
-
-    The shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share, too.
-    """
-    shares = decreasing(1.0, horizon)
-    return shares[np.minimum(np.arange(releases), shares.size - 1)]
-
-
-def decreasing_shares(
-    horizon: int, epsilon: float, delta: float, releases: int, norm: float
-) -> dict[str, Any]:
-    """Returns arguments of ``GaussianPrivatizer`` for P-FCB's shares, which spend most on the first releases.
+def uneven_shares(proportions: Array, epsilon: float, delta: float, norm: float) -> dict[str, Any]:
+    """Returns arguments of ``GaussianPrivatizer`` for releases that spend different shares of its epsilon.
 
     Args:
-        horizon: Horizon T, >= 2, on which the shares depend.
+        proportions: The share of each release, up to a common factor, ``(releases,)``.
         epsilon: Epsilon of all releases together, > 0.
         delta: Delta of all releases together, in (0, 1).
-        releases: Number of releases for which epsilon and delta hold, >= 1; further releases would spend more.
         norm: L2 distance of neighbouring data sets in one release, in units of the sensitivity, > 0.
 
     Returns:
-        ``epsilon`` and ``delta``, from which the privatizer computes the noise by the classic calibration.
+        ``epsilon``, ``delta`` and ``releases``, from which the privatizer computes the noise by the classic
+        calibration.
     """
-    spent = _first_shares(horizon, releases) / classic_noise_multiplier(1.0, _LARGE_DELTA)
+    spent = proportions / proportions.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
     mu = norm * float(np.sqrt(np.square(spent).sum()))
-    return {"epsilon": (1 - 1e-9) / (analytic_noise_multiplier(epsilon, delta) * mu), "delta": _LARGE_DELTA}
+    largest = (1 - 1e-9) / (analytic_noise_multiplier(epsilon, delta) * mu)
+    return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": proportions.tolist()}
 
 
 @dataclass(frozen=True)
@@ -194,6 +195,7 @@ def _continual(*starts: int) -> tuple[dict[str, Candidate], dict[str, tuple[str,
 
 _PAPERS = _doubling(200, 40_000)
 _DECREASING, _EQUAL = "P-FCB's rounds and shares", "P-FCB's rounds, equal shares"
+_GROWING = "P-FCB's rounds, growing shares, pair"
 
 PROBLEMS = {
     "procurement": BudgetProblem(
@@ -202,6 +204,7 @@ PROBLEMS = {
             _DECREASING: Candidate(_PAPERS, "decreasing", _GIVEN),
             _EQUAL: Candidate(_PAPERS, "equal", _GIVEN),
             f"{_EQUAL}, pair": Candidate(_PAPERS, "equal", _GOOD),
+            _GROWING: Candidate(_PAPERS, "growing", _GOOD),
             **{name: Candidate(when, "equal", _GOOD) for name, when in _few(32, 1024, 8192).items()},
             "ten, equal gaps": Candidate({"name": "fixed_gap", "gap": 0.1}, "equal", _GOOD),
         },
@@ -211,6 +214,7 @@ PROBLEMS = {
                 f"{_EQUAL}, pair",
                 _EQUAL,
             ),
+            "growing shares over equal ones": (_GROWING, f"{_EQUAL}, pair"),
             "a first release in round 32 over one in 1024": (
                 "powers of two from 32",
                 "powers of two from 1024",

@@ -23,6 +23,9 @@ from fedbandit_envs.wrappers.reveal import Reveal
         ({"epsilon": math.nan}, ValueError, "epsilon is nan"),
         ({"releases": 0}, ValueError, "releases is 0"),
         ({"releases": 2.5}, TypeError, "releases is 2.5"),
+        ({"releases": []}, ValueError, "len(releases) is 0"),
+        ({"releases": [1, 0]}, ValueError, "releases[1] is 0"),
+        ({"releases": "12"}, TypeError, "releases[0] is '1'"),
         ({"budget": 1.0}, TypeError, "budget is a float"),
         ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
     ],
@@ -134,3 +137,8 @@ def test_a_budget_can_be_given_by_its_arguments():
     assert env.budget == Budget(**limits)
     with pytest.raises(TypeError, match="budget is a float"):
         GaussianPrivatizer(ProcurementEnv(), 1.0, budget=2.0)
+
+
+def test_a_given_noise_has_no_proportions():
+    with pytest.raises(ValueError, match=r"releases is \[1, 2\]; with noise_multiplier"):
+        GaussianPrivatizer(small(), noise_multiplier=2.0, releases=[1, 2])

@@ -7,7 +7,8 @@ import pytest
 from gymnasium.error import ResetNeeded
 from privatizers import PRIVATIZERS, everyone, play, small
 
-from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer
+from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
@@ -158,11 +159,36 @@ def test_equal_shares_add_up_to_what_was_shared_out():
     assert env.privacy().epsilon == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("privatizer", [GaussianPrivatizer, LaplacePrivatizer])
+def test_shares_in_given_proportions_add_up_to_what_was_shared_out(privatizer):
+    env = privatizer(small(), 0.7, releases=[1, 2, 4])
+    env.reset_batch([0])
+    spent, deviations = [], []
+    for _ in range(3):
+        deviations.append(np.sqrt(env.release(everyone(env))[variance_of("delivered")].max()))
+        spent.append(env.privacy().epsilon)
+    # Two numbers of a message change: units and good units.
+    assert np.diff(spent, prepend=0.0) == pytest.approx([0.2, 0.4, 0.8])
+    assert deviations == pytest.approx([deviations[0], deviations[0] / 2, deviations[0] / 4])
+    with pytest.raises(RuntimeError, match="3 releases"):
+        env.release(everyone(env))
+
+
+def test_outcomes_are_flipped_by_shares_in_given_proportions():
+    env = RandomizedResponsePrivatizer(small(), 1.4, releases=[1, 2, 4])
+    env.reset_batch([0])
+    for share in (0.2, 0.6, 1.4):
+        env.release(everyone(env))
+        assert env.privacy().epsilon == pytest.approx(share)
+
+
 def test_the_classic_calibration_warns_beyond_its_proof_and_claims_what_is_true():
     with pytest.warns(
-        UserWarning, match=r"first release's share 10 its noise gives delta 0\.0\d+ where 0\.01 was"
+        UserWarning, match=r"largest share of a release, 10, its noise gives delta 0\.0\d+ where 0\.01 was"
     ):
         env = GaussianPrivatizer(small(), 10.0, releases=1)
+    with pytest.warns(UserWarning, match="largest share of a release, 8, its noise"):
+        GaussianPrivatizer(small(), 10.0, releases=[1, 4])
     env.reset_batch([0])
     env.release(everyone(env))
     true = gaussian_delta(10.0, 10.0 / math.sqrt(2 * math.log(125)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_epsilon, require_integer
+from fedbandit_envs.basics.checks import require_epsilon, require_integer, require_number
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.sensitivity import Changes, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
@@ -16,6 +16,11 @@ from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mec
 # Number of different shares of epsilon that `decreasing` computes. For later releases z, the term epsilon/2^(z+1) is
 # lost in rounding, so their shares are equal.
 _DISTINCT = 64
+
+
+Releases = int | Sequence[float] | None
+"""Planned releases of an agent: their number, for equal shares of epsilon; or the proportions of their shares, each
+above 0; or None for any number with :func:`decreasing` shares."""
 
 
 def decreasing(epsilon: float, horizon: int) -> Array:
@@ -50,22 +55,29 @@ class SharingMechanism(Mechanism):
 
     _events: Sequence[Event]
 
-    def __init__(self, epsilon: float, releases: int | None = None) -> None:
+    def __init__(self, epsilon: float, releases: Releases = None) -> None:
         """Takes the epsilon that is divided among an agent's releases.
 
         Args:
             epsilon: Epsilon of all releases together, if neighbours differ in one number of each release, > 0;
                 infinity for no noise.
-            releases: Number of releases, which get equal shares; None for any number, with :func:`decreasing` shares.
+            releases: See :data:`Releases`.
 
         Raises:
-            TypeError: ``releases`` is not an integer.
+            TypeError: ``releases`` is neither an integer nor a sequence of numbers.
             ValueError: An argument is out of its range.
         """
         require_epsilon(epsilon)
-        if releases is not None:
-            require_integer("releases", releases, 1)
         self._epsilon = epsilon
+        self._proportions: Array | None = None
+        if isinstance(releases, Sequence):
+            require_integer("len(releases)", len(releases), 1)
+            for place, one in enumerate(releases):
+                require_number(f"releases[{place}]", one, 0, np.inf, open_below=True, open_above=True)
+            self._proportions = np.divide(releases, sum(releases))
+            releases = len(releases)
+        elif releases is not None:
+            require_integer("releases", releases, 1)
         self.max_releases = releases
 
     def prepare(self, env: FederatedEnv) -> None:
@@ -78,7 +90,9 @@ class SharingMechanism(Mechanism):
         Raises:
             ValueError: Shares decrease, and the horizon is below 2.
         """
-        if self.max_releases is None:
+        if self._proportions is not None:
+            self._shares = self._epsilon * self._proportions
+        elif self.max_releases is None:
             self._shares = decreasing(self._epsilon, horizon)
         else:
             self._shares = np.array([self._epsilon / self.max_releases])

@@ -1,6 +1,7 @@
 """The Gaussian mechanism, as in P-FCB, with the textbook formula for its noise and with the exact one."""
 
 import warnings
+from collections.abc import Sequence
 from math import ceil
 from typing import Literal
 
@@ -22,7 +23,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import GivenBudget
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Releases
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators
 from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 
@@ -63,7 +64,7 @@ class Gaussian(AdditiveMechanism):
         epsilon: float | None = None,
         delta: float = 0.01,
         calibration: Calibration = "classic",
-        releases: int | None = None,
+        releases: Releases = None,
         pair: NoisyPair = "as_given",
         noise_multiplier: float | None = None,
     ) -> None:
@@ -83,6 +84,10 @@ class Gaussian(AdditiveMechanism):
             # the noise is so large that delta suffices alone; shares of epsilon must be positive.
             epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
             epsilon = max(epsilon, 1e-300)
+            if isinstance(releases, Sequence):
+                raise ValueError(
+                    f"releases is {releases!r}; with noise_multiplier, a number or None is required"
+                )
         elif epsilon is None or noise_multiplier is not None:
             raise ValueError(
                 f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
@@ -101,12 +106,13 @@ class Gaussian(AdditiveMechanism):
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
         super().prepare(env)
-        first = float(self._shares[0])
-        if self._classic and 1 <= first < np.inf:
-            true = float(gaussian_delta(first, 1 / self._multipliers[0]))
+        place = self._shares.argmax()
+        most = float(self._shares[place])
+        if self._classic and 1 <= most < np.inf:
+            true = float(gaussian_delta(most, 1 / self._multipliers[place]))
             warnings.warn(
-                f"the classic calibration is proven for epsilon < 1; at the first release's share "
-                f"{first:.4g} its noise gives delta {true:.3g} where {self._delta:g} was asked for",
+                f"the classic calibration is proven for epsilon < 1; at the largest share of a release, "
+                f"{most:.4g}, its noise gives delta {true:.3g} where {self._delta:g} was asked for",
                 UserWarning,
                 # The warning points at the line that constructs the privatizer.
                 stacklevel=4,
@@ -237,7 +243,7 @@ class GaussianPrivatizer(Privatizer):
         epsilon: float | None = None,
         delta: float = 0.01,
         calibration: Calibration = "classic",
-        releases: int | None = None,
+        releases: Releases = None,
         pair: NoisyPair = "as_given",
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
@@ -253,7 +259,8 @@ class GaussianPrivatizer(Privatizer):
                 it is divided among the releases. Infinity adds no noise. None if ``noise_multiplier`` is given.
             delta: Delta of each single release, if neighbours differ in one of its numbers.
             calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the smallest noise that suffices.
-            releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
+            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
+                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
                 None for the paper's decreasing shares, which depend on the horizon and have no end.
             pair: Which numbers get the noise: the arrays as the environment releases them (``"as_given"``), or the
                 numbers of good and of defective outcomes (``"good_and_defective"``).

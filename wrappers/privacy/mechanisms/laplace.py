@@ -11,7 +11,7 @@ from fedbandit_envs.core.sensitivity import Change, Changes
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import GivenBudget
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Releases
 from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 
 
@@ -78,7 +78,7 @@ class LaplacePrivatizer(Privatizer):
         self,
         env: FederatedEnv,
         epsilon: float,
-        releases: int | None = None,
+        releases: Releases = None,
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
@@ -90,7 +90,8 @@ class LaplacePrivatizer(Privatizer):
             env: The environment, not yet privatized.
             epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
                 it is divided among the releases. Infinity adds no noise.
-            releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
+            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
+                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
             budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
             on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.

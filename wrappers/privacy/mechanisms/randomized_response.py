@@ -9,7 +9,7 @@ from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import SharingMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Releases, SharingMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators
 from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
 
@@ -109,7 +109,7 @@ class RandomizedResponsePrivatizer(Privatizer):
         self,
         env: FederatedEnv,
         epsilon: float,
-        releases: int | None = None,
+        releases: Releases = None,
         budget: GivenBudget = None,
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
@@ -120,7 +120,8 @@ class RandomizedResponsePrivatizer(Privatizer):
             env: The environment, not yet privatized.
             epsilon: The sum of the epsilons of all releases, if neighbours differ in one outcome of each release; it
                 is divided among the releases. Infinity flips no outcome.
-            releases: The number of releases that get equal shares of ``epsilon``, after which no more are possible.
+            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
+                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
             budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
                 the epsilons of all releases are added up (``basic``) under ``one-outcome``, without a limit. Since each
