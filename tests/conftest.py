@@ -62,6 +62,13 @@ def in_this_process():
         yield
 
 
+@pytest.fixture
+def blank_pictures(request, monkeypatch):
+    """Matplotlib's figures are built, but stay blank in ordinary runs: to draw them takes longer than other checks."""
+    if "slow" not in request.keywords:
+        monkeypatch.setattr("matplotlib.figure.Figure.draw", lambda figure, renderer: None)
+
+
 @pytest.fixture(params=sorted(REGISTRY))
 def env_id(request) -> str:
     return request.param

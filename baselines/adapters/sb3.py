@@ -154,7 +154,8 @@ def _seed(model: Any, seed: int) -> None:
     """Seeds all random number generators from which SB3's models sample actions."""
     import torch
 
-    torch.manual_seed(seed)
+    # For all devices it takes a hundred times as long.
+    (torch.default_generator if model.device.type == "cpu" else torch).manual_seed(seed)
     # Off-policy algorithms for discrete actions explore with random numbers of NumPy's global generator and of the
     # action space's own generator.
     np.random.seed(seed)  # noqa: NPY002 - SB3 draws from it

@@ -35,10 +35,11 @@ def check_isolation(make: Make) -> None:
     Raises:
         AssertionError: A requirement does not hold.
     """
-    if getattr(list(layers(make()))[-1], "interacting", False):
+    env = make()
+    if getattr(list(layers(env))[-1], "interacting", False):
         return
     for prepare, start in ((_as_it_is, 0), (_as_it_is, HORIZON // 2), (_emptied, 0), (_forbidden, 0)):
-        _Twins(make, prepare, start).play()
+        _Twins(make, env.max_num_agents, prepare, start).play()
 
 
 def _as_it_is(env: FederatedEnv, who: Array) -> None:
@@ -74,15 +75,15 @@ def _forbidden(env: FederatedEnv, who: Array) -> None:
 class _Twins:
     """Two episodes of the same seeds, in which one agent of each replica acts differently from a round on."""
 
-    def __init__(self, make: Make, prepare: Prepare, start: int) -> None:
+    def __init__(self, make: Make, agents: int, prepare: Prepare, start: int) -> None:
         """Makes the federations of both episodes.
 
         Args:
             make: A function that makes the federation.
+            agents: The number of its agents.
             prepare: A function that changes the environment of each federation before the episode.
             start: The round from which on one agent of each replica acts differently in the second episode.
         """
-        agents = make().max_num_agents
         self._prepare, self._start = prepare, start
         self._who = np.arange(agents) == np.arange(max(3, agents))[:, np.newaxis] % agents
         self._trials = [Trial(make, range(len(self._who))) for _ in range(2)]
@@ -138,13 +139,13 @@ class _Twins:
             )
         delivered = released & self._delivers
         without_data = self._prepare is _emptied and not timed
-        for replica in range(len(released)):
-            others = replica, ~self._who[replica]
-            free = bool(delivered[replica]) and not without_data
-            found, expected = (taken(_visible(each, free, free and timed), others) for each in both)
-            place = difference(found, expected)
-            if not place:
+        for free in (False, True):
+            others = ~self._who & ((delivered & (not without_data)) == free)[:, np.newaxis]
+            seen = [_visible(each, free, free and timed) for each in both]
+            if not difference(*(taken(each, others) for each in seen)):
                 continue
+            places = [difference(*(taken(each, row) for each in seen)) for row in enumerate(others)]
+            replica, place = next((replica, place) for replica, place in enumerate(places) if place)
             how = "before the ledger counted a release of it; let data leave by env.release(...) of the env inside"
             if released[replica] and not self._delivers:
                 how = "and no layer is a transport; only a transport may deliver what was released"

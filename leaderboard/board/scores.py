@@ -11,7 +11,6 @@ from math import floor, isnan, log10, nan
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import trim_mean
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.runs.statistics import FEWEST, resampled
@@ -80,7 +79,8 @@ def normalised(regret: Array, reference: Array) -> Array:
 
 def interquartile_mean(scores: Array) -> Array:
     """Returns the mean without the lowest and the highest quarter of the values, over the last axis."""
-    return trim_mean(scores, 0.25, axis=-1)
+    low, high = (runs := scores.shape[-1]) // 4, runs - runs // 4
+    return np.partition(scores, (low, high - 1), axis=-1)[..., low:high].mean(axis=-1)
 
 
 def with_interval(scores: Array, tasks: Array) -> Estimate:
@@ -197,7 +197,5 @@ def _bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -
     if np.unique(tasks, return_counts=True)[1].min() < FEWEST:
         return Estimate(value, np.full_like(value, np.nan), np.full_like(value, np.nan))
     picks = resampled(tasks, RESAMPLES)
-    low, high = np.quantile(
-        statistic(*(scores[picks] for scores in runs)), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0
-    )
-    return Estimate(value, low, high)
+    resamples = statistic(*(scores[picks] for scores in runs))
+    return Estimate(value, *np.quantile(resamples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0))

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Collection
 from typing import Annotated, Any
 
 import typer
@@ -52,7 +53,7 @@ def list_(
             )
             rows = [row for row in rows if row.get("problem") == problem]
         if track is not None:
-            allowed = _on_track(track)
+            allowed = _on_track(track, {row["name"] for row in rows})
             rows = [row for row in rows if row["kind"] == "baseline" and row["name"] in allowed]
     if text is not None:
         rows = [row for row in rows if text.lower() in " ".join(map(str, row.values())).lower()]
@@ -113,8 +114,8 @@ def _problem(federation: type[Any]) -> str:
     return federation.__module__.split(".")[-2:][0]
 
 
-def _on_track(track: str) -> set[str]:
-    """Returns the names of the baselines that belong on a track of the leaderboard.
+def _on_track(track: str, names: Collection[str]) -> set[str]:
+    """Returns those of the named baselines that belong on a track of the leaderboard.
 
     Raises:
         ValueError: There is no track of that name.
@@ -127,7 +128,7 @@ def _on_track(track: str) -> set[str]:
         name
         for suite in suites
         for name in baselines_of(suite)
-        if belongs(name, suite, tracks_of(suite)[track])
+        if name in names and belongs(name, suite, tracks_of(suite)[track])
     }
 
 

@@ -177,7 +177,7 @@ class RunSpec:
             found += [(one, tried) for tried in own[:1]]
         return found
 
-    @property
+    @cached_property
     def known_settings(self) -> dict[str, dict[str, Any]]:
         """The arguments that can be set, and their defaults.
 

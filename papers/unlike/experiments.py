@@ -125,20 +125,13 @@ def global_aim(plan: Plan) -> list[RunSpec]:
         # After its last phase Fed2-UCB changes nothing any more: the rest of the horizon is added on the page.
         early = {"rounds": plan.scale.rounds // 50}
         short = {"horizon": plan.scale.rounds // 100, "pulls": 50, "c1": 2.0}
+        ten = {**_LONG, "agents": 10}
         return [
             _run("Fed2-UCB", "Fed2-UCB", plan, {}, **_LONG, **early),
             _run("Fed2-UCB, short", "Fed2-UCB", plan, {}, **_LONG, **short),
             _run("Fed2-UCB-printed", "Fed2-UCB-printed", plan, {}, **{**_LONG, "agents": 4094}, **early),
-            _run(
-                "10 agents from the start",
-                "Fed2-UCB",
-                plan,
-                {},
-                **{**_LONG, "agents": 10},
-                joins=10,
-                growth=0.0,
-            ),
-            _run("alone", "Gaussian-UCB", plan, {}, **{**_LONG, "agents": 10}),
+            _run("10 agents from the start", "Fed2-UCB", plan, {}, **ten, joins=10, growth=0.0),
+            _run("alone", "Gaussian-UCB", plan, {}, **ten),
         ]
     if panel == "tuned":
         names = {"Fed1-UCB": {}, "Fed2-UCB": _LONG}
@@ -147,7 +140,6 @@ def global_aim(plan: Plan) -> list[RunSpec]:
             for of, changes in names.items()
             for name in (of, f"{of}-tuned")
         ]
-    fed1 = [_run("Fed1-UCB", "Fed1-UCB", plan, {"constant": c}, c1=c) for c in sweeps["constant"]]
     if panel == "private":
         # All agents have the same means, so that silence can find the best arm. Rewards are clipped at three standard
         # deviations of the mean .75.

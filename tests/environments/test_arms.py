@@ -27,6 +27,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 def test_variants_conform(variant):
     check_federation(partial(parallel_env, num_agents=3, **variant))

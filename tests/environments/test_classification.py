@@ -176,6 +176,7 @@ def test_a_scrambled_table_is_the_same_problem(features):
     assert (best[0] != best[1]).any()
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
     "settings",
     [{}, {"features": "shared"}, {"rows": "one_pass", "alpha": 0.5}, {"rows": "in_order", "scrambled": True}],
@@ -185,7 +186,7 @@ def test_it_is_a_federation(settings):
     table = {"name": "classification", "data": data, "labels": LABELS * 10, **settings}
     check_federation(
         lambda **kwargs: make_federation(
-            "FedClassification-v0", **{"contexts": table, "max_cycles": 40, **kwargs}
+            "FedClassification-v0", **{"contexts": table, "num_agents": 4, "max_cycles": 40, **kwargs}
         )
     )
 

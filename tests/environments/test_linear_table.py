@@ -186,6 +186,7 @@ def test_means_outside_of_the_probabilities_are_refused(frame):
         assert set(np.unique(played(env, 20)[1])) == {0.0, 1.0}
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
     ("make_env", "given"),
     [

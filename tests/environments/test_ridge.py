@@ -30,8 +30,10 @@ def collinear_history(rounds, spread):
 
 def ridge_by_rank_one(contexts, rewards, ridge):
     ridges = Ridges.without_data((1, 1, 1), contexts.shape[1], ridge)
-    for t, (x, y) in enumerate(zip(contexts, rewards, strict=True)):
-        observe(np.full((1, 1, 1), t + 1), x[None, None], np.full((1, 1, 1), y), *ridges)
+    # There is one estimator, so that the number of the round does not matter.
+    number = np.ones((1, 1, 1), np.int64)
+    for x, y in zip(contexts[:, np.newaxis, np.newaxis], rewards.reshape(-1, 1, 1, 1), strict=True):
+        observe(number, x, y, *ridges)
     parameter = np.empty(contexts.shape[1])
     estimate(ridges.inverse[0, 0, 0], ridges.moment[0, 0, 0], parameter)
     return parameter, ridges.log_det[0, 0, 0]
@@ -49,7 +51,10 @@ def test_ridge_of_the_band_is_least_squares_after_1e5_updates():
     assert abs(log_det - expected_log_det) < 1e-8
 
 
-@pytest.mark.parametrize(("spread", "ridge"), [(1e-2, 1.0), (1e-4, 1.0), (1e-6, 1.0), (1e-4, 1e-3)])
+@pytest.mark.parametrize(
+    ("spread", "ridge"),
+    [(1e-2, 1.0), pytest.param(1e-4, 1.0, marks=pytest.mark.slow), (1e-6, 1.0), (1e-4, 1e-3)],
+)
 def test_nearly_collinear_contexts_after_1e5_updates(spread, ridge):
     contexts, rewards = collinear_history(100_000, spread)
     parameter, log_det = ridge_by_rank_one(contexts, rewards, ridge)

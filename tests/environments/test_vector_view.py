@@ -38,7 +38,7 @@ MODES = [
 @pytest.mark.parametrize(("env_id", "view", "mode"), MODES)
 def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     """Three episodes of three copies, step by step, against a SyncVectorEnv of single environments: the same call."""
-    kwargs = {"max_cycles": 9, "max_episode_steps": 4, "num_agents": 3, **small(env_id), **view}
+    kwargs = {"max_cycles": 9, "max_episode_steps": 3, "num_agents": 3, **small(env_id), **view}
     native = gymnasium.make_vec(env_id, num_envs=3, autoreset_mode=mode, **kwargs)
     assert native.autoreset_mode is mode
     sync = SyncVectorEnv(
@@ -51,7 +51,7 @@ def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     native.action_space.seed(1)
     observations = native.reset(seed=9)[0], sync.reset(seed=9)[0]
     truncations = 0
-    for _ in range(14):
+    for _ in range(11):
         assert not difference(*observations)
         assert native.observation_space.contains(observations[0])
         action = native.action_space.sample()

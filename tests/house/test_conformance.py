@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from arms_env import ArmsEnv
 from gymnasium import spaces
+from pairs import every_pair
 from registered import PROBLEMS
 
 from fedbandit_envs.baselines.registry import BASELINES
@@ -26,6 +27,9 @@ from fedbandit_envs.wrappers.registry import WRAPPERS
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 
+pytestmark = pytest.mark.usefixtures("blank_pictures")
+"""Drawn are pictures of every problem's first id in test_registry.py, and of every transport in its test_viewer.py."""
+
 SMALL = {
     "a stranger's": ArmsEnv,
     **{
@@ -42,19 +46,23 @@ EXAMPLES = [
 ]
 
 
-def tried(wrapper, place, problem):
-    """Whether ordinary runs try an example around a problem: every wrapper around all, every example around one.
+def pairs_tried():
+    """Returns the examples and problems that ordinary runs try together; what remains of all pairs is slow.
 
-    What remains of all pairs is slow.
+    They are every example around one problem at least, and every wrapper around three. Wrappers take problems in turn,
+    so that every problem is tried with data layers, with two mechanisms, and with both transports.
     """
-    at, number = list(SMALL).index(problem), len(wrapper.examples)
-    return at % number == place or (place >= len(SMALL) and place % len(SMALL) == at)
+    problems = list(SMALL)
+    for number, wrapper in enumerate(WRAPPERS.values()):
+        for pair in range(max(3, len(wrapper.examples))):
+            yield wrapper, pair % len(wrapper.examples), problems[(number + pair) % len(problems)]
 
 
+TRIED = set(pairs_tried())
 AROUND = [
     pytest.param(
         wrapper, example, problem, id=f"{name}-{place}-{problem}",
-        marks=() if tried(wrapper, place, problem) else pytest.mark.slow,
+        marks=() if (wrapper, place, problem) in TRIED else pytest.mark.slow,
     )
     for name, wrapper in WRAPPERS.items()
     for place, example in enumerate(wrapper.examples)
@@ -151,8 +159,10 @@ def test_views_stand_around_views(problem):
 )
 def test_baselines(baseline):
     federation = baseline.federation
-    make = partial(make_federation, baseline.only, num_agents=4) if baseline.only else federation
-    check_policy(baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[federation].small)))
+    make = partial(make_federation, baseline.only) if baseline.only else federation
+    check_policy(
+        baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[federation].small, num_agents=4))
+    )
 
 
 PRIVATIZERS = {
@@ -164,8 +174,9 @@ PRIVATIZERS = {
 }
 
 
-@pytest.mark.parametrize("schedule", [None, "every_round", "on_request"])
-@pytest.mark.parametrize("privatizer", PRIVATIZERS)
+@pytest.mark.parametrize(
+    ("privatizer", "schedule"), every_pair(list(PRIVATIZERS), ["every_round", None, "on_request"])
+)
 def test_a_strangers_environment_behind_every_mechanism(privatizer, schedule):
     def wrap(env):
         private = PRIVATIZERS[privatizer](env)

@@ -68,7 +68,9 @@ def test_imports_go_down_only(path):
 def test_wheel_holds_every_module(tmp_path):
     # A copy: what an earlier build has left in the checkout would get into the wheel.
     tree = tmp_path / "tree"
-    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__"))
+    shutil.copytree(
+        ROOT, tree, ignore=shutil.ignore_patterns(".*", "build", "_build", "*.egg-info", "__pycache__")
+    )
     subprocess.run(
         [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, tree],
         check=True,

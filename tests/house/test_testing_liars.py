@@ -470,6 +470,7 @@ def without(monkeypatch, *names):
         monkeypatch.setattr(federation, checks, left)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(("liar", "honest"), LIARS)
 def test_liars_are_caught(liar, honest):
     with pytest.raises(AssertionError, match=liar.__doc__):
@@ -481,6 +482,7 @@ def test_their_honest_twins_are_not(honest):
     check_federation(honest)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(("liar", "honest"), every_fourth(LIARS))
 def test_without_its_checks_a_liar_passes(liar, honest, monkeypatch):
     without(monkeypatch, *liar.checks)
@@ -517,7 +519,7 @@ def test_both_checks_of_sensitivity_catch_every_problem_that_declares_too_little
 @pytest.mark.parametrize("env_id", REGISTRY)
 def test_presets_as_large_as_they_are_registered_declare_enough(env_id):
     """In the sizes of arms, dimensions and producers; more agents release no more each."""
-    agents = min(REGISTRY[env_id].kwargs.get("num_agents", 10), 10)
+    agents = min(REGISTRY[env_id].kwargs.get("num_agents", 10), 4)
     for check in CHECKS_OF_SENSITIVITY:
         check(trial(lambda: make_federation(env_id, num_agents=agents).unwrapped))
 
@@ -567,6 +569,7 @@ def test_arms_that_wear_out_declare_it(monkeypatch):
     check_federation(DrawsByHistory)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("oracle", ["greedy", "exact"])
 def test_an_oracle_that_actions_beat_declares_it(oracle):
     env = ProcurementEnv(num_agents=2, num_producers=3, regret_oracle=oracle)

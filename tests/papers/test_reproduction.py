@@ -29,18 +29,18 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
 
 
-@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("mode", ["default", pytest.param("printed", marks=pytest.mark.slow)])
 def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
     names = [name for name in experiments() if name.startswith("pfcb")]
     for name in names:
-        result = reproduce(name, "--out", tmp_path, "--mode", mode, "--rounds", 600, "--trials", 2)
+        # In 300 rounds and more what is shared changes regret, so that the lines of a page differ.
+        result = reproduce(name, "--out", tmp_path, "--mode", mode, "--rounds", 400, "--trials", 2)
         assert result.exit_code == 0, result.output
-    suffix = "small-rounds600-trials2" + ("-printed" if mode == "printed" else "")
+    suffix = "small-rounds400-trials2" + ("-printed" if mode == "printed" else "")
     for name in names:
         stem = f"{name}-{suffix}"
         page = (tmp_path / f"{stem}.md").read_text()
-        assert "Scale `small-rounds600-trials2`: T = 600, 5 markets x 2 runs" in page
+        assert "Scale `small-rounds400-trials2`: T = 400, 5 markets x 2 runs" in page
         assert "## Uniform law" in page
         assert "## Normal law" in page
         assert f"{stem}.png" in page
@@ -84,7 +84,6 @@ def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
     assert "is 'odd'; one of" in " ".join(refused.output.split())
 
 
-@pytest.mark.usefixtures("in_this_process")
 def test_an_experiment_is_data_an_analysis_and_templates(monkeypatch, tmp_path):
     monkeypatch.setitem(experiments(), "toy", TOY)
     result = reproduce("toy", "--out", tmp_path, "--trials", 6)

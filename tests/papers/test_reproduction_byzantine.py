@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from pages import check_page
 from paper_runs import labelled, played
 from typer.testing import CliRunner
@@ -13,7 +12,6 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan
 from fedbandit_envs.papers.byzantine.experiments import SCALES, byzantine
 
 
-@pytest.mark.usefixtures("in_this_process")
 def test_the_page_on_liars(tmp_path):
     words = ["reproduce", "byzantine", "--out", str(tmp_path), "--rounds", "60", "--trials", "2"]
     ran = CliRunner().invoke(app, [*words, "--panel", "garbage"], env={"TERM": "dumb"})

@@ -13,15 +13,14 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, expe
 from fedbandit_envs.papers.fairx import experiments as fairx
 
 
-@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("name", [name for name in experiments() if name.startswith("fairx")])
 def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
-    words = ["reproduce", name, "--out", str(tmp_path), "--rounds", "70", "--trials", "2"]
+    words = ["reproduce", name, "--out", str(tmp_path), "--rounds", "30", "--trials", "2"]
     ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert ran.exit_code == 0, ran.output
-    stem = f"{name}-small-rounds70-trials2"
+    stem = f"{name}-small-rounds30-trials2"
     page = (tmp_path / f"{stem}.md").read_text()
-    assert "T = 70 (the thesis has 100,000" in page
+    assert "T = 30 (the thesis has 100,000" in page
     assert "2 runs make no interval" in page
     assert "fairness regret" in page
     for title in experiments()[name].panels.values():

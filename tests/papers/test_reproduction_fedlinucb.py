@@ -7,7 +7,6 @@ from typer.testing import CliRunner
 from fedbandit_envs.leaderboard.cli import app
 
 
-@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize(("panel", "ours"), [("messages-15", "FedLinUCB"), ("theory", "FedLinUCB-theory")])
 def test_the_page_of_fedlinucb(tmp_path, panel, ours):
     words = ["reproduce", "fedlinucb", "--out", str(tmp_path), "--rounds", "60", "--trials", "3"]

@@ -74,7 +74,7 @@ def test_no_two_runs_of_a_panel_are_alike(name, scale):
 
 @pytest.mark.parametrize("name", ["zhou-fig2a", "zhou-fig2b", "local-trust"])
 def test_the_page_is_made(tmp_path, name):
-    words = ["reproduce", name, "--scale", "tiny", "--out", str(tmp_path)]
+    words = ["reproduce", name, "--scale", "tiny", "--rounds", "30", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert found.exit_code == 0, found.output
-    check_page(tmp_path / f"{name}-tiny.md")
+    check_page(tmp_path / f"{name}-tiny-rounds30.md")

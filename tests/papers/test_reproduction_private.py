@@ -138,10 +138,10 @@ def test_ratios_of_medians():
 )
 def test_pages_say_what_was_asked(tmp_path, name, panel, says):
     words = ["reproduce", name, "--scale", "tiny", "--panel", panel, "--out", str(tmp_path)]
-    words += ["--rounds", "400"]
+    words += ["--rounds", "150"]
     ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert ran.exit_code == 0, ran.output
-    stem = f"{name}-tiny-rounds400-{panel}"
+    stem = f"{name}-tiny-rounds150-{panel}"
     page = (tmp_path / f"{stem}.md").read_text()
     for text in says:
         assert text in page

@@ -54,7 +54,6 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "200"})
 
 
-@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("name", TINY)
 def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
     if name != "samba-fig8c":

@@ -46,7 +46,7 @@ def test_the_threshold_is_a_multiple_of_the_printed_one():
 
 @pytest.mark.parametrize("name", ["fedglb", "fed-pe"])
 def test_the_page_is_made(tmp_path, name):
-    words = ["reproduce", name, "--scale", "tiny", "--out", str(tmp_path)]
+    words = ["reproduce", name, "--scale", "tiny", "--rounds", "20", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert found.exit_code == 0, found.output
-    check_page(tmp_path / f"{name}-tiny.md")
+    check_page(tmp_path / f"{name}-tiny-rounds20.md")

@@ -60,10 +60,13 @@ def test_constants_are_tuned_for_every_line_and_epsilon():
         assert SCALES[scale].sweeps["epsilon"] == EPSILONS
 
 
+@pytest.mark.parametrize(
+    "scale", ["tiny", *(pytest.param(one, marks=pytest.mark.slow) for one in SCALES if one != "tiny")]
+)
 @pytest.mark.parametrize("panel", EXPERIMENTS["trust"].panels)
-def test_a_panel_has_all_lines_at_all_numbers_of_agents(panel):
+def test_a_panel_has_all_lines_at_all_numbers_of_agents(panel, scale):
     found = {(run.labels["line"], run.labels["agents"], run.labels.get("epsilon")) for run in
-             experiments.runs(Plan(panel, SCALES["tiny"], "default"))}  # fmt: skip
+             experiments.runs(Plan(panel, SCALES[scale], "default"))}  # fmt: skip
     lines = {line for line, _, _ in found}
     assert lines == {*LADDER, TUNED, PLACEBO} - ({SHUFFLER} if panel.endswith(EVENT) else set())
     assert {epsilon for line, _, epsilon in found if line in (TUNED, TRUE)} == {None}

@@ -3,6 +3,7 @@
 import json
 import pickle
 from functools import partial
+from itertools import product, starmap
 
 import gymnasium
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from arms_env import ArmsEnv
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
-from pairs import every_pair
+from pairs import every_fourth
 from registered import PROBLEMS
 from scipy.stats import norm
 from typer.testing import CliRunner
@@ -88,6 +89,7 @@ def played(env, rounds=6, seeds=(0, 1), sends=None):
         yield action, env.release(trial.everyone if sends is None else sends[t]), step
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_reporters_around_problems(problem):
     entry = PROBLEMS[problem]
@@ -107,11 +109,25 @@ STACKS = {
 }
 
 
-@pytest.mark.parametrize(("author", "stack"), every_pair(["policy", "reporter"], [*STACKS]))
-def test_stacks_around_messages(stack, author):
-    inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
-    check_wrapper(lambda env: STACKS[stack](inner(env)), ArmsEnv)
-    check_wrapper(STACKS[stack], lambda: inner(ArmsEnv()))
+INNER = {"policy": partial(Messages, arrays=ARRAYS), "reporter": with_sums}
+"""Wrappers of messages by who writes them."""
+
+
+def check_stack(stack, author, checked):
+    """Checks a stack around messages: with them, as wrappers of the problem, or without them."""
+    if checked == "with messages":
+        check_wrapper(lambda env: stack(INNER[author](env)), ArmsEnv)
+    else:
+        check_wrapper(stack, lambda: INNER[author](ArmsEnv()))
+
+
+@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.parametrize(
+    ("author", "checked", "stack"),
+    every_fourth(starmap(pytest.param, product(INNER, ["with messages", "without"], STACKS))),
+)
+def test_stacks_around_messages(stack, author, checked):
+    check_stack(STACKS[stack], author, checked)
 
 
 def test_the_message_written_last_leaves():
@@ -531,11 +547,13 @@ def test_questions_about_events_get_the_agents_number(privatizer):
         accountant.epsilon(adjacency="one-quantity")
 
 
-@pytest.mark.parametrize(("author", "privatizer"), every_pair(["policy", "reporter"], [*PRIVATIZERS]))
-def test_privatizers_around_messages(privatizer, author):
-    inner = with_sums if author == "reporter" else partial(Messages, arrays=ARRAYS)
-    check_wrapper(PRIVATIZERS[privatizer], lambda: inner(ArmsEnv()))
-    check_wrapper(lambda env: Channel(PRIVATIZERS[privatizer](inner(env))), ArmsEnv)
+@pytest.mark.usefixtures("blank_pictures")
+@pytest.mark.parametrize(
+    ("author", "checked", "privatizer"),
+    every_fourth(starmap(pytest.param, product(INNER, ["with messages", "without"], PRIVATIZERS))),
+)
+def test_privatizers_around_messages(privatizer, author, checked):
+    check_stack(lambda env: Channel(PRIVATIZERS[privatizer](env)), author, checked)
 
 
 def test_reporters_answer_questions_within_a_round():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import every_pair
 
 from fedbandit_envs.baselines.aggregators import (
     InboxSpec,
@@ -146,8 +147,7 @@ POOLS = [
 WHEN = {"name": "fixed_gap", "gap": 3}
 
 
-@pytest.mark.parametrize("echo", [False, True])
-@pytest.mark.parametrize("pool", POOLS, ids=lambda pool: pool["name"])
+@pytest.mark.parametrize(("pool", "echo"), every_pair(POOLS, [False, True]))
 def test_policies_with_pools_keep_to_their_rows(pool, echo):
     def federation(make, **kwargs):
         return Participation(make(num_agents=4, **kwargs), {"name": "probability", "probability": 0.7})

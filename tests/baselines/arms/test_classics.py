@@ -28,7 +28,7 @@ from fedbandit_envs.wrappers.transport.server import Server
 
 @pytest.mark.parametrize("name", TWINS)
 def test_a_policy_pulls_what_its_twin_does(name):
-    rounds = 5000
+    rounds = 2000
     env = parallel_env(num_agents=2, max_cycles=rounds)
     policy, seeds = BASELINES[name].make_policy(), row_seeds([3], 2)
     observation = env.reset_batch([3]).observation
@@ -45,7 +45,7 @@ def test_a_policy_pulls_what_its_twin_does(name):
 
 @pytest.mark.parametrize("oracle", ["largest", "arms_references:adjacent"])
 def test_cucb_follows_its_formula(oracle):
-    rounds, slots = 5000, 3
+    rounds, slots = 2000, 3
     env = parallel_env(num_agents=2, num_arms=7, max_cycles=rounds, slots=slots, oracle=oracle)
     policy = CUCB(oracle)
     observation = env.reset_batch([0]).observation

@@ -78,10 +78,10 @@ def test_what_noise_makes_impossible_counts_as_what_could_be(heard, known):
 
 @pytest.mark.parametrize("policy", ["UCB1", "Thompson"])
 def test_sharing_helps_and_noise_alone_does_not(policy):
-    """Ten agents, 2,000 rounds, ten federations: true data, none, and messages that are noise."""
+    """Ten agents, 1,000 rounds, ten federations: true data, none, and messages that are noise."""
     regret = {
         name: simulate(
-            BASELINES[name].wrap(parallel_env(max_cycles=2000)), BASELINES[name].make_policy(), range(10)
+            BASELINES[name].wrap(parallel_env(max_cycles=1000)), BASELINES[name].make_policy(), range(10)
         ).regret[-1]
         for name in (
             policy,

@@ -21,9 +21,9 @@ from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
-    "FairX-LinUCB": (2000, {}),
+    "FairX-LinUCB": (600, {}),
     "FairX-LinUCB-greedy": (300, {"beta_scale": 0.0}),
-    "Fed-FairX-LinUCB": (2000, {"hear": fairx_reference.added}),
+    "Fed-FairX-LinUCB": (600, {"hear": fairx_reference.added}),
     "Priv-FairX-LinUCB": (400, {"hear": fairx_reference.lifted, "echo": True}),
     "B2": (400, {"hear": fairx_reference.lifted, "echo": True}),
     "Priv-FairX-weighted": (400, {"hear": fairx_reference.weighed, "beta_scale": 0.0}),
@@ -283,10 +283,10 @@ def test_two_is_what_is_spent(name):
 
 
 def test_listening_pays_and_so_does_being_fair():
-    """T = 3,000, ten agents, common random numbers: federated < silent; fair < best arm; greedy < optimistic."""
+    """T = 1,000, ten agents, common random numbers: federated < silent; fair < best arm; greedy < optimistic."""
     regret = {
         name: simulate(
-            BASELINES[name].wrap(parallel_env(max_cycles=3000)), BASELINES[name].make_policy(), range(3)
+            BASELINES[name].wrap(parallel_env(max_cycles=1000)), BASELINES[name].make_policy(), range(2)
         )
         .regret[-1]
         .mean(axis=1)

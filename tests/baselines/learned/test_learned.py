@@ -142,19 +142,25 @@ def test_packaged_networks_are_small_and_registered():
 
 
 @pytest.mark.parametrize(
-    ("name", "problem", "rounds"),
-    [("PPO-procurement", procurement_v0, 200), ("PPO-arms", arms_v0, 200), ("PPO-linear", linear_v0, 500)],
+    ("name", "problem", "rounds", "replicas"),
+    [
+        ("PPO-procurement", procurement_v0, 200, 20),
+        ("PPO-arms", arms_v0, 200, 40),
+        ("PPO-linear", linear_v0, 400, 10),
+    ],
 )
-def test_they_learned_something(name, problem, rounds):
+def test_they_learned_something(name, problem, rounds, replicas):
     """Within some rounds of a market that nobody trained on; greed is a network of zeros.
 
-    Of arms, 40 seeds' ratio has an sd of 0.06 around 0.43.
+    Of arms, 40 seeds' ratio has an sd of 0.06 around 0.43; in the linear bandit, that of 10 seeds 0.02 around 0.56.
     """
     env = problem.parallel_env(max_cycles=rounds)
     learned = BASELINES[name].make_policy()
     network = learned._network
     greedy = type(learned)(constant_network(0.0, network.each, network.once))
-    ours, greed = (simulate(env, policy, range(400, 440)).regret[-1].mean() for policy in (learned, greedy))
+    ours, greed = (
+        simulate(env, policy, range(400, 400 + replicas)).regret[-1].mean() for policy in (learned, greedy)
+    )
     assert ours < 0.7 * greed
 
 

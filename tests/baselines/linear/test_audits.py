@@ -55,7 +55,7 @@ def test_it_is_listed_with_the_claim_that_it_makes():
 
 @pytest.mark.parametrize(
     ("audited", "tightness"),
-    [(partial(local, 5_000, epsilon=4.0), 0.8), (partial(shuffled, 5_000, **LESS_NOISE), 0.6)],
+    [(partial(local, 5_000, epsilon=4.0), 0.8), (partial(shuffled, 4_000, **LESS_NOISE), 0.6)],
     ids=["local", "shuffled"],
 )
 def test_with_less_noise_its_claim_holds_and_is_hardly_too_large(audited, tightness):
@@ -66,7 +66,7 @@ def test_with_less_noise_its_claim_holds_and_is_hardly_too_large(audited, tightn
 
 
 def test_with_less_noise_the_claim_behind_a_shuffler_of_more_agents_holds():
-    audit = shuffled(3_000, agents=4, **LESS_NOISE)
+    audit = shuffled(1_500, agents=4, **LESS_NOISE)
     assert 2.5 < audit.claim.epsilon < 4.5
     assert audit.holds, audit
     # Something is seen, but among more messages that may be the attacked agent's less than among one.

@@ -168,21 +168,23 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
         assert abs(found) < 6 / sqrt(runs * 3 * dim)
 
 
+@pytest.mark.parametrize("rounds", [1000, pytest.param(2000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "noise", "ridge", "scale", "noticed"), [
-    ("Batched-FedLinUCB", None, None, 1.0, 0.15),
-    ("LDP-FedLinUCB-printed", "local", None, 1.0, 0.1),
+    # Round by round, the decisions of these two are the program's in the tests above.
+    pytest.param("Batched-FedLinUCB", None, None, 1.0, 0.15, marks=pytest.mark.slow),
+    pytest.param("LDP-FedLinUCB-printed", "local", None, 1.0, 0.1, marks=pytest.mark.slow),
     # With so little exploration the noise decides.
     ("LDP-FedLinUCB-printed", "local", 500.0, 0.01, 0.7),
 ])  # fmt: skip
-def test_regret_is_the_programs(name, noise, ridge, scale, noticed):
+def test_regret_is_the_programs(name, noise, ridge, scale, noticed, rounds):
     runs, baseline = 20, BASELINES[name]
     changes = {} if ridge is None else {"ridge": ridge}
     policy = baseline.make_policy(beta_scale=scale, **changes)
-    env = baseline.wrap(printed(max_cycles=2000))
+    env = baseline.wrap(printed(max_cycles=rounds))
     ours = simulate(env, policy, range(runs)).regret[-1].sum(axis=-1)
     v = env.hidden()["parameter"][:, 0, :-1] * sqrt(2)
-    twin = Program(noise, runs, 12, 5, 2000, ridge=ridge, scale=scale, seed=1)
-    theirs = regret(twin, 2000, 20, v, seed=2)
+    twin = Program(noise, runs, 12, 5, rounds, ridge=ridge, scale=scale, seed=1)
+    theirs = regret(twin, rounds, 20, v, seed=2)
     assert stats.ttest_rel(ours, theirs).pvalue > LEVEL
     # A difference of five standard errors would be noticed.
     assert 5 * stats.sem(ours - theirs) < noticed * theirs.mean()

@@ -308,12 +308,12 @@ def test_the_minimum_needs_one_estimator():
         FedUCB(combine="min").reset(env.policy_spec, row_seeds([0], 4))
 
 
-def final_regret(env, policy, seeds=range(4)):
+def final_regret(env, policy, seeds=range(2)):
     return simulate(env, policy, seeds).regret[-1].mean()
 
 
 def paper(**kwargs):
-    return parallel_env(**{"num_agents": 10, "num_arms": 30, "dim": 5, "max_cycles": 6000, **kwargs})
+    return parallel_env(**{"num_agents": 10, "num_arms": 30, "dim": 5, "max_cycles": 4000, **kwargs})
 
 
 def test_sharing_pays_and_noise_costs():

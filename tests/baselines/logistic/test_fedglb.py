@@ -76,7 +76,7 @@ def play(env, policy, seeds=SEEDS):
 
 @pytest.mark.parametrize("threshold", [None, 0.0, 1e9])
 def test_it_decides_like_the_twin(unequal, threshold):
-    rounds = 80
+    rounds = 50
     env, policy = make("FedGLB-UCB", rounds)
     policy._threshold = threshold
     vectors, theta, offered, arms, rewards, regrets = play(env, policy)
@@ -248,11 +248,11 @@ def test_shared_ucb_glm_is_that_of_one_agent_with_all_data():
 
 
 def test_more_exchange_means_less_regret():
-    """Sums over 20 replicas of agents that never, sometimes and always exchange data."""
+    """Sums over 8 replicas, of agents that never, sometimes and always exchange data: ratios of 0.3 to 0.5."""
     total = {}
     for name in ("N-ONS", "FedGLB-UCB", "FedGLB-UCB-quasi-newton", "UCB-GLM", "UCB-GLM-shared"):
         env, policy = make(name, 120, num_agents=10)
-        total[name] = play(env, policy, range(20))[-1].sum()
+        total[name] = play(env, policy, range(8))[-1].sum()
     assert total["FedGLB-UCB"] < 0.7 * total["N-ONS"]
     assert total["FedGLB-UCB-quasi-newton"] < 0.7 * total["N-ONS"]
     assert total["UCB-GLM-shared"] < 0.7 * total["UCB-GLM"]

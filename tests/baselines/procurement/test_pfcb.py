@@ -132,7 +132,7 @@ plans = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=15, derandomize=True)
 @given(plans, st.sampled_from([0.1, 1.0, np.inf]))
 @pytest.mark.filterwarnings("ignore:the classic calibration")
 def test_faults_do_little_harm(plan, epsilon):

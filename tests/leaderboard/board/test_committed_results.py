@@ -45,15 +45,20 @@ def standing(folder):
     return records(folder).standing()
 
 
+@cache
+def rows(folder):
+    return rows_of(standing(folder))
+
+
 @pytest.mark.parametrize("folder", BOARDS, ids=["quick", "full"])
 def test_tables_are_those_of_the_results(folder):
     tables = (folder / "leaderboard.md").read_text(encoding="utf-8")
-    assert tables == markdown(rows_of(standing(folder)), records(folder).withdrawn()), STALE
+    assert tables == markdown(rows(folder), records(folder).withdrawn()), STALE
 
 
 def test_readme_is_that_of_the_full_suites():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert renewed(readme, summary(rows_of(standing(FULL)))) == readme, STALE
+    assert renewed(readme, summary(rows(FULL))) == readme, STALE
 
 
 @pytest.mark.parametrize("folder", BOARDS, ids=["quick", "full"])
@@ -61,26 +66,26 @@ def test_the_picture_is_of_the_results(folder, tmp_path):
     pytest.importorskip("matplotlib")
     from PIL import Image
 
-    assert privacy_png(rows_of(standing(folder)), tmp_path / "anew.png")
+    assert privacy_png(rows(folder), tmp_path / "anew.png")
     with Image.open(tmp_path / "anew.png") as anew, Image.open(folder / "leaderboard.png") as kept:
         assert anew.text["Description"] == kept.text["Description"], STALE
 
 
 @pytest.mark.parametrize(("folder", "suite"), [pytest.param(*one.values, id=one.id) for one in SUITE_IN])
 def test_every_baseline_that_fits_a_track_has_a_row_of_this_version_of_its_suite(folder, suite):
-    rows, suite = [one for one in standing(folder) if one.suite == suite], SUITES[suite]
-    names = {result.entry.name for result in rows}
+    results, suite = [one for one in standing(folder) if one.suite == suite], SUITES[suite]
+    names = {result.entry.name for result in results}
     assert names <= set(BASELINES)
     for name in {*baselines_of(suite)} - names:
         assert not any(track.fits(BASELINES[name], suite.tasks[0]) for track in tracks_of(suite).values()), (
             name
         )
-    for result in rows:
+    for result in results:
         assert result.suite_version == suite.version
         assert [task.digest for task in result.tasks] == [task.digest for task in suite.tasks]
     # The committed editions are the published ones.
     # If this fails, results were made anew: python docs/generator/publish.py FOLDER
-    assert {result.edition for result in rows} == {newest_published(suite)}
+    assert {result.edition for result in results} == {newest_published(suite)}
 
 
 @pytest.mark.parametrize("folder", BOARDS, ids=["quick", "full"])

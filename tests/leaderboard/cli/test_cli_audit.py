@@ -18,8 +18,10 @@ def call(*words):
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "200", "TERM": "dumb"})
 
 
-def test_all_mechanisms_stand():
-    result = call("all", "--samples", 1000, "--json")
+@pytest.mark.parametrize("samples", [300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_all_mechanisms_stand(samples):
+    """A tenth of the noise is refuted by 300 samples as by 1,000; of a third of it 1,000 find twice as much as 300."""
+    result = call("all", "--samples", samples, "--json")
     assert result.exit_code == 0, result.output
     rows = json.loads(result.stdout)["audits"]
     assert [row["mechanism"] for row in rows] == [name for name, m in TARGETS.items() for _ in m.attacks]

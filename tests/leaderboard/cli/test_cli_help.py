@@ -2,7 +2,9 @@
 
 import re
 import shlex
+import shutil
 from dataclasses import replace
+from functools import cache
 from glob import glob
 
 import pytest
@@ -76,22 +78,37 @@ def test_square_brackets_are_printed():
     assert "[default: 0.01; pure: 0; continual: 0.1]" in plain(call(["audit", "--help"], columns=200).output)
 
 
+@pytest.fixture(scope="module")
+def run_example(tmp_path_factory):
+    """A function that runs a command's example once and returns the folder in which it has done so.
+
+    The leaderboard plays a tiny suite in place of the named one; the lab and a role of SAMBA reach no network.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SUITES, "linear-quick", replace(TINY, name="linear-quick"))
+        patch.setattr(plays, "_SAMPLES", 100)
+        patch.setattr(engine, "_ROWS_FIRST", 1)
+        patch.setattr(lab, "serve", lambda port, show: show(f"port {port}"))
+        patch.setattr(samba, "play_over_network", lambda setup, *others: RoleReport("comp", {}, 0.0))
+
+        @cache
+        def run(name):
+            folder = tmp_path_factory.mktemp("example")
+            for each in BEFORE.get(name, []):
+                shutil.copytree(run(each), folder, dirs_exist_ok=True)
+            patch.chdir(folder)
+            (folder / "mine.py").write_text(MINE)
+            words = [one for word in example(name) for one in (glob(word) or [word])]
+            # One worker is this process, which knows the tiny suite.
+            workers = any("--workers" in option.opts for option in COMMANDS[name].params)
+            result = call([*words, *(["--workers", "1"] if workers else [])])
+            assert result.exit_code == 0, (words, result.output)
+            assert words[: len(name.split())] == name.split()
+            return folder
+
+        yield run
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_examples_run(name, tmp_path, monkeypatch):
-    """The leaderboard plays a tiny suite in place of the named one; the lab and a role of SAMBA reach no network."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(SUITES, "linear-quick", replace(TINY, name="linear-quick"))
-    monkeypatch.setattr(plays, "_SAMPLES", 100)
-    monkeypatch.setattr(engine, "_ROWS_FIRST", 1)
-    monkeypatch.setattr(lab, "serve", lambda port, show: show(f"port {port}"))
-    monkeypatch.setattr(samba, "play_over_network", lambda setup, *others: RoleReport("comp", {}, 0.0))
-    (tmp_path / "mine.py").write_text(MINE)
-    for each in [*BEFORE.get(name, []), name]:
-        words = [one for word in example(each) for one in (glob(word) or [word])]
-        # One worker is this process, which knows the tiny suite.
-        workers = (
-            ["--workers", "1"] if any("--workers" in option.opts for option in COMMANDS[each].params) else []
-        )
-        result = call([*words, *workers])
-        assert result.exit_code == 0, (words, result.output)
-        assert words[: len(each.split())] == each.split()
+def test_examples_run(name, run_example):
+    run_example(name)

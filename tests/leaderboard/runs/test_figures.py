@@ -84,7 +84,9 @@ def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
         assert f">{tick}<" in text
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, 1), (3, 1), (4, 2), (5, 2), (7, 3)])
+@pytest.mark.parametrize(
+    ("count", "rows"), [(1, 1), (3, 1), (4, 2), pytest.param(5, 2, marks=pytest.mark.slow), (7, 3)]
+)
 def test_more_than_three_panels_stand_in_rows(count, rows, tmp_path):
     panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}
     text = svg(panels_png, panels, AXES, "a title", path=tmp_path / "picture.svg")

@@ -45,7 +45,7 @@ def test_different_mechanisms_and_agents_add_up():
     first = episode(private(20.0), [0, 1], 2)
     second = episode(private(30.0), [2, 3], 3, senders=(True, False))
     total = first + second
-    other = PLDAccountant(value_discretization_interval=1e-5)
+    other = PLDAccountant(value_discretization_interval=1e-4)
     other.compose(dp_event.GaussianDpEvent(10.0), 2)
     other.compose(dp_event.GaussianDpEvent(15.0), 3)
     by_agent = total.epsilon_by_agent(1e-3, composition="exact", adjacency=AGENT)
@@ -64,7 +64,7 @@ def test_continual_releases_add_up():
         return episode(env, [seed], 5)
 
     (event,) = accountant(0).events
-    other = PLDAccountant(value_discretization_interval=1e-5)
+    other = PLDAccountant(value_discretization_interval=1e-4)
     other.compose(dp_event.GaussianDpEvent(1 / event.mu(AGENT)), 3)
     total = accountant(0) + accountant(1) + accountant(2)
     assert exact(total).epsilon == pytest.approx(other.get_epsilon(1e-3), abs=1e-4)

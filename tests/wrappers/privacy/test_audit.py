@@ -1,7 +1,7 @@
 """Every mechanism attacked, and every mutant of it caught.
 
-Lower bounds are too high with probability 1e-4 each: were their seeds not fixed, one of the 29 audits of
-honest mechanisms would raise a false alarm in 3 of 1,000 runs.
+Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 29 audits of
+honest mechanisms would raise a false alarm in 1 of 35 runs.
 """
 
 import math
@@ -44,9 +44,11 @@ def response(epsilon=1.0, **kwargs):
 
 
 def attack(
-    privatize, adjacency="one-quantity", delta=1e-5, composition="exact", samples=10_000, **kwargs
+    privatize, adjacency="one-quantity", delta=1e-5, composition="exact", samples=8_500, error=1e-3, **kwargs
 ) -> Audit:
-    evidence = audit_module.attack(privatize, ProcurementEnv, adjacency, samples=samples, **kwargs)
+    evidence = audit_module.attack(
+        privatize, ProcurementEnv, adjacency, samples=samples, error=error, **kwargs
+    )
     return evidence.against(delta, composition)
 
 
@@ -72,7 +74,7 @@ def test_gaussian_adjacencies(pair, adjacency):
 @pytest.mark.parametrize("pair", PAIRS)
 def test_gaussian_windows_are_disjoint(pair):
     privatize = gaussian(20.0, pair=pair)
-    assert_tight(attack(privatize, composition="parallel", releases=3, altered=1, samples=20_000))
+    assert_tight(attack(privatize, composition="parallel", releases=3, altered=1, samples=15_000))
 
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
@@ -90,7 +92,7 @@ def test_laplace_adjacencies(adjacency):
 # Four values lie at their far ends together in one release of 260, by chance. A fifth of the samples shows less of a
 # claim; with noise of 0.7 of the size that is booked it would still be refuted.
 @pytest.mark.parametrize(
-    ("samples", "tightness"), [(36_000, 0.7), pytest.param(180_000, 0.9, marks=pytest.mark.slow)]
+    ("samples", "tightness"), [(27_000, 0.7), pytest.param(180_000, 0.9, marks=pytest.mark.slow)]
 )
 def test_laplace_noise_on_whole_rounds(samples, tightness):
     result = attack(laplace(0.7, releases=1), "one-round", delta=0.0, samples=samples)
@@ -99,7 +101,7 @@ def test_laplace_noise_on_whole_rounds(samples, tightness):
 
 
 @pytest.mark.parametrize(
-    ("samples", "tightness"), [(30_000, 0.8), pytest.param(150_000, 0.9, marks=pytest.mark.slow)]
+    ("samples", "tightness"), [(22_000, 0.8), pytest.param(150_000, 0.9, marks=pytest.mark.slow)]
 )
 def test_laplace_sequences(samples, tightness):
     result = attack(laplace(2.8), delta=0.0, releases=2, samples=samples)
@@ -112,7 +114,7 @@ def test_laplace_above_delta_0():
 
 
 def test_randomised_response():
-    assert_tight(attack(response(2.0), "one-outcome", delta=0.0, releases=2, samples=30_000))
+    assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=16_000))
 
 
 @pytest.mark.parametrize("privatize", [gaussian(np.inf), laplace(np.inf)])
@@ -134,7 +136,7 @@ def test_honest_mechanisms_are_accused_no_more_often_than_stated():
 
 def test_one_attack_is_held_against_many_claims():
     evidence = audit_module.attack(
-        gaussian(releases=2), ProcurementEnv, "one-quantity", releases=2, samples=1000, seed=7
+        gaussian(releases=2), ProcurementEnv, "one-quantity", releases=2, samples=1000, error=1e-3, seed=7
     )
     for composition in ("exact", "zcdp"):
         alone = attack(gaussian(releases=2), composition=composition, releases=2, samples=1000, seed=7)
@@ -238,7 +240,7 @@ def flip_half_as_often(patch, mechanism):
 def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism):
     privatize, delta = (gaussian(), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
     mutate(monkeypatch, mechanism)
-    assert not attack(privatize, delta=delta, samples=15_000).holds
+    assert not attack(privatize, delta=delta, samples=8_000).holds
 
 
 def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
@@ -250,8 +252,8 @@ def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
 
     monkeypatch.setattr(Gaussian, "_changes", one_quantity)
     both = gaussian(releases=1, pair="good_and_defective")
-    assert not attack(gaussian(releases=1), "one-round", samples=6_000).holds
-    assert not attack(both, "one-observation", samples=6_000).holds
+    assert not attack(gaussian(releases=1), "one-round", samples=3_000).holds
+    assert not attack(both, "one-observation", samples=3_000).holds
 
 
 @pytest.mark.parametrize(
@@ -275,10 +277,10 @@ def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism, privatizer)
 def test_a_mutant_with_one_noise_for_good_and_defective_is_caught(monkeypatch):
     reuse_the_noise(monkeypatch, Gaussian)
     privatize = gaussian(releases=1, pair="good_and_defective")
-    assert not attack(privatize, "one-observation", samples=6_000).holds
+    assert not attack(privatize, "one-observation", samples=3_000).holds
 
 
 def test_mutants_of_randomised_response_are_caught(monkeypatch):
     flip_half_as_often(monkeypatch, RandomizedResponse)
-    result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=6_000)
+    result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=3_000)
     assert not result.holds

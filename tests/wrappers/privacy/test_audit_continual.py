@@ -1,7 +1,7 @@
 """Continual release attacked through whole sequences of releases, and every mutant of it caught.
 
-Lower bounds are too high with probability 1e-4 each: were their seeds not fixed, one of the 38 audits of
-honest mechanisms would raise a false alarm in 4 of 1,000 runs.
+Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 38 audits of
+honest mechanisms would raise a false alarm in 1 of 26 runs.
 """
 
 import math
@@ -40,7 +40,8 @@ def attack(
     promised=1e-5,
     calibrated=None,
     problem=LinearEnv,
-    samples=15_000,
+    samples=11_000,
+    error=1e-3,
     weights=None,
     **kwargs,
 ) -> Audit:
@@ -48,7 +49,7 @@ def attack(
         lambda env: ContinualPrivatizer(
             env, epsilon, promised, mechanism, releases=releases, adjacency=calibrated or adjacency, **kwargs
         ),
-        problem, adjacency, releases=releases, altered=1, samples=samples, weights=weights,
+        problem, adjacency, releases=releases, altered=1, samples=samples, weights=weights, error=error,
     )  # fmt: skip
     return evidence.against(delta, composition)
 
@@ -137,7 +138,7 @@ def test_honakers_estimates_tell_a_little_less_than_their_tree(adjacency):
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
 def test_loose_compositions_hold(composition):
-    result = attack("tree", delta=0.01, promised=0.01, composition=composition, samples=10_000)
+    result = attack("tree", delta=0.01, promised=0.01, composition=composition, samples=3_000)
     assert result.holds
     assert 0 < result.tightness < 1
 
@@ -146,7 +147,7 @@ def test_loose_compositions_hold(composition):
 def test_independent_noise_on_all_entries_is_tight(adjacency):
     evidence = audit_module.attack(
         lambda env: GaussianPrivatizer(env, 6.0, calibration="analytic", releases=2),
-        LinearEnv, adjacency, releases=2, samples=12_000,
+        LinearEnv, adjacency, releases=2, samples=9_000, error=1e-3,
     )  # fmt: skip
     assert_tight(evidence.against(1e-5))
 
@@ -228,6 +229,10 @@ def lose_count(patch):
     )
 
 
+# With so few samples of each history an audit shows 0.8 of an epsilon; all mutants but those of trees have twice of
+# what they claim.
+CAUGHT = 2_500
+
 SYMMETRIC = [
     halve_sensitivity,
     take_a_replacement_for_an_addition,
@@ -239,12 +244,12 @@ SYMMETRIC = [
 @pytest.mark.parametrize(("mutate", "mechanism"), every_pair(SYMMETRIC, ["sqrt_toeplitz", "tree"]))
 def test_mutants_are_caught(monkeypatch, mutate, mechanism):
     mutate(monkeypatch)
-    assert not attack(mechanism, samples=8_000).holds
+    assert not attack(mechanism, samples=CAUGHT).holds
 
 
 def test_a_mutant_of_a_coefficient_is_caught(monkeypatch):
     weigh_the_slowest_buffer_twice(monkeypatch)
-    assert not attack("blt", samples=8_000).holds
+    assert not attack("blt", samples=CAUGHT).holds
 
 
 @pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "tree"])
@@ -259,13 +264,13 @@ def test_a_mutant_that_loses_count_claims_nothing(monkeypatch, mechanism):
 @pytest.mark.parametrize("mechanism", ["tree", "honaker"])
 def test_mutants_of_trees_are_caught(monkeypatch, mutate, mechanism):
     mutate(monkeypatch)
-    assert not attack(mechanism, releases=4, samples=15_000).holds
+    assert not attack(mechanism, releases=4, samples=5_000).holds
 
 
 @pytest.mark.parametrize("mutate", [halve_sensitivity, forget_to_symmetrise, draw_nothing_for_the_last_level])
 def test_mutants_of_printed_noise_are_caught(monkeypatch, mutate):
     mutate(monkeypatch)
-    result = attack("tree", releases=4, epsilon=30.0, promised=0.1, sigma="printed", samples=8_000)
+    result = attack("tree", releases=4, epsilon=30.0, promised=0.1, sigma="printed", samples=CAUGHT)
     assert not result.holds
 
 
@@ -320,7 +325,7 @@ def test_the_square_root_needs_a_twentieth_of_the_printed_trees_noise(adjacency)
     assert deviation["sqrt_toeplitz"] <= deviation["tree"] / 20
 
 
-MANY = pytest.mark.parametrize("n", [70, pytest.param(400, marks=pytest.mark.slow)])
+MANY = pytest.mark.parametrize("n", [40, pytest.param(400, marks=pytest.mark.slow)])
 
 
 # mu is 0.9. Rates from 3,000 samples a side leave 0.19 less, with a standard deviation of 0.03: 0.8 of the epsilon.

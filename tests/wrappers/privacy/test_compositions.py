@@ -7,6 +7,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, ONE_VALUE, PAIR_OF_30, gaussian, pure
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pairs import every_pair
 
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
@@ -18,6 +19,9 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 SEQUENCES = st.lists(st.tuples(st.floats(0.05, 1.5), st.integers(1, 4)), min_size=1, max_size=5)
 SLOW = settings(max_examples=15, derandomize=True)
+# For these numbers dp-accounting's estimates are as good with intervals five times as wide as its own, in a fifth of
+# the time.
+INTERVAL = {"value_discretization_interval": 5e-4}
 
 
 @SLOW
@@ -27,7 +31,7 @@ def test_gaussian_sequences_agree_with_loss_distributions(sequence, delta):
     composed = None
     for epsilon, times in sequence:
         event = gaussian(epsilon)
-        part = pld.from_gaussian_mechanism(1 / (event.loss * math.sqrt(2))).self_compose(times)
+        part = pld.from_gaussian_mechanism(1 / (event.loss * math.sqrt(2)), **INTERVAL).self_compose(times)
         composed = part if composed is None else composed.compose(part)
         for _ in range(times):
             accountant.record(event, ALL)
@@ -51,12 +55,15 @@ def test_mixtures_agree_with_release_by_release_loss_distributions(sequence, del
         if kind == "gaussian":
             event, part = (
                 Event(kind, loss, 0.0, 0.0, ONE_VALUE),
-                pld.from_gaussian_mechanism(1.0, sensitivity=loss),
+                pld.from_gaussian_mechanism(1.0, sensitivity=loss, **INTERVAL),
             )
         elif kind == "laplace":
-            event, part = pure(kind, loss), pld.from_laplace_mechanism(1.0, sensitivity=loss)
+            event, part = pure(kind, loss), pld.from_laplace_mechanism(1.0, sensitivity=loss, **INTERVAL)
         else:
-            event, part = pure(kind, loss), pld.from_randomized_response(2 / (1 + math.exp(loss)), 2)
+            event, part = (
+                pure(kind, loss),
+                pld.from_randomized_response(2 / (1 + math.exp(loss)), 2, **INTERVAL),
+            )
         composed = part if composed is None else composed.compose(part)
         accountant.record(event, ALL)
     expected = composed.get_epsilon_for_delta(delta)
@@ -116,10 +123,15 @@ def test_parallel_is_the_largest_release_and_refuses_data_released_twice():
     assert accountant.epsilon(1e-4, composition="exact").epsilon > 0
 
 
-@pytest.mark.parametrize("kind", ["laplace", "randomised_response"])
-@pytest.mark.parametrize("loss", [1e-6, 1e-3, 0.3, 5.0, 35.0, 45.0, 1e3, 1e4, 1e9])
-@pytest.mark.parametrize("times", [1, 7])
-@pytest.mark.parametrize("mu", [0.0, 0.4])
+@pytest.mark.parametrize(
+    ("kind", "loss", "times", "mu"),
+    every_pair(
+        ["laplace", "randomised_response"],
+        [1e-6, 1e-3, 0.3, 5.0, 35.0, 45.0, 1e3, 1e4, 1e9],
+        [1, 7],
+        [0.0, 0.4],
+    ),
+)
 def test_exact_composition_says_no_more_than_basic_and_is_bounded_work(kind, loss, times, mu):
     """From 1e-6 to 1e9, where it once took minutes and gigabytes, gave 80 times the sum, or overflowed."""
     accountant = Accountant(1, 1)

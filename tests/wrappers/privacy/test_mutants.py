@@ -154,7 +154,7 @@ def test_the_same_noise_in_every_release_is_caught(monkeypatch, mechanism, delta
     def result() -> Audit:
         evidence = attack(
             lambda env: mechanism(env, 2.0, releases=2),
-            ProcurementEnv, "one-quantity", releases=2, altered=1, samples=6_000,
+            ProcurementEnv, "one-quantity", releases=2, altered=1, samples=2_000,
         )  # fmt: skip
         return evidence.against(delta)
 
@@ -178,7 +178,7 @@ def test_flips_at_the_share_of_another_release_are_caught(monkeypatch):
     def result() -> Audit:
         evidence = attack(
             lambda env: RandomizedResponsePrivatizer(env, 4.0),
-            ProcurementEnv, "one-outcome", releases=3, samples=6_000,
+            ProcurementEnv, "one-outcome", releases=3, samples=3_000,
         )  # fmt: skip
         return evidence.against(0.0)
 

@@ -1,9 +1,10 @@
 """Every observer of a stage attacks real federations: its claim stands and is nearly reached, and mutants are refuted.
 
-Lower bounds are too high with probability 1e-4 each: were their seeds not fixed, one of the 28 audits of honest stages
-would raise a false alarm in 1 of 350 runs.
+Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 26 audits of honest stages
+would raise a false alarm in 1 of 39 runs.
 """
 
+from functools import cache
 from math import exp, log, sqrt
 
 import numpy as np
@@ -56,6 +57,11 @@ VIEWS = {
 MAIN = ["the server of a secure sum", "a fellow in a secure sum", "a fellow under a trusted server"]
 
 
+# With 2,400 samples of each history an audit shows 0.87 of a claim, with a standard deviation of 0.02; with 1,500 it
+# shows 0.82, and mutants, unless more samples are given, have mu at 1.2 times of what they claim, or more.
+TIGHT, CAUGHT, ERROR = 2_400, 1_500, 1e-3
+
+
 def independent(stage, observer, agents=3, mu=2.5, releases=4, delta=DELTA, problem=Few, **attack) -> Audit:
     """Audits independent noise whose whole of all releases has the given mu."""
 
@@ -63,18 +69,20 @@ def independent(stage, observer, agents=3, mu=2.5, releases=4, delta=DELTA, prob
         multiplier = 2 * sqrt(releases) / mu
         return GaussianPrivatizer(env, noise_multiplier=multiplier, releases=releases, clip=CLIP, delta=delta)
 
-    attack = {"samples": 4_000, **attack}
+    attack = {"samples": TIGHT, "error": ERROR, **attack}
     evidence = attack_stage(privatize, problem, stage, observer, agents=agents, releases=releases, **attack)
     return evidence.against(delta, "exact")
 
 
-def continual(mechanism, stage, observer, agents=3) -> Audit:
+def continual(mechanism, stage, observer, agents=3, samples=TIGHT) -> Audit:
     epsilon = float(gaussian_epsilon(DELTA, 2.5))
 
     def privatize(env):
         return ContinualPrivatizer(env, epsilon, DELTA, mechanism, releases=4, adjacency=AGENT, clip=CLIP)
 
-    evidence = attack_stage(privatize, Few, stage, observer, agents=agents, releases=4, samples=4_000)
+    evidence = attack_stage(
+        privatize, Few, stage, observer, agents=agents, releases=4, samples=samples, error=ERROR
+    )
     return evidence.against(DELTA, "exact")
 
 
@@ -92,8 +100,7 @@ def test_sums_are_nearly_as_revealing_as_claimed(view):
     assert_tight(result)
 
 
-@pytest.mark.parametrize("others", [0.0, 1.0])
-@pytest.mark.parametrize("stage", [aggregator(2), "server"])
+@pytest.mark.parametrize(("stage", "others"), every_pair([aggregator(2), "server"], [0.0, 1.0]))
 def test_others_far_away_reveal_no_more(stage, others):
     assert_tight(independent(stage, "fellow", others=others))
 
@@ -141,7 +148,7 @@ def response_epsilon(delta, n, truth):
 def test_shuffled_messages_reveal_more_than_their_signs(mu, n, others):
     """Signs of messages around C and -C are randomised response."""
     result = independent(
-        "shuffler", "server", n, mu, releases=1, delta=1e-2, problem=Two, others=others, samples=8_000
+        "shuffler", "server", n, mu, releases=1, delta=1e-2, problem=Two, others=others, samples=3_000
     )
     assert result.holds
     assert result.lower_bound >= 0.6 * response_epsilon(1e-2, n, norm.cdf(mu / 2))
@@ -149,7 +156,7 @@ def test_shuffled_messages_reveal_more_than_their_signs(mu, n, others):
 
 def test_shuffled_messages_among_zeros_reveal_less():
     result = independent(
-        "shuffler", "server", 5, 2.5, releases=1, delta=1e-2, problem=Two, others=0.0, samples=8_000
+        "shuffler", "server", 5, 2.5, releases=1, delta=1e-2, problem=Two, others=0.0, samples=3_000
     )
     assert result.holds
     assert result.lower_bound >= 0.6 * response_epsilon(1e-2, 5, norm.cdf(1.25))
@@ -165,15 +172,24 @@ def test_a_fellow_sees_a_batch_of_one_message_fewer(others):
     assert result.lower_bound >= 0.6 * response_epsilon(1e-2, 4, norm.cdf(1.25))
 
 
+def one_of_a_pair(stage, observer) -> Audit:
+    settings = {"releases": 1, "delta": 1e-2, "problem": Two, "others": 0.0, "samples": 3_000}
+    return independent(stage, observer, 2, 2.5, **settings)
+
+
+@cache
+def one_that_knows_neither() -> Audit:
+    return one_of_a_pair("shuffler", "server")
+
+
 @pytest.mark.parametrize(
     ("stage", "observer"), [("shuffler", "fellow"), ({"name": "shuffler", "colluders": 1}, "server")]
 )
 def test_who_knows_the_other_message_of_a_pair_sees_the_first_one(stage, observer):
     """One message alone is Gaussian noise of mu 2.5; among two, even a server proves an epsilon of 2.4 at most."""
-    settings = {"releases": 1, "delta": 1e-2, "problem": Two, "others": 0.0, "samples": 3_000}
-    knows = independent(stage, observer, 2, 2.5, **settings)
+    knows = one_of_a_pair(stage, observer)
     assert knows.holds
-    assert knows.lower_bound > 1.2 * independent("shuffler", "server", 2, 2.5, **settings).lower_bound
+    assert knows.lower_bound > 1.2 * one_that_knows_neither().lower_bound
 
 
 def many_batches(observer="server") -> Audit:
@@ -214,8 +230,8 @@ def test_shares_of_sigma_over_h_are_caught(monkeypatch):
         start(self, stage, sensitivity._replace(scale=scale), *rest)
 
     monkeypatch.setattr(Privatizer, "_start_stage", mutant)
-    assert not independent(aggregator(3), "server").holds
-    assert not independent(aggregator(2), "fellow").holds
+    assert not independent(aggregator(3), "server", samples=CAUGHT).holds
+    assert not independent(aggregator(2), "fellow", samples=CAUGHT).holds
 
 
 @pytest.mark.parametrize("view", MAIN)
@@ -227,13 +243,13 @@ def test_noise_for_c_instead_of_2c_is_caught(monkeypatch, view):
         return real._replace(changes={**real.changes, AGENT: real.changes[AGENT]._replace(norm=1.0)})
 
     monkeypatch.setattr(Sensitivity, "clipped", mutant)
-    assert not independent(*VIEWS[view]).holds
+    assert not independent(*VIEWS[view], samples=CAUGHT).holds
 
 
 @CORRELATED
 def test_the_norm_of_one_column_for_that_of_their_sum_is_caught(monkeypatch, view, mechanism):
     monkeypatch.setattr(MatrixMechanism, "_square", lambda self, adjacency, z: self._noise.column_square(z))
-    assert not continual(mechanism, *VIEWS[view]).holds
+    assert not continual(mechanism, *VIEWS[view], samples=CAUGHT).holds
 
 
 @pytest.mark.parametrize(
@@ -249,8 +265,8 @@ def test_a_fellow_that_knows_its_own_share_is_caught(monkeypatch, view):
 def test_colluders_that_are_forgotten_are_caught(monkeypatch):
     unknown = Shares.unknown
     monkeypatch.setattr(Shares, "unknown", lambda self, known, every: unknown(self, min(known, 1), every))
-    assert not independent(aggregator(3, 2), "server", 5).holds
-    assert not independent(aggregator(2, 2), "fellow", 5).holds
+    assert not independent(aggregator(3, 2), "server", 5, samples=4_000).holds
+    assert not independent(aggregator(2, 2), "fellow", 5, samples=CAUGHT).holds
 
 
 @pytest.mark.parametrize("view", ["the server of a secure sum", "a fellow in a secure sum"])
@@ -264,7 +280,7 @@ def test_a_sum_that_drops_an_honest_agents_noise_is_caught(monkeypatch, view):
         return noisy
 
     monkeypatch.setattr(Privatizer, "_release", mutant)
-    assert not independent(*VIEWS[view]).holds
+    assert not independent(*VIEWS[view], samples=CAUGHT).holds
 
 
 def test_a_server_that_computes_before_it_adds_noise_is_caught(monkeypatch):
@@ -275,15 +291,17 @@ def test_a_server_that_computes_before_it_adds_noise_is_caught(monkeypatch):
         return combined.total
 
     monkeypatch.setattr(Privatizer, "synchronise", mutant)
-    assert not independent("server", "fellow").holds
-    assert not independent("server", "public").holds
+    assert not independent("server", "fellow", samples=CAUGHT).holds
+    assert not independent("server", "public", samples=CAUGHT).holds
 
 
-def shuffled(observer="server", agents=4, samples=4_000) -> Audit:
+def shuffled(observer="server", agents=4, samples=2_000) -> Audit:
     return independent("shuffler", observer, agents, 1.0, releases=1, delta=0.01, samples=samples)
 
 
-@pytest.mark.parametrize("audited", [*(lambda v=v: independent(*VIEWS[v]) for v in MAIN), shuffled])
+@pytest.mark.parametrize(
+    "audited", [*(lambda v=v: independent(*VIEWS[v], samples=CAUGHT) for v in MAIN), shuffled]
+)
 def test_a_clip_that_is_not_applied_is_caught(monkeypatch, audited):
     monkeypatch.setattr(ReleaseLedger, "clipped", lambda self, statistic, senders, clip: statistic)
     assert not audited().holds
@@ -297,7 +315,7 @@ def test_a_clip_per_array_is_caught(monkeypatch, view):
         return {name: honest(self, {name: array}, senders, clip)[name] for name, array in statistic.items()}
 
     monkeypatch.setattr(ReleaseLedger, "clipped", mutant)
-    assert not independent(*VIEWS[view]).holds
+    assert not independent(*VIEWS[view], samples=CAUGHT).holds
 
 
 @pytest.mark.parametrize("seen", [("server", 4), ("fellow", 5, 1_500)])

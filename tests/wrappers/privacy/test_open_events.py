@@ -134,13 +134,14 @@ def check_mixture(seed):
     assert claim.epsilon == pytest.approx(parts[True].get_epsilon_for_delta(delta), rel=0.02)
 
 
-@pytest.mark.parametrize("seed", range(8))
+# The mixtures with an odd number hold all kinds.
+@pytest.mark.parametrize("seed", range(1, 8, 2))
 def test_mixtures_lie_between_dp_accountings_estimates(seed):
     check_mixture(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8, 300))
+@pytest.mark.parametrize("seed", [*range(0, 8, 2), *range(8, 300)])
 def test_more_mixtures_lie_between_dp_accountings_estimates(seed):
     check_mixture(seed)
 

@@ -1,5 +1,6 @@
 """Privacy of secure sums against the joint covariance of all that an observer sees; agent 0 is the victim."""
 
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
@@ -67,14 +68,20 @@ def test_all_releases_together_never_have_more():
             assert mu(present, own, np.eye(len(present)), change) <= said * (1 + 1e-12)
 
 
+@cache
+def square_root_factor(sums):
+    """The matrix that makes releases from the draws of all of them, of as many sums."""
+    return np.linalg.solve(
+        measured_factor(NOISES["sqrt_toeplitz"](sums), sums), np.tril(np.ones((sums, sums)))
+    )
+
+
 def test_one_window_of_a_matrix_mechanism():
     """One stream an agent through one matrix, whoever is present: 2,000 patterns."""
     equal = 0
     for present, known, observers in patterns(2000, 3):
         sums = len(present)
-        factor = np.linalg.solve(
-            measured_factor(NOISES["sqrt_toeplitz"](sums), sums), np.tril(np.ones((sums, sums)))
-        )
+        factor = square_root_factor(sums)
         shares = unknown_shares(present, known)[0]
         for own, t in product(observers, np.flatnonzero(present[:, 0])):
             true = mu(present, own, np.linalg.inv(factor), DISTANCE * np.eye(sums)[t])

@@ -161,11 +161,11 @@ def test_delta_is_that_of_all_outcomes(nodes, epsilon):
         first = np.outer(first, shifted(trials, {0: 1.0}, trials + 8)).ravel()
         second = np.outer(second, shifted(trials, {int(shift): 1.0}, trials + 8)).ravel()
     event = BinomialSums("binomial", 1.0, np.inf, 0.0, (), nodes=nodes)
-    claimed = event.loss_distribution(Change(0, 1.0), 1e-5).get_delta_for_epsilon(epsilon)
+    claimed = event.loss_distribution(Change(0, 1.0), 5e-5).get_delta_for_epsilon(epsilon)
     exact = enumerated(first, second, epsilon)
     assert exact - 1e-12 <= claimed <= exact + 1e-4
     if len(nodes) > 1:
-        fewer = replace(event, nodes=nodes[1:]).loss_distribution(Change(0, 1.0), 1e-5)
+        fewer = replace(event, nodes=nodes[1:]).loss_distribution(Change(0, 1.0), 5e-5)
         assert fewer.get_delta_for_epsilon(epsilon) < exact - 1e-3
 
 

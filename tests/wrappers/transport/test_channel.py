@@ -17,16 +17,23 @@ from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 
+ROUNDS = 20
+
+
+def brief():
+    return small(max_cycles=ROUNDS)
+
+
 LEVELS = {
-    "plain": lambda: Channel(small()),
-    "private": lambda: Channel(private(small())),
-    "requests": lambda: Channel(private(small()), schedule="on_request"),
-    "faults": lambda: Channel(small(), "ring", {"name": "fixed_gap", "gap": 3}, 2, None, 0.3, 0.3),
-    "drawn": lambda: Channel(small(), {"name": "erdos_renyi", "probability": 0.5}, delay=1),
-    "synchronised": lambda: Channel(private(small()), "star", "synchronise", 1, echo=True),
-    "cliques": lambda: Channel(small(), "line", "on_request", 2, 1, echo=True, cliques=True),
-    "alone": lambda: Channel(private(small()), {"edges": []}, echo=True),
-    "revealed": lambda: Reveal(Reveal(Channel(small(), schedule="on_request"))),
+    "plain": lambda: Channel(brief()),
+    "private": lambda: Channel(private(brief())),
+    "requests": lambda: Channel(private(brief()), schedule="on_request"),
+    "faults": lambda: Channel(brief(), "ring", {"name": "fixed_gap", "gap": 3}, 2, None, 0.3, 0.3),
+    "drawn": lambda: Channel(brief(), {"name": "erdos_renyi", "probability": 0.5}, delay=1),
+    "synchronised": lambda: Channel(private(brief()), "star", "synchronise", 1, echo=True),
+    "cliques": lambda: Channel(brief(), "line", "on_request", 2, 1, echo=True, cliques=True),
+    "alone": lambda: Channel(private(brief()), {"edges": []}, echo=True),
+    "revealed": lambda: Reveal(Reveal(Channel(brief(), schedule="on_request"))),
 }
 
 
@@ -50,7 +57,7 @@ def rows_of(actions, agents):
 
 
 def test_parallel_api(make_level):
-    parallel_api_test(make_level(), num_cycles=80)
+    parallel_api_test(make_level(), num_cycles=ROUNDS + 10)
 
 
 def test_parallel_seed(make_level):
@@ -61,7 +68,7 @@ def test_same_seed_same_trajectory(make_level):
     envs = [make_level() for _ in range(2)]
     first, second = (env.reset(seed=5)[0] for env in envs)
     assert_same(first, second)
-    for actions in sampled(envs[0], 60):
+    for actions in sampled(envs[0], ROUNDS):
         for part, twin in zip(*(env.step(actions) for env in envs), strict=True):
             assert_same(part, twin)
     assert not envs[0].agents
@@ -72,7 +79,7 @@ def test_both_faces_are_equal(make_level):
     observation, _ = batched.reset_batch([9])
     by_agent, _ = keyed.reset(seed=9)
     agents = keyed.possible_agents
-    for actions in [*sampled(keyed, 60), None]:
+    for actions in [*sampled(keyed, ROUNDS), None]:
         for j, agent in enumerate(agents):
             assert by_agent[agent] in keyed.observation_space(agent)
             assert_same(by_agent[agent], {name: array[0, j] for name, array in observation.items()})
@@ -111,7 +118,8 @@ def test_the_paper_s_schedule_sends_8_messages_to_each_agent():
     env.reset_batch([0])
     action = buying(env)
     times = []
-    for t in range(1, 100_001):
+    # The ninth message would be sent in round 2^16.
+    for t in range(1, 2**16 + 1):
         step = env.step_batch(action)
         if step.info["messages"].any():
             times.append(t)

@@ -13,6 +13,9 @@ from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.network import clique_cover
 
+ROUNDS = 16
+"""So many that a message of the first round crosses every graph with the longest delay: four hops of three rounds."""
+
 
 def hearing(graph, num_agents, gamma):
     """Whom each agent takes in, bool (agents, senders): all, or its clique in the power graph."""
@@ -91,7 +94,7 @@ def assert_equals_reference(
 def test_delivery_equals_single_messages(graph, delay, time_to_live):
     if graph == "star" and time_to_live == 1:
         time_to_live = 3
-    assert_equals_reference(GRAPHS[graph], delay, time_to_live, 0.0, 0.0, [4, 5], 25)
+    assert_equals_reference(GRAPHS[graph], delay, time_to_live, 0.0, 0.0, [4, 5], ROUNDS)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_delivery_equals_single_messages(graph, delay, time_to_live):
 )
 def test_delivery_under_faults_equals_single_messages(graph, delay, faults):
     for time_to_live in (None, 6):
-        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25)
+        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], ROUNDS)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +111,16 @@ def test_delivery_under_faults_equals_single_messages(graph, delay, faults):
 )
 def test_delivery_to_cliques_equals_single_messages(graph, delay, faults, echo):
     for time_to_live in (2, 3):
-        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [4, 5], 25, echo, cliques=True)
+        assert_equals_reference(
+            GRAPHS[graph], delay, time_to_live, *faults, [4, 5], ROUNDS, echo, cliques=True
+        )
 
 
-@pytest.mark.parametrize("faults", [(0.0, 0.0), (0.3, 0.3)], ids=str)
-@pytest.mark.parametrize("delay", [0, 2])
-@pytest.mark.parametrize("graph", sorted(GRAPHS))
+@pytest.mark.parametrize(
+    ("graph", "delay", "faults"), every_pair(sorted(GRAPHS), [0, 2], [(0.0, 0.0), (0.3, 0.3)])
+)
 def test_delivery_with_echo_equals_single_messages(graph, delay, faults):
-    assert_equals_reference(GRAPHS[graph], delay, None, *faults, [4, 5], 25, echo=True)
+    assert_equals_reference(GRAPHS[graph], delay, None, *faults, [4, 5], ROUNDS, echo=True)
 
 
 class Accumulator:

@@ -512,7 +512,7 @@ def test_good_policies_pass(policy):
 
 def test_a_good_conversation_passes():
     check_server_policy(
-        Pooled(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
+        Pooled(rate=0.5, tolerance=1e-2), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
     )
 
 
@@ -623,5 +623,6 @@ def test_policies_that_break_the_rules_are_caught(mutant, message):
 def test_a_conversation_that_ends_for_all_at_once_is_caught():
     with pytest.raises(AssertionError, match="alone and among the others"):
         check_server_policy(
-            Everybody(tolerance=1e-3), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
+            Everybody(rate=0.5, tolerance=1e-2),
+            lambda: Messages(small_linear(), ARRAYS, reporter=Gradients()),
         )

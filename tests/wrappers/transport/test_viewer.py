@@ -43,20 +43,28 @@ def test_every_problem_is_drawn_and_not_changed(env_id, make_federation, sample_
     assert plain.render() is None
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda env: Channel(env, topology="star", delay=1),
-        lambda env: Channel(env, topology={"name": "erdos_renyi", "probability": 0.3}, loss=0.5),
-        lambda env: Channel(env, topology={"edges": []}, echo=True),
-        lambda env: Channel(env, stage={"name": "aggregator", "honest": 2}),
-        lambda env: Server(env, schedule="every_round", answers="every_round", echo=False),
-        lambda env: Server(private(env), schedule="every_round", answers="every_round", stage="server"),
-    ],
-    ids=["relay and delay", "drawn and lossy", "alone", "secure sum", "server", "trusted server"],
-)
-@pytest.mark.parametrize("num_agents", [1, 5])
-def test_every_transport_is_drawn_and_not_changed(make, num_agents):
+TRANSPORTS = {
+    "relay and delay": lambda env: Channel(env, topology="star", delay=1),
+    "drawn and lossy": lambda env: Channel(
+        env, topology={"name": "erdos_renyi", "probability": 0.3}, loss=0.5
+    ),
+    "alone": lambda env: Channel(env, topology={"edges": []}, echo=True),
+    "secure sum": lambda env: Channel(env, stage={"name": "aggregator", "honest": 2}),
+    "server": lambda env: Server(env, schedule="every_round", answers="every_round", echo=False),
+    "trusted server": lambda env: Server(
+        private(env), schedule="every_round", answers="every_round", stage="server"
+    ),
+}
+# A single agent stands in the middle, or beside a server: one transport for each of both.
+ALONE = [
+    pytest.param(name, 1, marks=() if name in ("alone", "server") else pytest.mark.slow)
+    for name in TRANSPORTS
+]
+
+
+@pytest.mark.parametrize(("name", "num_agents"), [*((name, 5) for name in TRANSPORTS), *ALONE])
+def test_every_transport_is_drawn_and_not_changed(name, num_agents):
+    make = TRANSPORTS[name]
     if num_agents == 1:
         try:
             make(small(1))
