@@ -49,12 +49,12 @@ EXAMPLES = [
 def pairs_tried():
     """Returns the examples and problems that ordinary runs try together; what remains of all pairs is slow.
 
-    They are every example around one problem at least, and every wrapper around three. Wrappers take problems in turn,
-    so that every problem is tried with data layers, with two mechanisms, and with both transports.
+    They are every example around one problem at least, every mechanism around all problems, and every other wrapper
+    around three. Wrappers take problems in turn, so that every problem is tried with data layers and both transports.
     """
     problems = list(SMALL)
     for number, wrapper in enumerate(WRAPPERS.values()):
-        for pair in range(max(3, len(wrapper.examples))):
+        for pair in range(max(len(problems) if wrapper.layer == "noise" else 3, len(wrapper.examples))):
             yield wrapper, pair % len(wrapper.examples), problems[(number + pair) % len(problems)]
 
 

@@ -268,7 +268,7 @@ small_arms = partial(RegisteredArms, num_agents=3, num_arms=3)
 
 
 def test_other_kinds_are_attacked(monkeypatch):
-    noise.check_noise(behind(OwnKind), small_arms)
+    check_wrapper(behind(OwnKind), small_arms)
     with pytest.raises(AssertionError, match=OwnKindBookedLow.__doc__):
         check_wrapper(behind(OwnKindBookedLow), small_arms)
     monkeypatch.setattr(noise, "_require_audit", lambda *arguments: None)

@@ -82,7 +82,7 @@ def call(*words):
 
 @pytest.mark.parametrize(("name", "agents", "arms"), [("fed-ucb", 200, 100), ("pf-ucb", 10, 40)])
 def test_the_page_is_made(tmp_path, films, name, agents, arms):
-    # In 1,000 rounds every federation has sent, and the lines of a page differ.
+    # Who sends within the 2,000 rounds of the scale has sent within 1,000.
     found = call(name, "--scale", "tiny", "--rounds", 1000, "--data", films, "--out", tmp_path)
     assert found.exit_code == 0, found.output
     check_page(tmp_path / f"{name}-tiny-rounds1000.md")

@@ -51,7 +51,7 @@ class Matrices(LinearEnv, name="small linear"):
 
 
 # With 4,200 samples of each history an audit shows 0.9 of a claim, with a standard deviation of 0.02; with 2,000 it
-# shows 0.82, and all mutants have mu at 1.4 times of what they claim, or more.
+# shows 0.86, and all mutants have mu at 1.4 times of what they claim, or more.
 TIGHT, CAUGHT = 4_200, 2_000
 
 

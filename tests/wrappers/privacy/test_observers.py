@@ -58,7 +58,7 @@ MAIN = ["the server of a secure sum", "a fellow in a secure sum", "a fellow unde
 
 
 # With 2,400 samples of each history an audit shows 0.87 of a claim, with a standard deviation of 0.02; with 1,500 it
-# shows 0.82, and mutants, unless more samples are given, have mu at 1.2 times of what they claim, or more.
+# shows 0.84, and mutants, unless more samples are given, have mu at 1.2 times of what they claim, or more.
 TIGHT, CAUGHT, ERROR = 2_400, 1_500, 1e-3
 
 
