@@ -213,7 +213,7 @@ class RunSpec:
         """Number of agent-rounds to play."""
         return float(self.rounds * self.seeds * self.agents)
 
-    @property
+    @cached_property
     def key(self) -> list[Any]:
         """All settings that determine the run's numbers, as JSON data that identify the stored run.
 

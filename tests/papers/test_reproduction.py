@@ -34,13 +34,13 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode):
     names = [name for name in experiments() if name.startswith("pfcb")]
     for name in names:
         # In 300 rounds and more what is shared changes regret, so that the lines of a page differ.
-        result = reproduce(name, "--out", tmp_path, "--mode", mode, "--rounds", 400, "--trials", 2)
+        result = reproduce(name, "--out", tmp_path, "--mode", mode, "--rounds", 300, "--trials", 2)
         assert result.exit_code == 0, result.output
-    suffix = "small-rounds400-trials2" + ("-printed" if mode == "printed" else "")
+    suffix = "small-rounds300-trials2" + ("-printed" if mode == "printed" else "")
     for name in names:
         stem = f"{name}-{suffix}"
         page = (tmp_path / f"{stem}.md").read_text()
-        assert "Scale `small-rounds400-trials2`: T = 400, 5 markets x 2 runs" in page
+        assert "Scale `small-rounds300-trials2`: T = 300, 5 markets x 2 runs" in page
         assert "## Uniform law" in page
         assert "## Normal law" in page
         assert f"{stem}.png" in page
