@@ -60,11 +60,18 @@ class Local:
             initargs=(os.getpid(),),
         )
         try:
-            yield from parallel(tasks)
+            # Processes are used again, also after this one has gone to another folder.
+            yield from parallel(delayed(_in_folder)(os.getcwd(), *task) for task in tasks)
         except BrokenProcessPool as error:
             raise BackendError(
                 f"a process that played has been ended; what is finished is kept, so start again: {error}"
             ) from error
+
+
+def _in_folder(folder: str, function: Callable[..., Any], arguments: Any, named: Any) -> Any:
+    """Calls a function while ``folder`` is the working directory of this process."""
+    os.chdir(folder)
+    return function(*arguments, **named)
 
 
 def _end_with(parent: int) -> None:

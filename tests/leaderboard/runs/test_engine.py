@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib import delayed
 from sweep_cells import Drawn, players, plays
 
 from fedbandit_envs.leaderboard.runs.execute import BackendError, Local, _played, play
@@ -100,6 +101,14 @@ def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_p
         if Store(tmp_path).path(shard).name in finished:
             assert plays(log)[shard.seeds[0]] == 1
     np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
+
+
+def test_workers_follow_this_process_to_another_folder(tmp_path, monkeypatch):
+    """A policy's file may be given by a path from here."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert list(Local(2).run(delayed(os.getcwd)() for _ in range(2))) == [str(tmp_path / name)] * 2
 
 
 def test_a_full_disk_ends_a_sweep(tmp_path, monkeypatch):
