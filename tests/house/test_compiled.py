@@ -43,12 +43,13 @@ COMPILE_IN_WORKER_THEN_HERE = """
 import sys
 from multiprocessing import get_context
 
+import numpy as np
 from numba import njit
 
-from fedbandit_envs.randomness.threefry import padded, threefry
+from fedbandit_envs.randomness.threefry import padded
 
 njit(lambda: 1)()
-worker = get_context("fork").Process(target=threefry, args=(1, 2, 3, 4))
+worker = get_context("fork").Process(target=padded, args=(np.float32(3),))
 worker.start()
 worker.join()
 assert worker.exitcode == 0
