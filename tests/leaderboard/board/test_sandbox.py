@@ -117,7 +117,7 @@ COMPILES = """
 import numba
 import numpy as np
 from numba.core import event
-from fedbandit_envs.randomness.threefry import padded
+from fedbandit_envs.linear.ridge import largest
 
 class Refusal(event.Listener):
     def on_start(self, started):
@@ -135,13 +135,13 @@ class Own:
         self.action = np.zeros(seeds.shape, np.int64)
 
     def act(self, observation):
-        assert padded(own(2)) == 32
+        assert largest(np.arange(own(2.0))) == own(1)
         return self.action
 
 class Lent(Own):
     def act(self, observation):
         event.register("numba:compile", Refusal())
-        assert padded(3) == 32
+        assert largest(np.arange(3.0)) == 2
         return self.action
 
 class OwnRefused(Lent):
@@ -156,7 +156,7 @@ def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path, monkeypa
     # A cache of its own: other processes of the tests may store theirs meanwhile.
     cache = tmp_path / "kernels"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
-    code = "from fedbandit_envs.randomness.threefry import padded; padded(3)"
+    code = "import numpy as np; from fedbandit_envs.linear.ridge import largest; largest(np.arange(3.0))"
     subprocess.run([sys.executable, "-c", code], check=True)
     before = sorted(cache.rglob("*"))
     assert [file for file in before if file.suffix == ".nbc"]
@@ -166,6 +166,11 @@ def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path, monkeypa
     with pytest.raises(EntryError, match="compiles own"):
         start_and_play(f"{path}:OwnRefused")
     assert sorted(cache.rglob("*")) == before
+
+
+def test_without_a_cache_it_compiles(tmp_path, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    start_and_play(f"{file_with(tmp_path, COMPILES)}:Own")
 
 
 def test_arrays_come_and_go(tmp_path):
