@@ -106,7 +106,8 @@ def main() -> None:
     end = socket.socket(fileno=given["descriptor"])
     end.setblocking(True)
     # Functions that Numba has compiled in the parent are read from its cache, which this process cannot write: it
-    # compiles all others itself, in every episode anew, and stores none.
+    # compiles all others itself, in every episode anew, and stores none. Numba has no setting for that, and the type
+    # checker forbids to replace a method.
     _CacheLocator.ensure_cache_path = lambda locator: None  # type: ignore[method-assign]
     Cache.save_overload = lambda stored, signature, compiled: None  # type: ignore[method-assign]
     for limit, most in (
