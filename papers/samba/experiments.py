@@ -27,7 +27,7 @@ PARAMETERS: dict[str, dict[str, dict[str, Any]]] = {
 PANELS = {"movielens": "MovieLens", "jester": "Jester"}
 PAPER_ROUNDS, MOST_ARMS = 100_000, 100
 
-TIMED = 3
+TIMED = 20
 """Number of runs of which CPU time is measured, for each setting."""
 
 AGENTS, DELTA = 10, 1e-5
