@@ -128,25 +128,25 @@ def baselines_of(suite: Suite) -> list[str]:
     ]
 
 
-def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tuple[Entry, str]:
+def submission_of(policy: str, name: str, settings: Settings, sources: Path) -> tuple[Entry, str]:
     """Returns a submission's entry and the place of its code; if it is a file, a copy is kept.
 
     Args:
-        load: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
+        policy: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
         name: The submission's name in rankings.
         settings: Keyword arguments of the submission's ``policy``, of its ``channel`` and of its ``privatizer``, each a
             mapping under that key.
         sources: Folder in which copies of submitted files are kept, each named by the digest of its content.
 
     Returns:
-        The entry, and the place of the code on this machine, in the form of ``load``.
+        The entry, and the place of the code on this machine, in the form of ``policy``.
 
     Raises:
-        ValueError: ``load`` has none of these forms, or the settings cannot be written as JSON.
+        ValueError: ``policy`` has none of these forms, or the settings cannot be written as JSON.
         OSError: The file does not exist or cannot be read.
         ImportError: The module does not exist.
     """
-    source = Source.parse(load)
+    source = Source.parse(policy)
     digest = _digest(source)
     given = {part: dict(arguments) for part, arguments in settings.items() if arguments}
     try:
@@ -154,7 +154,7 @@ def submission_of(load: str, name: str, settings: Settings, sources: Path) -> tu
     except (ValueError, TypeError) as error:
         raise ValueError(f"settings are {given}; what JSON can say is required: {error}") from error
     if not source.is_file:
-        return Entry(name, "submission", load, digest, given), load
+        return Entry(name, "submission", policy, digest, given), policy
     sources.mkdir(parents=True, exist_ok=True)
     kept = sources / f"{digest}.py"
     write_whole(kept, Path(source.module).read_bytes())

@@ -30,27 +30,27 @@ class Source:
     is_file: bool
 
     @classmethod
-    def parse(cls, load: str) -> "Source":
+    def parse(cls, policy: str) -> "Source":
         """Returns the place that a text such as ``"policy.py:Class"`` names.
 
         Args:
-            load: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
+            policy: ``"policy.py"``, ``"policy.py:Class"`` or ``"package.module:Class"``.
 
         Raises:
             ValueError: The text has none of these forms.
             FileNotFoundError: The file does not exist.
         """
-        place, colon, attribute = load.rpartition(":") if ":" in load else (load, "", "")
+        place, colon, attribute = policy.rpartition(":") if ":" in policy else (policy, "", "")
         if place.endswith(".py"):
             path = Path(place)
             if not path.is_file():
-                raise FileNotFoundError(f"load is {load!r}; there is no file {place}")
+                raise FileNotFoundError(f"policy is {policy!r}; there is no file {place}")
             if colon and not attribute.isidentifier():
-                raise ValueError(f"load is {load!r}; 'policy.py:Class' is required")
+                raise ValueError(f"policy is {policy!r}; 'policy.py:Class' is required")
             return cls(str(path.resolve()), attribute or None, True)
         if not all(part.isidentifier() for part in [attribute, *place.split(".")]):
             raise ValueError(
-                f"load is {load!r}; 'policy.py', 'policy.py:Class' or 'module:Class' is required"
+                f"policy is {policy!r}; 'policy.py', 'policy.py:Class' or 'module:Class' is required"
             )
         return cls(place, attribute, False)
 

@@ -80,7 +80,7 @@ class Algorithm:
             raise ValueError(f"keys has {len(keys)} owners; 1 to arms = {arms} are required")
         if ":" not in self.name and self.name not in RULES:
             raise ValueError(
-                f"algorithm is {self.name!r}; one of {sorted(RULES)} or 'module:attribute' is required"
+                f"algorithm is {self.name!r}; one of {sorted(PLAYABLE)} or 'module:attribute' is required"
             )
         make = resolve(self.name) if ":" in self.name else RULES[self.name]
         reason = getattr(make, "needs_others", "")

@@ -221,7 +221,7 @@ def test_a_round_of_each_owner_is_the_least_budget():
     ("algorithm", "parameters", "error", "message"),
     [
         ("reinforcement-comparison", {}, ValueError, "needs other owners' data for a score: preferences"),
-        ("ucb2", {}, ValueError, r"algorithm is 'ucb2'; one of .*'thompson'"),
+        ("ucb2", {}, ValueError, "'ucb2'; one of .*'pursuit', 'softmax', 'thompson'"),
         ("ucb", {"temperature": 1}, TypeError, "algorithm 'ucb' with parameters"),
         ("softmax", {"temperature": 0}, ValueError, "temperature is 0"),
         ("collections:Counter", {}, TypeError, r"makes a Counter without \['choice'"),

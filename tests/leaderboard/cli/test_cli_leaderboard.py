@@ -158,7 +158,7 @@ def test_who_mixes_rows_gets_no_row(tmp_path, mine):
         (("run", "--suite", "tiny", "--workers", "0"), "Invalid value for '--workers'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "loud"), "track is 'loud'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "revealed"), "lines to compare with"),
-        (("submit", "nothing.py", "--suite", "tiny", "--track", "silent"), "no file nothing.py"),
+        (("submit", "nothing.py", "--suite", "tiny", "--track", "silent"), "policy is 'nothing.py'; there is no file"),
         (("submit", "nothing", "--suite", "tiny", "--track", "silent"), "'module:Class' is required"),
         (("submit", "no_such:Thing", "--suite", "tiny", "--track", "silent"), "no module 'no_such'"),
         (("submit", "MINE", "--suite", "tiny", "--track", "silent", "--name", "SS-UCB"), "which is a baseline's"),
