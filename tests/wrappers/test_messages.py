@@ -1,7 +1,6 @@
 """Authored messages: who writes them, what leaves, what is counted, and what is refused."""
 
 import json
-import pickle
 from functools import partial
 from itertools import product, starmap
 
@@ -9,11 +8,11 @@ import gymnasium
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
+from authored import ARRAYS, INNER, ONE, Author, Sums, check_stack, with_sums
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pairs import every_fourth
 from registered import PROBLEMS
-from scipy.stats import norm
 from typer.testing import CliRunner
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
@@ -28,56 +27,17 @@ from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.wrappers import (
     Byzantine,
     Channel,
-    ContinualPrivatizer,
     GaussianPrivatizer,
     Interleaved,
-    LaplacePrivatizer,
     Messages,
     Participation,
     Placebo,
     Quota,
     Server,
 )
-from fedbandit_envs.wrappers.transport.server_policy import Ask
-from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 ENTRY = "fedbandit_envs.wrappers:Messages"
 CHANNEL = "fedbandit_envs.wrappers:Channel"
-ARRAYS = {
-    "age": {"shape": [], "dtype": "int16"},
-    "model": {"shape": [2, 3], "dtype": "float32"},
-    "votes": {"shape": [5], "dtype": "bool"},
-}
-ONE = {"gradient": {"shape": [2]}}
-
-
-class Sums:
-    """Reports the agent's own statistics so far, plus a number of its seed's, plus what a server asks."""
-
-    def reset(self, spec, seeds):
-        self.names = sorted(name for name in spec.observation if name.startswith("total_"))
-        self.shape = spec.release["sums"].shape
-        self.luck = (seeds % np.uint64(7)).astype(np.float64)
-        self.rounds = -1
-
-    def observe(self, observation):
-        self.rounds += 1
-        self.sums = sum(
-            observation[name].sum(axis=tuple(range(2, observation[name].ndim))) for name in self.names
-        )
-
-    def report(self, question):
-        told = self.sums + self.luck + self.rounds
-        if question is not None:
-            told = told + question["of"][..., 0]
-        return {"sums": np.broadcast_to(told[..., np.newaxis], (*told.shape, *self.shape)).astype(np.float64)}
-
-
-SUMS = {"sums": {"shape": [2]}}
-
-
-def with_sums(env):
-    return Messages(env, SUMS, Sums())
 
 
 def played(env, rounds=6, seeds=(0, 1), sends=None):
@@ -107,18 +67,6 @@ STACKS = {
     "participation": lambda env: Server(Participation(env, "in_turn"), echo=True),
     "interleaved": lambda env: Channel(Interleaved(env, 2), topology="ring", delay=1, duplication=0.2),
 }
-
-
-INNER = {"policy": partial(Messages, arrays=ARRAYS), "reporter": with_sums}
-"""Wrappers of messages by who writes them."""
-
-
-def check_stack(stack, author, checked):
-    """Checks a stack around messages: with them, as wrappers of the problem, or without them."""
-    if checked == "with messages":
-        check_wrapper(lambda env: stack(INNER[author](env)), ArmsEnv)
-    else:
-        check_wrapper(stack, lambda: INNER[author](ArmsEnv()))
 
 
 @pytest.mark.usefixtures("blank_pictures")
@@ -345,21 +293,6 @@ def test_placebo_byzantine_quota_participation():
     assert everyone.all()
 
 
-class Author:
-    """Pulls arm 0 and writes how often it has; with ``send`` where the federation asks for it."""
-
-    def reset(self, spec, seeds):
-        self.asks = spec.chooses_sending
-
-    def act(self, observation):
-        pulls = observation["total_pulls"]
-        action = {
-            "action": np.zeros(pulls.shape[:2], np.int64),
-            "message": {"gradient": pulls[..., :2] + 0.5},
-        }
-        return action | ({"send": np.ones(pulls.shape[:2], bool)} if self.asks else {})
-
-
 @pytest.mark.parametrize("schedule", ["every_round", "on_request"])
 def test_policies_write_messages(schedule):
     def make():
@@ -485,313 +418,3 @@ def test_baselines_that_write_nothing_are_told(schedule):
     env.reset(seed=0)
     with pytest.raises(EntryRequiredError, match="without 'message'"):
         env.step({**env.action_space.sample()})
-
-
-def test_no_claim_without_a_clip():
-    env = Messages(ArmsEnv(), ONE)
-    env.reset_batch([0])
-    scale, changes, symmetric, pair = env.sensitivity()
-    assert (scale["gradient"] == np.inf).all()
-    assert changes == {}
-    assert not symmetric
-    assert pair is None
-    assert env.privacy().epsilon == 0
-    env.release(np.ones((1, 3), bool))
-    assert env.privacy().epsilon == np.inf
-
-
-def test_privatizers_without_a_clip_refuse_messages():
-    private = GaussianPrivatizer(Messages(ArmsEnv(), ONE), 0.9)
-    with pytest.raises(ValueError, match=r"'gradient' lies .* \(authored message without a clip\)"):
-        private.reset_batch([0])
-
-
-PRIVATIZERS = {
-    "gaussian": partial(GaussianPrivatizer, noise_multiplier=8.0, releases=30, clip=0.5),
-    "laplace": partial(LaplacePrivatizer, epsilon=1.0, clip=0.5),
-    "continual": partial(ContinualPrivatizer, epsilon=1.0, delta=0.1, clip=0.5),
-}
-
-
-@pytest.mark.parametrize("privatizer", PRIVATIZERS)
-def test_questions_about_events_get_the_agents_number(privatizer):
-    """An event may change this message and all later ones: what is claimed of all of an agent's data covers it."""
-    env = PRIVATIZERS[privatizer](Messages(ArmsEnv(), ONE))
-    env.reset_batch([0])
-    assert env.privacy().epsilon == 0
-    for action in random_choices(env.single_action_space, (1, 3), 3):
-        env.step_batch(action)
-        env.release(np.ones((1, 3), bool))
-    accountant = env.accountant
-    for composition in ("basic", "exact", "zcdp", "parallel"):
-        agent = accountant.epsilon(1e-3, composition=composition, adjacency="agent")
-        for adjacency in ("one-observation", "one-outcome"):
-            event = accountant.epsilon(1e-3, composition=composition, adjacency=adjacency)
-            assert event.epsilon == agent.epsilon
-            assert event.adjacency == adjacency
-            assert event.reason.startswith("authored messages: ")
-            assert "'agent'" in event.reason
-            np.testing.assert_array_equal(
-                accountant.epsilon_by_agent(1e-3, composition=composition, adjacency=adjacency),
-                accountant.epsilon_by_agent(1e-3, composition=composition, adjacency="agent"),
-            )
-        assert composition == "parallel" or "authored" not in agent.reason
-    assert env.privacy().adjacency == "agent"
-    if privatizer == "gaussian":
-        # Three releases of 2 C at sd 8 C: mu = sqrt(3) / 4, whose epsilon at 1e-3 follows from Phi.
-        mu = np.sqrt(3) / 4
-        epsilon = accountant.epsilon(1e-3, composition="exact", adjacency="one-outcome").epsilon
-        delta = norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
-        assert delta == pytest.approx(1e-3, rel=1e-6)
-    with pytest.raises(ValueError, match="adjacency is 'one-quantity'"):
-        accountant.epsilon(adjacency="one-quantity")
-
-
-@pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize(
-    ("author", "checked", "privatizer"),
-    every_fourth(starmap(pytest.param, product(INNER, ["with messages", "without"], PRIVATIZERS))),
-)
-def test_privatizers_around_messages(privatizer, author, checked):
-    private = PRIVATIZERS[privatizer]
-    # With messages a channel stands around them; without, nothing does.
-    check_stack(
-        (lambda env: Channel(private(env))) if checked == "with messages" else private, author, checked
-    )
-
-
-def test_reporters_answer_questions_within_a_round():
-    """A question holds for one release; without one, reports tell what the agent has seen; nothing else moves."""
-    env = Byzantine(with_sums(ArmsEnv()), [2], {"name": "scaled", "scale": 2.0})
-    env.reset_batch([0, 1])
-    everyone, nobody = np.ones((2, 3), bool), np.zeros((2, 3), bool)
-    env.step_batch(np.zeros((2, 3), np.int64))
-    silent = env.release(everyone)["sums"]
-    hidden = env.hidden()["mean"].copy()
-    question = np.arange(6.0).reshape(2, 3, 1) * 100
-    env.env.ask({"of": question})
-    assert not env.release(nobody)["sums"].any()
-    told = env.release(np.array([[True, False, False], [True, True, False]]))["sums"]
-    np.testing.assert_array_equal(told[:, 0], silent[:, 0] + question[:, 0])
-    np.testing.assert_array_equal(told[1, 1], silent[1, 1] + question[1, 1])
-    assert not told[0, 1].any()
-    np.testing.assert_array_equal(env.release(everyone)["sums"][:, :2], silent[:, :2])
-    np.testing.assert_array_equal(env.hidden()["mean"], hidden)
-    with pytest.raises(ValueError, match=r"question 'of' has shape \(2, 1\); .*\(2, 3\)"):
-        env.env.ask({"of": question[:, 0]})
-    writes = Messages(ArmsEnv(), ONE)
-    with pytest.raises(ResetNeeded):
-        writes.ask(None)
-    writes.reset_batch([0])
-    with pytest.raises(ValueError, match="reporter is None"):
-        writes.ask({"of": question})
-
-
-class Broken(Sums):
-    """Reports what is not finite for one agent."""
-
-    def report(self, question):
-        told = super().report(question)
-        told["sums"][1, 2, 0] = np.nan
-        return told
-
-
-def test_bad_reports_are_refused_before_anything_leaves():
-    env = Messages(ArmsEnv(), SUMS, {"name": f"{__name__}:Broken"})
-    env.reset_batch([0, 1])
-    with pytest.raises(ValueError, match=r"message 'sums' of agent_2 \(replica 1\), entry 0, is nan"):
-        env.release(np.ones((2, 3), bool))
-    assert env.privacy().epsilon == 0
-    assert env.single_action_space == ArmsEnv().single_action_space
-    assert list(env.action_formats) == ["arm"]
-    for bad, error in ((Author(), TypeError), (3, TypeError), (Sums, TypeError), ("often", ValueError)):
-        with pytest.raises(error, match="reporter"):
-            Messages(ArmsEnv(), SUMS, bad)
-
-
-def test_a_reporter_serves_several_federations():
-    reporter = Sums()
-    first, second = (Messages(ArmsEnv(), SUMS, reporter) for _ in range(2))
-    for env in (first, second):
-        env.reset_batch([0])
-    first.step_batch(np.zeros((1, 3), np.int64))
-    everyone = np.ones((1, 3), bool)
-    again = pickle.loads(pickle.dumps(first))
-    assert (first.release(everyone)["sums"] != second.release(everyone)["sums"]).all()
-    np.testing.assert_array_equal(again.release(everyone)["sums"], first.release(everyone)["sums"])
-
-
-class Mixing(Sums):
-    """a row may depend on the same row"""
-
-    def observe(self, observation):
-        super().observe(observation)
-        self.sums = self.sums + self.sums.sum()
-
-
-class Remembering(Sums):
-    """let reset forget everything"""
-
-    past = 0
-
-    def reset(self, spec, seeds):
-        super().reset(spec, seeds)
-        self.luck = self.luck + self.past
-
-    def observe(self, observation):
-        super().observe(observation)
-        self.past += 1
-
-
-class Incremental(Sums):
-    """report must not change what later reports are"""
-
-    def report(self, question):
-        told = super().report(None)
-        self.luck = self.luck + 1
-        return told
-
-
-class Keeping(Sums):
-    """copy what is to be kept of an observation"""
-
-    def reset(self, spec, seeds):
-        super().reset(spec, seeds)
-        self.seen = []
-
-    def observe(self, observation):
-        super().observe(observation)
-        self.seen.append(observation["total_pulls"])
-        self.sums = self.sums + sum(array.sum(axis=-1) for array in self.seen)
-
-
-class Writing(Sums):
-    """observe writes into its observation"""
-
-    def observe(self, observation):
-        observation["total_pulls"][...] = 0
-
-
-class Wide(Sums):
-    """report has arrays of the shapes"""
-
-    def report(self, question):
-        return {"sums": np.zeros((*self.sums.shape, 3))}
-
-
-class MixingAnswers(Sums):
-    """a row may depend on the same row"""
-
-    def report(self, question):
-        told = super().report(question)
-        return told if question is None else {"sums": told["sums"] + question["of"].sum()}
-
-
-@pytest.mark.parametrize(
-    "reporter",
-    [Mixing, Remembering, Incremental, Keeping, Writing, Wide, MixingAnswers],
-    ids=lambda kind: kind.__name__,
-)
-def test_reporters_that_break_the_rules_are_caught(reporter):
-    question = spaces.Dict({"of": spaces.Box(-1.0, 1.0, (1,), np.float64)})
-    with pytest.raises(AssertionError, match=reporter.__doc__):
-        check_reporter(reporter, lambda: Messages(ArmsEnv(), SUMS), question)
-
-
-@pytest.mark.parametrize("stage", ["shuffler", {"name": "aggregator", "honest": 3}, "server"])
-@pytest.mark.parametrize("transport", [Channel, Server])
-def test_stages_add_up_clipped_messages(transport, stage):
-    env = Messages(ArmsEnv(num_agents=4), {"gradient": {"shape": [2]}})
-    private = GaussianPrivatizer(env, noise_multiplier=0.0, releases=9, clip=5.0)
-    env = transport(private, schedule="every_round", stage=stage, echo=False)
-    env.reset_batch([0])
-    gradient = np.array(
-        [[[3.0, 4.0], [6.0, 8.0], [-1.0, 0.0], [0.0, 0.5]]]
-    )  # the second one is clipped to the first
-    step = env.step_batch({"action": np.zeros((1, 4), np.int64), "message": {"gradient": gradient}})
-    clipped = gradient.copy()
-    clipped[0, 1] /= 2
-    np.testing.assert_allclose(
-        step.observation["inbox_gradient"][:, :, 0], clipped.sum(axis=1, keepdims=True) - clipped, rtol=1e-9
-    )
-    assert private.env._ledger.clipped_releases.tolist() == [[0, 1, 0, 0]]
-
-
-# Arrays that only reports contain
-
-
-class Both:
-    """Writes two arrays of ones, whatever it is asked."""
-
-    def reset(self, spec, seeds):
-        self.rows = seeds.shape
-
-    def observe(self, observation):
-        pass
-
-    def report(self, question):
-        return {"told": np.ones((*self.rows, 3)), "asked": np.ones((*self.rows, 2)).astype(np.float32)}
-
-
-class OneQuestion:
-    """A server policy that asks once a round, and keeps what it gets."""
-
-    downloads = {"nothing": {"shape": [], "dtype": "bool"}}  # noqa: RUF012 - never written to
-
-    def reset(self, spec, seeds):
-        self.got, self.waits = [], False
-
-    def answer(self, uploads, mask):
-        self.got.append({name: array.copy() for name, array in uploads.items()})
-        self.waits = not self.waits
-        return (
-            Ask({"of": np.zeros((mask.shape[0], 1))})
-            if self.waits
-            else {"nothing": np.zeros(len(mask), bool)}
-        )
-
-
-ASKED = {"told": {"shape": [3]}, "asked": {"shape": [2], "dtype": "float32", "asked": True}}
-
-
-@pytest.mark.parametrize("clip", [None, 5.0])
-def test_asked_arrays_are_in_reports_alone_and_nothing_else_is(clip):
-    env = Messages(ArmsEnv(num_agents=2), ASKED, Both())
-    if clip:
-        env = GaussianPrivatizer(env, noise_multiplier=1e-9, releases=20, clip=clip)
-    env = Server(env, "every_round", policy=OneQuestion())
-    env.reset_batch([0])
-    for _ in range(3):
-        env.step_batch(np.zeros((1, 2), np.int64))
-    upload, report = env._computation._policy.got[:2]
-    np.testing.assert_allclose(upload["told"], 1.0, atol=1e-6)
-    np.testing.assert_allclose(upload["asked"], 0.0, atol=1e-6)
-    np.testing.assert_allclose(report["told"], 0.0, atol=1e-6)
-    np.testing.assert_allclose(report["asked"], 1.0, atol=1e-6)
-    # With noise an upload announces a variance for each number.
-    sizes = {"upload": 3 * 8, "question": 8, "report": 2 * 4, "answer": 1}
-    if clip:
-        sizes["upload"], sizes["report"] = 3 * 8 + 3 * 8, 2 * 4 + 2 * 8
-    assert env.traffic["messages"].tolist() == [[12, 12]]
-    assert env.traffic["bytes"].tolist() == [[12 * HEADER_BYTES + 3 * sum(sizes.values())] * 2]
-
-
-def test_without_asked_arrays_reports_are_as_large_as_uploads():
-    plain = {name: {key: value for key, value in of.items() if key != "asked"} for name, of in ASKED.items()}
-    env = Server(Messages(ArmsEnv(num_agents=2), plain, Both()), "every_round", policy=OneQuestion())
-    env.reset_batch([0])
-    env.step_batch(np.zeros((1, 2), np.int64))
-    upload, report = env._computation._policy.got
-    for name in plain:
-        np.testing.assert_array_equal(upload[name], 1.0)
-        np.testing.assert_array_equal(report[name], 1.0)
-    assert env.traffic["bytes"].tolist() == [[4 * HEADER_BYTES + 2 * (3 * 8 + 2 * 4) + 8 + 1] * 2]
-
-
-def test_what_is_asked_needs_somebody_who_replies():
-    with pytest.raises(
-        ValueError, match=r"arrays has \['asked'\], 'asked', and reporter is None; a reporter is"
-    ):
-        Messages(ArmsEnv(), ASKED)
-    with pytest.raises(TypeError, match=r"arrays\['x'\]\['asked'\] is 1; True or False"):
-        Messages(ArmsEnv(), {"x": {"shape": [1], "asked": 1}}, Both())
