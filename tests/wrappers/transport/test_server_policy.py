@@ -1,36 +1,25 @@
-"""Servers that compute: their answers by hand, conversations, what both cost, and policies that break the rules."""
+"""Servers that compute: their answers by hand, conversations, and what both cost."""
 
 import json
 import pickle
 import tracemalloc
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 from channels import assert_same
+from server_policies import ARRAYS, Gradients, Pooled, Rounds, pulls, small_arms, small_linear
 
-from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import WrapperSpec
 from fedbandit_envs.baselines.linear import ServedLinUCB
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
-from fedbandit_envs.testing import check_server_policy
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Quota, Server
 from fedbandit_envs.wrappers.transport import server_policy
-from fedbandit_envs.wrappers.transport.server_policy import Ask, ServerFunction
+from fedbandit_envs.wrappers.transport.server_policy import Ask
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
-
-small_linear = partial(linear, num_agents=4, num_arms=3, dim=2, max_cycles=200)
-small_arms = partial(arms, num_agents=4, num_arms=10, max_cycles=200)
-
-
-def pulls(env, t, replicas=1):
-    """Everybody pulls another arm, and another one in each round."""
-    rows = replicas, env.max_num_agents
-    return (np.arange(rows[0] * rows[1]).reshape(rows) * 7 + t * t) % 3
 
 
 def counts(uploads, mask):
@@ -179,19 +168,6 @@ def test_conversations_are_noised_and_booked_like_other_releases():
     assert step.observation["server_model"].any()
 
 
-class Rounds:
-    """Answers how many rounds had uploads, to each agent plus its own index."""
-
-    downloads = {"rounds": {"shape": [], "dtype": "int64"}}  # noqa: RUF012 - JSON
-
-    def reset(self, spec, seeds):
-        self._rounds, self._agents = np.zeros(len(seeds), np.int64), np.arange(spec.agents)
-
-    def answer(self, uploads, mask):
-        self._rounds += mask.any(axis=1)
-        return {"rounds": self._rounds[:, np.newaxis] * 10 + self._agents}
-
-
 def test_lost_answers_leave_the_last_one_and_the_next_is_the_latest():
     """Each agent sees an answer of its own, never a later one than the server's, and the newest where one arrives."""
     env = Server(small_arms(), "every_round", policy=Rounds(), loss=0.4, delay=2)
@@ -213,67 +189,6 @@ def test_lost_answers_leave_the_last_one_and_the_next_is_the_latest():
     assert arrived > 200
     assert missed > 100
     assert (known > 70).all()
-
-
-class Pooled:
-    """Asks for gradients of the squared error until the model of all data is found; each replica stops by itself."""
-
-    def __init__(self, rate=0.1, tolerance=1e-10, most=np.inf):
-        self._rate, self._tolerance, self._most = rate, tolerance, most
-
-    def downloads(self, spec):
-        return {"model": {"shape": spec.release["gradient"].shape, "dtype": "float64"}}
-
-    def reset(self, spec, seeds):
-        self._model = np.zeros((len(seeds), *spec.release["gradient"].shape))
-        self._number = np.zeros(len(seeds), np.int64)
-        self._busy = np.zeros(len(seeds), bool)
-        self._talking = False
-
-    def answer(self, uploads, mask):
-        if not self._talking:
-            # The first reports are replies to no question, and say only who takes part.
-            self._busy = mask.any(axis=1)
-            self._who, self._steps = mask.copy(), np.zeros(len(mask))
-        else:
-            gradient = uploads["gradient"].sum(axis=1)
-            norm = np.linalg.norm(gradient, axis=1)
-            # Without any report the question is asked again.
-            heard = mask.any(axis=1) & self._busy
-            self._model[heard] -= (
-                self._rate * gradient[heard] / np.maximum(1, uploads["n"].sum(axis=1))[heard, None]
-            )
-            self._steps += heard
-            self._busy &= ~(heard & ((norm <= self._tolerance) | (self._steps >= self._most)))
-        self._talking = bool(self._busy.any())
-        if self._talking:
-            return Ask({"model": self._model[:, np.newaxis].copy()}, self._who & self._busy[:, np.newaxis])
-        return {"model": self._model.copy()}
-
-
-class Gradients:
-    """The agents' side: the gradient of the ridge-regularised squared error over an agent's own rows, and its rows."""
-
-    def reset(self, spec, seeds):
-        (dim,) = spec.release["gradient"].shape
-        self._gram, self._moment = np.zeros((*seeds.shape, dim, dim)), np.zeros((*seeds.shape, dim))
-        self._rows = np.zeros(seeds.shape)
-
-    def observe(self, observation):
-        if observation["round"].any():
-            x, y = observation["pulled_context"], observation["last_reward"]
-            self._gram += x[..., :, np.newaxis] * x[..., np.newaxis, :]
-            self._moment += x * y.reshape(*x.shape[:2], 1)
-            self._rows += 1
-
-    def report(self, question):
-        if question is None:
-            return {"gradient": np.zeros_like(self._moment), "n": self._rows}
-        product = (self._gram @ question["model"][..., np.newaxis])[..., 0]
-        return {"gradient": product + question["model"] - self._moment, "n": self._rows}
-
-
-ARRAYS = {"gradient": {"shape": [2], "dtype": "float64"}, "n": {"shape": [], "dtype": "float32"}}
 
 
 def talking(inside=lambda env: env, **server):
@@ -500,129 +415,3 @@ class Declares(Rounds):
 def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=message):
         Server(small_arms(), **arguments)
-
-
-@pytest.mark.parametrize(
-    "policy",
-    ["average", {"name": "ridge"}, Rounds(), ServerFunction(lambda uploads, mask: {"n": mask.sum(axis=1)})],
-)
-def test_good_policies_pass(policy):
-    check_server_policy(policy, small_linear)
-
-
-def test_a_good_conversation_passes():
-    check_server_policy(
-        Pooled(rate=0.5, tolerance=1e-2), lambda: Messages(small_linear(), ARRAYS, reporter=Gradients())
-    )
-
-
-class Mixing(Rounds):
-    """Replicas share a counter."""
-
-    def answer(self, uploads, mask):
-        return {
-            "rounds": super().answer(uploads, mask)["rounds"].max(axis=0, keepdims=True).repeat(len(mask), 0)
-        }
-
-
-class Restless(Rounds):
-    """Counts calls, not rounds with uploads."""
-
-    def answer(self, uploads, mask):
-        self._rounds += 1
-        return {"rounds": self._rounds.copy()}
-
-
-class Forgetless(Rounds):
-    """Reset forgets nothing."""
-
-    def reset(self, spec, seeds):
-        if not hasattr(self, "_rounds") or len(self._rounds) != len(seeds):
-            super().reset(spec, seeds)
-
-
-class Keeping(Rounds):
-    """Keeps the array of the last call's marks."""
-
-    _last = None
-
-    def reset(self, spec, seeds):
-        super().reset(spec, seeds)
-        self._last = None
-
-    def answer(self, uploads, mask):
-        right = super().answer(uploads, mask)["rounds"]
-        if self._last is not None:
-            right = right + self._last * mask.any(axis=1, keepdims=True)
-        self._last = mask
-        return {"rounds": right}
-
-
-class Writing(Rounds):
-    """Writes into its uploads."""
-
-    def answer(self, uploads, mask):
-        uploads["statistic"][...] = 0
-        return super().answer(uploads, mask)
-
-
-class Random(Rounds):
-    """Draws from no seed of its own."""
-
-    def answer(self, uploads, mask):
-        return {"rounds": np.random.default_rng().integers(0, 10**9, mask.shape)}
-
-
-class OtherType(Rounds):
-    """Answers other integers than declared."""
-
-    def answer(self, uploads, mask):
-        return {"rounds": super().answer(uploads, mask)["rounds"].astype(np.int32)}
-
-
-class OneSeed(Rounds):
-    """Draws for all replicas from the first one's seed."""
-
-    def reset(self, spec, seeds):
-        super().reset(spec, seeds)
-        self._draw = int(seeds[0] % 1000)
-
-    def answer(self, uploads, mask):
-        return {"rounds": super().answer(uploads, mask)["rounds"] + self._draw}
-
-
-class Everybody(Pooled):
-    """Stops all conversations when the first replica is done."""
-
-    def answer(self, uploads, mask):
-        reply = super().answer(uploads, mask)
-        if self._talking and not self._busy.all():
-            self._talking = False
-            return {"model": self._model.copy()}
-        return reply
-
-
-@pytest.mark.parametrize(
-    ("mutant", "message"),
-    [
-        (Mixing, "replica 0, alone|replica 1, alone|replica 2, alone"),
-        (Restless, "alone and among the others"),
-        (Forgetless, "after reset"),
-        (Keeping, "overwritten after each call"),
-        (Writing, "read-only"),
-        (Random, "after reset"),
-        (OtherType, "answer 'rounds' is int32"),
-        (OneSeed, "alone and among the others"),
-    ],
-)
-def test_policies_that_break_the_rules_are_caught(mutant, message):
-    with pytest.raises(AssertionError, match=message):
-        check_server_policy(mutant(), small_linear)
-
-
-def test_a_conversation_that_ends_for_all_at_once_is_caught():
-    with pytest.raises(AssertionError, match="alone and among the others"):
-        check_server_policy(
-            Everybody(rate=0.5, tolerance=1e-2),
-            lambda: Messages(small_linear(), ARRAYS, reporter=Gradients()),
-        )
