@@ -8,7 +8,7 @@ import numpy as np
 from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 
 
 @kernel
@@ -23,7 +23,7 @@ def _remember(arrived, received, weight, sent, known):
                         sent[r, j, s, i] += weight * received[r, j, s, i]
 
 
-@kernel
+@allocating_kernel
 def _trim_groups(arrived, sent, known, own, groups, share, total):
     """Writes the trimmed mean of the means of groups of senders, times the number of senders, number by number.
 
@@ -76,7 +76,7 @@ def _trim_groups(arrived, sent, known, own, groups, share, total):
                     total[r, j, i] += others * middle / (found - 2 * dropped)
 
 
-@kernel
+@allocating_kernel
 def _keep_nearest(arrived, sent, known, own, share, total):
     """Writes the mean of the senders nearest to the coordinate-wise median, times the number of senders.
 

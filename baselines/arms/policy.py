@@ -11,7 +11,7 @@ from fedbandit_envs.baselines.arms.posteriors import arm_keys, open_unit
 from fedbandit_envs.baselines.arms.rules import Rule, Setting
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inner_kernel, kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.draws import Draws
 from fedbandit_envs.randomness.threefry import threefry, u32
@@ -28,7 +28,7 @@ def _know(own_pulls, own_successes, received_pulls, received_successes, pulls, s
             sums[r, k] = own_successes[r, k] + min(max(received_successes[r, k], 0.0), received)
 
 
-@kernel
+@inner_kernel
 def _best(free, pulls, scores, r):
     """Returns the first free arm of row r that was never pulled, else the free arm with the largest score.
 
@@ -44,7 +44,7 @@ def _best(free, pulls, scores, r):
     return best
 
 
-@kernel
+@inner_kernel
 def _draw(free, scores, same, r, uniform):
     """Returns a random free arm of row r, with probability proportional to its score, or uniformly if ``same``.
 

@@ -7,7 +7,7 @@ attempts a draw takes.
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, inner_kernel, kernel
 from fedbandit_envs.randomness.draws import Draws
 from fedbandit_envs.randomness.threefry import threefry, u32
 from fedbandit_envs.randomness.variates import normal_pair
@@ -37,13 +37,13 @@ def _derive(rows, keys):
                 keys[r, j, k, 0], keys[r, j, k, 1] = threefry(rows[r, j, 0], rows[r, j, 1], u32(0), u32(k))
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def open_unit(word):
     """Returns a uniform random number in the open interval (0, 1), with 31 random bits, from a random 32-bit word."""
     return np.float64(np.int32(word >> u32(1))) * 2.0**-31 + 2.0**-32
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def _first_attempt(shape, normal, word):
     """Returns a gamma variate of scale 1 if a fast test accepts the first attempt of :func:`_gamma`; else -1.
 
@@ -57,7 +57,7 @@ def _first_attempt(shape, normal, word):
     return d * (v * v * v) if open_unit(word) < 1.0 - 1.7874 * d * (square * square) else -1.0
 
 
-@kernel
+@inner_kernel
 def _gamma(shape, key0, key1, round_, half):
     """Returns a gamma variate of scale 1 and shape >= 1, by rejection (Marsaglia and Tsang 2000).
 
@@ -80,7 +80,7 @@ def _gamma(shape, key0, key1, round_, half):
         pair += 2
 
 
-@kernel
+@allocating_kernel
 def draw_posteriors(key, round_, trials, successes, out):
     """Draws a number from the posterior Beta(1 + successes, 1 + failures) of each arm.
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.linear.optimism import reach
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
 from fedbandit_envs.linear.expectation import expected_rewards
 from fedbandit_envs.linear.ridge import arms_last, estimate, factorise, solve
@@ -69,7 +69,7 @@ def centre(
             radius[r, j] = scale * width
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def _climb(contexts, means, logarithms, slopes, weights, gradient):
     """Writes the gradient of one agent's objective, by the formula of the module's docstring.
 
@@ -95,7 +95,7 @@ def _climb(contexts, means, logarithms, slopes, weights, gradient):
         gradient[i] = total
 
 
-@kernel
+@allocating_kernel
 def _project(inverse, middle, radius, point):
     """Moves a point to the nearest point of the ellipsoid ||point - middle||_V <= radius, in Euclidean distance.
 
@@ -114,17 +114,13 @@ def _project(inverse, middle, radius, point):
         for i in range(dim):
             point[i] = middle[i]
         return
-    matrix, factor = np.empty((dim, dim)), np.zeros((dim, dim))
+    factor = np.empty((dim, dim))
     away, weight, moved, bent = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
     for i in range(dim):
         away[i] = point[i] - middle[i]
     nu = 0.0
     for _ in range(100):
-        for i in range(dim):
-            for h in range(dim):
-                matrix[i, h] = inverse[i, h]
-            matrix[i, i] += nu
-        factorise(matrix, factor)
+        factorise(inverse, nu, factor)
         solve(factor, away, weight)
         estimate(inverse, weight, moved)
         square = 0.0
@@ -143,7 +139,7 @@ def _project(inverse, middle, radius, point):
             point[i] = middle[i] + moved[i]
 
 
-@kernel
+@allocating_kernel
 def _project_gradients(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
     """Updates the parameters of all agents by one step of the projected gradient method.
 
@@ -160,7 +156,7 @@ def _project_gradients(round_, contexts, means, logarithms, slopes, inverse, mid
             _project(inverse[r, j, e], middle[r, j], radius[r, j], parameter[r, j])
 
 
-@kernel
+@allocating_kernel
 def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
     """Overwrites the parameters of all agents by one step of Frank and Wolfe's algorithm.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read_layers
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 
 LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
 """Names of a network's arrays of weights and biases, in the order of ``_forward``'s arguments.
@@ -17,7 +17,7 @@ Matrices have the shape (inputs, outputs).
 """
 
 
-@kernel
+@allocating_kernel
 def _forward(
     each, once, own, pooled, shared, first_bias, middle, middle_bias, last, last_bias, output
 ):  # fmt: skip

@@ -10,7 +10,7 @@ from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import rank_one
 
@@ -35,7 +35,7 @@ LAYERS = ("first", "first_bias", "last", "last_bias")
 """Names of a rule's weights, of shapes ``(inputs, hidden)``, ``(hidden,)``, ``(hidden,)`` and ``(1,)``."""
 
 
-@kernel
+@allocating_kernel
 def _decide(
     active, round_, contexts, arm, inverse, waited, horizon, unsent, last_sent, times_sent,
     first, first_bias, last, last_bias, seen, send,

@@ -162,7 +162,7 @@ class BatchedLinUCB(LinUCB):
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
         last = (observation["round"], observation["pulled_context"], observation["last_reward"])
-        observe(*last, *self._ridges)
+        observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
         keep(*last, self._own)
         mask = observation["inbox_mask"]
         if mask.any():
@@ -175,7 +175,7 @@ class BatchedLinUCB(LinUCB):
         choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
             *self._ridges, *self._confidence, 0.0, None, self._noise_sd, self._beta_scale, constant,
-            self._parameter, self._arm,
+            np.empty((5, observation["contexts"].shape[2])), self._parameter, self._arm,
         )  # fmt: skip
         return self._arm
 

@@ -237,9 +237,10 @@ class FedUCB(LinUCB):
             ``send``, bool ``(replicas, agents)``.
         """
         last = (observation["round"], observation["pulled_context"], observation["last_reward"])
-        observe(*last, *self._ridges)
+        scratch = np.empty(self._ridges.moment.shape[-1])
+        observe(*last, scratch, *self._ridges)
         if self._combine == "min":
-            observe(*last, *self._alone)
+            observe(*last, scratch, *self._alone)
         mask = observation.get("inbox_mask")
         if mask is not None:
             keep(*last, self._own)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 from fedbandit_envs.linear.ridge import factorise, invert
 from fedbandit_envs.linear.rounds import add_square
 
@@ -18,19 +18,14 @@ def keep(round_, pulled, reward, own):
         reward: Rewards y of the last round, ``(replicas, agents, 1)``.
         own: Sums to which the round is added, ``(replicas, agents, estimators, dim + 1, dim + 1)``.
     """
-    dim = pulled.shape[2]
-    pair = np.empty(dim + 1)
     for r in range(pulled.shape[0]):
         for j in range(pulled.shape[1]):
             if round_[r, j, 0] == 0:
                 continue
-            for i in range(dim):
-                pair[i] = pulled[r, j, i]
-            pair[dim] = reward[r, j, 0]
-            add_square(pair, own[r, j, (round_[r, j, 0] - 1) % own.shape[2]])
+            add_square(pulled[r, j], reward[r, j, 0], own[r, j, (round_[r, j, 0] - 1) % own.shape[2]])
 
 
-@kernel
+@allocating_kernel
 def rebuild(news, own, received, shift, inverse, moment, log_det):
     """Recomputes the ridge regressions of agents that have received messages: inverse, log-determinant and moment.
 
@@ -64,9 +59,8 @@ def rebuild(news, own, received, shift, inverse, moment, log_det):
                         # Own sums are exact and therefore symmetric. Noise in received sums need not be symmetric, so
                         # that the mean with the transpose is used.
                         matrix[i, h] = mine[i, h] + 0.5 * (theirs[i, h] + theirs[h, i])
-                    matrix[i, i] += shift[r, j]
                     moment[r, j, e, i] = mine[i, dim] + 0.5 * (theirs[i, dim] + theirs[dim, i])
-                value = factorise(matrix, factor)
+                value = factorise(matrix, shift[r, j], factor)
                 if np.isnan(value):
                     definite[r, j, e] = False
                 else:

@@ -111,9 +111,8 @@ class LinUCB:
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        observe(
-            observation["round"], observation["pulled_context"], observation["last_reward"], *self._ridges
-        )
+        last = observation["round"], observation["pulled_context"], observation["last_reward"]
+        observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
         return self._choose(observation, -np.log(self._failure))
 
     def _choose(self, observation: Arrays, log_failure: float) -> Array:
@@ -127,6 +126,7 @@ class LinUCB:
         choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
             *self._ridges, *self._confidence, log_failure, caps if self._alone.moment.size else None,
-            self._noise_sd, self._beta_scale, self._constant, self._parameter, self._arm,
+            self._noise_sd, self._beta_scale, self._constant, np.empty((5, observation["contexts"].shape[2])),
+            self._parameter, self._arm,
         )  # fmt: skip
         return self._arm

@@ -56,14 +56,14 @@ def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
     :class:`Confidence` is not included.
     """
     # log_det is at least log_floor, except for rounding errors.
-    growth = max(log_det - log_floor, 0.0)
-    return inflation * noise_sd * np.sqrt(2.0 * log_failure + growth) + bias
+    growth = log_det - log_floor
+    return inflation * noise_sd * np.sqrt(2.0 * log_failure + (0.0 if growth < 0.0 else growth)) + bias
 
 
 @kernel
 def choose(
     active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt, log_failure, caps,
-    noise_sd, scale, constant, parameter, arm,
+    noise_sd, scale, constant, scratch, parameter, arm,
 ):  # fmt: skip
     """Writes the arm with the largest upper confidence bound, for each active agent.
 
@@ -88,11 +88,11 @@ def choose(
         noise_sd: Sub-Gaussian constant of rewards.
         scale: Factor of the width of the bounds.
         constant: A constant radius that replaces the formula, unless it is negative.
+        scratch: Scratch array, ``(5, arms)``.
         parameter: Receives the estimates V^-1 b, ``(replicas, agents, dim)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
-    arms = contexts.shape[3]
-    width, bound, cap = np.empty((3, arms)), np.empty(arms), np.empty(arms)
+    width, bound, cap = scratch[:3], scratch[3], scratch[4]
     if caps is not None:
         cap_inverse, cap_moment, cap_log_det, cap_floor, cap_inflation, cap_bias, cap_tilt, cap_failure = caps
     for r in range(contexts.shape[0]):
@@ -119,6 +119,6 @@ def choose(
                 scale * radius if constant < 0.0 else constant, scale * tilt[r, j, e], width, bound,
             )  # fmt: skip
             if caps is not None:
-                for k in range(arms):
-                    bound[k] = min(bound[k], cap[k])
+                for k in range(contexts.shape[3]):
+                    bound[k] = cap[k] if cap[k] < bound[k] else bound[k]
             arm[r, j] = largest(bound)

@@ -8,13 +8,13 @@ import numpy as np
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.forms import add_own_forms, add_own_products, add_shared_forms, add_shared_products
 from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 
-@kernel
+@allocating_kernel
 def _observe_hybrid(
     round_, pulled, reward, arm, inverse, parameter, coupling, shared_inverse, shared_parameter
 ):  # fmt: skip
@@ -64,7 +64,7 @@ def _observe_hybrid(
             correct(shared_inverse[r, j], shared_parameter[r, j], residual, root * surprise, shared_product)
 
 
-@kernel
+@inner_kernel
 def _predict_hybrid(
     contexts, inverse, parameter, coupling, shared_inverse, shared_parameter, residual, product, mean, variance
 ):  # fmt: skip
@@ -97,7 +97,7 @@ def _predict_hybrid(
     add_shared_forms(shared_inverse, residual, residual.shape[1], product, variance)
 
 
-@kernel
+@allocating_kernel
 def _choose_hybrid(contexts, inverse, parameter, coupling, shared_inverse, shared_parameter, alpha, arm):
     arms = contexts.shape[3]
     residual = np.empty((coupling.shape[2], arms))

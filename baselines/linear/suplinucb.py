@@ -12,13 +12,13 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
 from fedbandit_envs.linear.ridge import arms_last, correct, largest
 
 
-@kernel
+@allocating_kernel
 def _observe(pulled, reward, level, inverse, parameter):
     """Adds the last round of each agent to the regression of the level at which its arm was chosen; none if it is -1.
 
@@ -32,7 +32,7 @@ def _observe(pulled, reward, level, inverse, parameter):
                 correct(inverse[r, j, s], parameter[r, j, s], pulled[r, j], reward[r, j, 0], product)
 
 
-@kernel
+@allocating_kernel
 def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
     """Writes the arm that each agent pulls, and the level (a separate ridge regression) that learns from the round.
 

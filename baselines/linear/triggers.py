@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.linear.ridge import factorise, rank_one
 
 
-@kernel
+@allocating_kernel
 def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited, spread, threshold, send):
     """Marks agents that ask to send: log det(V + x x^T + spread I) - log det S >= threshold / (waited + 1).
 
@@ -41,13 +41,11 @@ def is_due(active, round_, contexts, arm, inverse, log_det, synchronised, waited
             if spread[r, j] > 0.0:
                 # With W = V + x x^T, whose inverse is known, and s = spread: det(W + s I) = det(W) det(I + s W^-1).
                 matrix *= spread[r, j]
-                for i in range(dim):
-                    matrix[i, i] += 1.0
-                grown += factorise(matrix, factor)
+                grown += factorise(matrix, 1.0, factor)
             send[r, j] = grown - synchronised[r, j, e] >= threshold / (waited[r, j] + 1.0)
 
 
-@kernel
+@allocating_kernel
 def has_grown(active, contexts, arm, base, fresh, ridge, log_growth, send):
     """Marks agents that ask to send: log det(base + fresh + x x^T + ridge I) - log det(base + ridge I) > log_growth.
 
@@ -75,10 +73,7 @@ def has_grown(active, contexts, arm, base, fresh, ridge, log_growth, send):
             x = contexts[r, j, arm[r, j]]
             for i in range(dim):
                 for h in range(i + 1):
-                    matrix[i, h] = base[r, j, i, h]
-                matrix[i, i] += ridge
-            before = factorise(matrix, factor)
-            for i in range(dim):
-                for h in range(i + 1):
+                    matrix[i, h] = base[r, j, i, h] + (ridge if h == i else 0.0)
                     matrix[i, h] += fresh[r, j, i, h] + x[i] * x[h]
-            send[r, j] = factorise(matrix, factor) - before > log_growth
+            before = factorise(base[r, j], ridge, factor)
+            send[r, j] = factorise(matrix, 0.0, factor) - before > log_growth

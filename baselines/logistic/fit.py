@@ -4,7 +4,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.policy import UnfitError, require_pool
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import factorise, solve
 
@@ -45,7 +45,7 @@ class PoolFeatures:
                 raise UnfitError("contexts of one number differ between agents; one pool for all is required")
 
 
-@kernel
+@allocating_kernel
 def maximise(features, pulls, rewards, ridge, model):
     """Replaces models by the minimisers of sum (ln(1 + e^z) - y z) + ridge |w|^2 / 2 with z = <x, w>.
 
@@ -86,14 +86,14 @@ def maximise(features, pulls, rewards, ridge, model):
                 if norm <= 1e-10:
                     break
                 before, size = norm, 1.0
-                factorise(hessian, factor)
+                factorise(hessian, 0.0, factor)
                 solve(factor, gradient, step)
                 for i in range(dim):
                     step[i] = -step[i]
                     w[i] += step[i]
 
 
-@kernel
+@allocating_kernel
 def derive(features, pulls, rewards, model, gradient):
     """Computes gradients of sum (ln(1 + e^z) - y z) with z = <x, w>.
 
@@ -114,7 +114,7 @@ def derive(features, pulls, rewards, model, gradient):
             _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j])
 
 
-@kernel
+@inner_kernel
 def _differ(one, two):
     for i in range(one.shape[0]):  # noqa: SIM110 - compiled
         if one[i] != two[i]:
@@ -122,7 +122,7 @@ def _differ(one, two):
     return False
 
 
-@kernel
+@inner_kernel
 def _judge(features, w, chance):
     """Computes the probabilities of a reward of all vectors of a pool, ``(size,)``."""
     for p in range(features.shape[0]):
@@ -132,7 +132,7 @@ def _judge(features, w, chance):
         chance[p] = 1.0 / (1.0 + np.exp(-z))
 
 
-@kernel
+@inner_kernel
 def _add_errors(features, pulls, rewards, chance, gradient):
     """Adds one row's data to a gradient."""
     for p in range(pulls.shape[0]):
@@ -143,7 +143,7 @@ def _add_errors(features, pulls, rewards, chance, gradient):
             gradient[i] += error * features[p, i]
 
 
-@kernel
+@inner_kernel
 def _add_slopes(features, pulls, chance, hessian):
     """Adds one row's data to the lower triangle of a Hessian."""
     for p in range(pulls.shape[0]):

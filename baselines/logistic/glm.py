@@ -85,7 +85,7 @@ class UCBGLM(LinUCB):
             self._ridges.inverse[new, 0] = observation["server_inverse"][new]
             self._ridges.moment[new, 0] = observation["server_moment"][new]
         else:
-            last = observation["pulled_context"], observation["last_reward"]
+            last = observation["pulled_context"], observation["last_reward"], np.empty(self._model.shape[-1])
             observe(observation["round"], *last, *self._ridges)
             self._pool.add(observation["pool_index"], observation["contexts"])
             maximise(

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.linear.ridge import factorise, rank_one, solve
 
 _MOST_STEPS, _EXACT = 500, 1e-13
 
 
-@kernel
+@allocating_kernel
 def learn(
     pulled, reward, inverse, moment, log_det, matrix, model, squares, losses, slope, largest, on_simplex
 ):
@@ -30,7 +30,6 @@ def learn(
     """
     dim = pulled.shape[2]
     product, factor, moved = np.empty(dim), np.zeros((dim, dim)), np.empty((4, dim))
-    work = np.empty((dim, dim))
     for r in range(pulled.shape[0]):
         for j in range(pulled.shape[1]):
             x, w = pulled[r, j], model[r, j]
@@ -55,11 +54,11 @@ def learn(
             if on_simplex:
                 _into_simplex(matrix[r, j], w, moved)
             elif size > largest * largest:
-                _into_ball(matrix[r, j], w, largest, factor, work, moved)
+                _into_ball(matrix[r, j], w, largest, factor, moved)
 
 
-@kernel
-def _into_ball(matrix, w, largest, factor, shifted, vectors):
+@inner_kernel
+def _into_ball(matrix, w, largest, factor, vectors):
     """Replaces w, longer than ``largest``, by the nearest vector of that norm, in the norm of the matrix A.
 
     It is (A + m I)^-1 A w for the multiplier m > 0 that gives it the norm; Newton's method on 1 / norm finds m.
@@ -72,11 +71,7 @@ def _into_ball(matrix, w, largest, factor, shifted, vectors):
             target[i] += matrix[i, h] * w[h]
     multiplier = 0.0
     for _ in range(_MOST_STEPS):
-        for i in range(dim):
-            for h in range(dim):
-                shifted[i, h] = matrix[i, h]
-            shifted[i, i] += multiplier
-        factorise(shifted, factor)
+        factorise(matrix, multiplier, factor)
         solve(factor, target, found)
         norm, weighted = 0.0, 0.0
         for i in range(dim):
@@ -94,7 +89,7 @@ def _into_ball(matrix, w, largest, factor, shifted, vectors):
         w[i] = found[i]
 
 
-@kernel
+@inner_kernel
 def _into_simplex(matrix, w, vectors):
     """Replaces w by the nearest vector on the probability simplex, in the norm of the matrix A.
 

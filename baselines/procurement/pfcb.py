@@ -14,13 +14,13 @@ from fedbandit_envs.baselines.aggregators.counts import count_inbox
 from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 RadiusName = Literal["own", "federated", "printed"]
 
 
-@kernel
+@allocating_kernel
 def _accept(
     mask, sent_units, sent_good, round_, units, good, received_units, received_good,
     check, guards, omega1, omega2, in_turn, accepted,

@@ -8,7 +8,7 @@ import numpy as np
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.procurement.oracle import buy, procure
 from fedbandit_envs.randomness.draws import Draws
@@ -106,7 +106,7 @@ class Clairvoyant:
         return procure(observation["quality"], observation, exact=self._exact)
 
 
-@kernel
+@allocating_kernel
 def _upper_confidence_bounds(
     active, round_, units, good, received_units, received_good, capacity,
     exploration, radius_scale, log_agents, divisor, quantity, bound, bounded,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 
 # Eigenvalues below this multiple of the largest one count as 0: directions that no agent's features have.
 _RANK = 1e-9
@@ -43,7 +43,7 @@ def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float 
     return shares
 
 
-@kernel
+@allocating_kernel
 def _sweep(directions, kept, shares, inverse):
     """Improves the shares of each agent once, and returns the sum of the agents' largest variances afterwards.
 
@@ -93,7 +93,7 @@ def _sweep(directions, kept, shares, inverse):
     return total
 
 
-@kernel
+@inner_kernel
 def _level(rest, kept):
     """Returns the level at which the sum of max(0, level - rest) over the kept arms is 1."""
     # If it is known which arms lie below the level, it is (1 + the sum of their rests) / their number. It falls from

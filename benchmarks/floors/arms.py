@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.floors.draws import WIDTH, fresh_lanes, refill
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel as kernel
 
 BLOCK = 256  # Rounds that rows play before the next ones do.
 PULLS, SUCCESSES, MEAN, WIDTHS, TRUE, GAP = range(6)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel as kernel
 from fedbandit_envs.randomness.threefry import fill_bits
 
 WIDTH = 32

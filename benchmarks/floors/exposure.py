@@ -5,7 +5,7 @@ from math import log
 import numpy as np
 
 from benchmarks.floors.draws import fresh_lanes, refill
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel as kernel
 from fedbandit_envs.exposure_v0 import parallel_env
 
 ARMS, DIM, STEPS = 10, 5, 3

@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 
 from benchmarks.floors.draws import fresh_lanes, refill
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel as kernel
 from fedbandit_envs.linear.contexts import HIGH, LOW, WIDTH
 from fedbandit_envs.linear_v0 import parallel_env
 

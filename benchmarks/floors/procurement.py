@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import binom
 
 from benchmarks.floors.draws import WIDTH, fresh_lanes, refill
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel as kernel
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, procure
 from fedbandit_envs.procurement.rounds import expected_revenue
 from fedbandit_envs.procurement_v0 import parallel_env

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.floors.draws import WIDTH, fresh_lanes, xoshiro_words
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel as kernel
 
 _LANES = 64
 _MEGABYTES = 256

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.randomness.threefry import fill_bits, padded, threefry, u32
 
 
-@kernel
+@inner_kernel
 def _in_order(chosen, arms):
     """Writes the sorted ``chosen`` arms to ``arms``, so that sums over a superarm do not depend on their order."""
     for s in range(chosen.shape[0]):
@@ -17,7 +17,7 @@ def _in_order(chosen, arms):
         arms[place] = chosen[s]
 
 
-@kernel
+@allocating_kernel
 def wake(active, key, round_, cutoff, awake):
     """Draws which arms are awake in a round, for active agents; those of others stay as they are.
 
@@ -38,7 +38,7 @@ def wake(active, key, round_, cutoff, awake):
                     awake[r, j, k] = bits[k] < cutoff
 
 
-@kernel
+@allocating_kernel
 def add_values(chosen, awake, values, total):
     """Computes the value of each agent's superarm: the sum of the values of its arms that are awake.
 
@@ -59,7 +59,7 @@ def add_values(chosen, awake, values, total):
             total[r, j] = worth
 
 
-@kernel
+@allocating_kernel
 def play_round(
     active, action, key, round_, awake, cutoffs, values, best, pulls, successes, reward, regret, wasted
 ):

@@ -1,4 +1,4 @@
-"""The decorator with which Numba compiles all kernels of this package, and what happens while it does."""
+"""The decorators with which Numba compiles all kernels of this package, and what happens while it does."""
 
 import gc
 import sys
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from numba import njit
 from numba.core.event import Event, Listener, register
+from numba.core.registry import CPUDispatcher
 
 kernel: Callable[..., Any] = partial(
     njit,
@@ -21,6 +22,8 @@ kernel: Callable[..., Any] = partial(
     # Kernels are called from Python and by each other, never through a pointer to a C function, which takes a tenth of
     # the time to compile.
     no_cfunc_wrapper=True,
+    # Kernels count no references to arrays, since their callers keep all arrays alive. Counting takes another tenth.
+    _nrt=False,
     # Division by zero yields inf instead of a branch that forbids vector instructions.
     error_model="numpy",
     # Only the sign of zeros may change ("nsz"); sums keep the order in which they are written. If the compiler could
@@ -29,7 +32,31 @@ kernel: Callable[..., Any] = partial(
     # terms at a time instead.
     fastmath={"nsz"},
 )
-"""Compiles a function of arrays to machine code, cached on disk, releasing the GIL while it runs."""
+"""Compiles a function of arrays to machine code, cached on disk. The function must not make arrays."""
+
+allocating_kernel: Callable[..., Any] = partial(kernel, _nrt=True)
+"""Compiles a kernel that makes arrays, or is given arrays that other kernels made."""
+
+
+class _InnerKernel(CPUDispatcher):
+    """A compiled function that kernels call and Python cannot call."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises a TypeError, instead of jumping to code that was not compiled, which would end the process."""
+        raise TypeError(
+            f"{self.py_func.__name__} can be called by kernels only; define a kernel that calls it"
+        )
+
+
+def inner_kernel(function: Callable[..., Any], **options: Any) -> Any:
+    """Compiles a kernel that only kernels call: nothing is compiled that takes its arguments from Python's objects."""
+    compiled = kernel(function, no_cpython_wrapper=True, **options)
+    compiled.__class__ = _InnerKernel
+    return compiled
+
+
+inlined_kernel: Callable[..., Any] = partial(inner_kernel, forceinline=True)
+"""Compiles an inner kernel that becomes a part of each kernel that calls it."""
 
 
 class _Notice(Listener):

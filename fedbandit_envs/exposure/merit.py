@@ -19,7 +19,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inlined_kernel, kernel
 from fedbandit_envs.basics.config import make
 from fedbandit_envs.basics.entry_points import resolve
 
@@ -188,7 +188,7 @@ class Merits:
         return answers
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def share_row(logarithms, shares):
     """Computes the shares of one row's arms, merit divided by the sum of merits, without overflow.
 

@@ -1,12 +1,12 @@
 """One round of exposure fairness for all rows (agents of replicas): draws of arms, and regrets (compiled)."""
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inlined_kernel, kernel
 from fedbandit_envs.exposure.merit import share_row
 from fedbandit_envs.randomness.threefry import threefry, u32
 from fedbandit_envs.randomness.variates import uniform
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def _arm_at(shares, rest):
     """Returns the first arm at which the cumulative sum of shares exceeds the number ``rest``.
 

@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inner_kernel, kernel
 
 TERMS = 20
 """Number of terms of the polynomial."""
@@ -56,7 +56,8 @@ def _below_half(probability, log_scale, mu, factor):
     log_target = np.log(probability) - log_scale
     # The starting point solves F(x) = probability with F approximated by a power of w. Halley's method then improves
     # it in ln w, of which ln F is a concave and nearly linear function.
-    y = min((log_target + np.log(mu)) / mu, 0.0)
+    y = (log_target + np.log(mu)) / mu
+    y = 0.0 if y > 0.0 else y
     for _ in range(_STEPS):
         w = np.exp(y)
         square = w * w
@@ -71,11 +72,11 @@ def _below_half(probability, log_scale, mu, factor):
         y -= step
         if abs(step) < _ENOUGH:
             break
-    w = np.exp(min(y, 0.0))
+    w = np.exp(0.0 if y > 0.0 else y)
     return w / (1.0 + w)
 
 
-@kernel
+@inner_kernel
 def arcsine_quantile(mu, probability, factor):
     """Returns the quantile of Beta(mu, 1 - mu).
 
@@ -86,7 +87,7 @@ def arcsine_quantile(mu, probability, factor):
     """
     if probability <= 0.0:
         return 0.0
-    log_scale = np.log(np.sin(np.pi * min(mu, 1.0 - mu)) / np.pi)
+    log_scale = np.log(np.sin(np.pi * (mu if mu < 0.5 else 1.0 - mu)) / np.pi)
     half = 0.0
     for n in range(TERMS):
         factor[n] = _C[n] / (mu + n)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
 from fedbandit_envs.basics.config import make
 from fedbandit_envs.linear.expectation import expect
 from fedbandit_envs.linear.instances import Instances
@@ -68,6 +68,13 @@ class _Band:
         self._normals, self._exponentials, self._words = (
             instances.randomness.draws(Purpose.CONTEXT, k) for k in range(3)
         )
+        dim, arms = instances.contexts.shape[2:]
+        # The last random word determines which arm is the best one.
+        numbers = (arms * (dim - 1), np.float32), (arms, np.float32), (arms + 1, np.uint32)
+        self._scratch = (
+            *(np.empty(padded.py_func(size), kind) for size, kind in numbers),
+            *np.empty((2, arms)),
+        )
         self._mirror = instances.parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
@@ -83,20 +90,16 @@ class _Band:
         """
         _fill_band(
             active, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
-            self._mirror, self._bound, self._best, contexts, means,
+            self._mirror, self._bound, self._best, *self._scratch, contexts, means,
         )  # fmt: skip
 
 
 @kernel
 def _fill_band(
-    active, round_, of_normals, of_exponentials, of_words, mirror, bound, best_low, contexts, means
-):
+    active, round_, of_normals, of_exponentials, of_words, mirror, bound, best_low, normals, exponentials, words,
+    square, along, contexts, means,
+):  # fmt: skip
     dim, arms = contexts.shape[2:]
-    normals = np.empty(padded(arms * (dim - 1)), np.float32)
-    exponentials = np.empty(padded(arms), np.float32)
-    # The last random word determines which arm is the best one.
-    words = np.empty(padded(arms + 1), np.uint32)
-    square, along = np.empty(arms), np.empty(arms)
     for r in range(contexts.shape[0]):
         v = mirror[r]
         for j in range(contexts.shape[1]):
@@ -109,14 +112,15 @@ def _fill_band(
             mean, x = means[r, j], contexts[r, j]
             for k in range(arms):
                 mean[k] = LOW + WIDTH * _fraction(words[k])
-            best = int(_fraction(words[arms]) * arms)
+            best = np.int64(_fraction(words[arms]) * arms)
             mean[best] += best_low - LOW
             _add_up(normals, v, square, along)
             for k in range(arms):
                 # To be uniform in a ball, the vector is divided by its norm with two more normal numbers; the sum of
                 # their squares is twice an exponential number.
                 length = square[k] + 2.0 * np.float64(exponentials[k])
-                shrink = np.sqrt(max(bound * bound - mean[k] * mean[k], 0.0) / length)
+                rest = bound * bound - mean[k] * mean[k]
+                shrink = np.sqrt((0.0 if rest < 0.0 else rest) / length)
                 turn = 2.0 * (shrink * along[k] + mean[k] * v[0])
                 square[k], along[k] = shrink, turn
                 x[0, k] = mean[k] - turn * v[0]
@@ -126,7 +130,7 @@ def _fill_band(
                     row[k] = square[k] * np.float64(g[k]) - along[k] * w
 
 
-@kernel
+@inner_kernel
 def _add_up(normals, mirror, square, along):
     """Computes, for each arm, the sum of the squares of its normal numbers and their inner product with the mirror.
 
@@ -190,7 +194,7 @@ class _Independent:
         _fill_cube(*episode, low, width, contexts, means)
 
 
-@kernel
+@allocating_kernel
 def _fill_ball(active, round_, key, parameter, bound, contexts, means):
     dim, arms = contexts.shape[2:]
     # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
@@ -209,7 +213,7 @@ def _fill_ball(active, round_, key, parameter, bound, contexts, means):
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-@kernel
+@inner_kernel
 def _shrink(normals, numbers, length, scale):
     """Writes for each arm the factor that gives the vector of its first normal numbers a length.
 
@@ -229,7 +233,7 @@ def _shrink(normals, numbers, length, scale):
         scale[k] = length / np.sqrt(scale[k])
 
 
-@kernel
+@allocating_kernel
 def _fill_cube(active, round_, key, parameter, low, width, contexts, means):
     dim, arms = contexts.shape[2:]
     words = np.empty(padded(arms * dim), np.uint32)
@@ -274,7 +278,7 @@ class _SphereAndBias:
         )  # fmt: skip
 
 
-@kernel
+@allocating_kernel
 def _fill_sphere(active, round_, key, parameter, radius, contexts, means):
     dim, arms = contexts.shape[2:]
     some = arms - dim
@@ -357,7 +361,7 @@ class QueryContexts:
         )  # fmt: skip
 
 
-@kernel
+@allocating_kernel
 def _fill_queries(active, round_, key, parameter, bound, documents, ranges, contexts, means):
     agents, dim, arms = contexts.shape[1:]
     words = np.empty(padded(2), np.uint32)

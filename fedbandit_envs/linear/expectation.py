@@ -3,11 +3,11 @@
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inlined_kernel, kernel
 from fedbandit_envs.linear.ridge import arms_last
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def expect(contexts, parameter, means):
     """Computes the expected reward <x, parameter> of each arm of one row (an agent of a replica).
 

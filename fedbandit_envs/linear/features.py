@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.features import Features, highest, time_left
 from fedbandit_envs.core.inbox_totals import InboxTotals
 from fedbandit_envs.core.noise_variance import variance_of
@@ -92,7 +92,7 @@ _SLACK = 1e-6
 """Slack for rounding when a sum of z z^T is tested for being positive semidefinite."""
 
 
-@kernel
+@allocating_kernel
 def _judge(contexts, statistic, estimate, width, length):
     """Computes estimates and widths of arms by ridge regression.
 
@@ -106,20 +106,13 @@ def _judge(contexts, statistic, estimate, width, length):
         length: Output: the norms ||z||, ``(replicas, agents, arms)``.
     """
     replicas, agents, dim, arms = contexts.shape
-    matrix, factor, moment = np.empty((dim, dim)), np.empty((dim, dim)), np.empty(dim)
-    white = np.empty((dim, arms))
+    factor, moment, white = np.empty((dim, dim)), np.empty(dim), np.empty((dim, arms))
     for r in range(replicas):
         for j in range(agents):
-            for i in range(dim):
-                for h in range(dim):
-                    matrix[i, h] = statistic[r, j, i, h]
-                matrix[i, i] += 1.0
-            factorise(matrix, factor)
+            factorise(statistic[r, j], 1.0, factor)
             mean, square, own = estimate[r, j], width[r, j], length[r, j]
             for k in range(arms):
-                mean[k] = 0.0
-                square[k] = 0.0
-                own[k] = 0.0
+                mean[k] = square[k] = own[k] = 0.0
             for i in range(dim):
                 scale = 1.0 / factor[i, i]
                 value = statistic[r, j, i, dim]

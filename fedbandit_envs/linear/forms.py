@@ -4,10 +4,10 @@ The vectors of the arms are the columns of an array ``(dim, arms)``, so that the
 Only the lower triangle of symmetric matrices is read.
 """
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inner_kernel
 
 
-@kernel
+@inner_kernel
 def add_shared_forms(matrix, vectors, count, product, form):
     """Adds the quadratic form x^T M x of each of the first ``count`` vectors x to ``form``, with one M for all.
 
@@ -31,7 +31,7 @@ def add_shared_forms(matrix, vectors, count, product, form):
             form[k] += product[k] * x[k]
 
 
-@kernel
+@inner_kernel
 def add_own_forms(matrices, vectors, product, form):
     """Adds the quadratic form x_k^T M_k x_k of every arm k to ``form``, where each arm has its own matrix M_k.
 
@@ -56,7 +56,7 @@ def add_own_forms(matrices, vectors, product, form):
             form[k] += 2.0 * product[k] * x[k]
 
 
-@kernel
+@inner_kernel
 def add_own_products(weights, vectors, factor, total):
     """Adds factor <w_k, x_k> to ``total[k]`` for every arm k, where each arm has its own weights w_k.
 
@@ -72,7 +72,7 @@ def add_own_products(weights, vectors, factor, total):
             total[k] += factor * w[k] * x[k]
 
 
-@kernel
+@inner_kernel
 def add_shared_products(weights, vectors, count, total):
     """Adds the inner product <w, x> of each of the first ``count`` vectors x to ``total``, with one w for all.
 

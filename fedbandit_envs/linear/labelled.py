@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.linear.datasets import read_labelled
 from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -236,7 +236,7 @@ def _normalised(features: Array, components: int | None) -> Array:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-@kernel
+@allocating_kernel
 def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotations, arms, contexts, means):
     size, rounds = rows.shape[1], dealt.shape[2]
     # Shared features have as many dimensions as x; disjoint ones have a block for each arm.

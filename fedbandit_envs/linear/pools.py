@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer, require_valid
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 from fedbandit_envs.linear.expectation import expect, expected_rewards
 from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -153,7 +153,7 @@ class PoolContexts:
         )  # fmt: skip
 
 
-@kernel
+@allocating_kernel
 def _offer(active, round_, key, parameter, pool, contexts, means, index):
     dim, arms = contexts.shape[2:]
     words = np.empty(padded(arms), np.uint32)

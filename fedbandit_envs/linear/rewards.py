@@ -68,7 +68,7 @@ class RewardDistribution:
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""
-        self._draws = randomness.draws(Purpose.OUTCOME)
+        self._draws, self._scratch = randomness.draws(Purpose.OUTCOME), np.empty(TERMS)
 
     def draw(self, active: Array, arm: Array, means: Array, reward: Array, clipped: Array) -> None:
         """Draws the rewards of one round.
@@ -82,13 +82,12 @@ class RewardDistribution:
         """
         _draw(
             active, arm, means, self._distribution, self.sd, self._bound, self._offset, self._draws.key,
-            self._draws.round, reward, clipped,
+            self._draws.round, self._scratch, reward, clipped,
         )  # fmt: skip
 
 
 @kernel
-def _draw(active, arm, means, kind, sd, bound, offset, key, round_, reward, clipped):
-    scratch = np.empty(TERMS)
+def _draw(active, arm, means, kind, sd, bound, offset, key, round_, scratch, reward, clipped):
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
             paid = 0.0
@@ -105,5 +104,5 @@ def _draw(active, arm, means, kind, sd, bound, offset, key, round_, reward, clip
                     # With a mean of 0 or 1 the reward is the mean.
                     paid = mean
                 paid += offset
-            reward[r, j] = min(max(paid, -bound), bound)
             clipped[r, j] = abs(paid) > bound
+            reward[r, j] = (bound if paid > 0.0 else -bound) if clipped[r, j] else paid

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
 from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
 
 
@@ -40,7 +40,7 @@ class Ridges(NamedTuple):
         return cls(inverse, np.zeros((*shape, dim)), np.full(shape, dim * np.log(ridge)))
 
 
-@kernel
+@inner_kernel
 def rank_one(inverse, x, product):
     """Updates V^-1 when x x^T is added to V, by the formula of Sherman and Morrison.
 
@@ -70,7 +70,7 @@ def rank_one(inverse, x, product):
     return form
 
 
-@kernel
+@inner_kernel
 def correct(inverse, parameter, x, y, product):
     """Updates an estimate by one observation, with recursive least squares: it is moved by the prediction error.
 
@@ -97,21 +97,22 @@ def correct(inverse, parameter, x, y, product):
     return surprise, weight
 
 
-@kernel
-def factorise(matrix, factor):
-    """Computes the Cholesky factor of a matrix: the lower triangular L with L L^T = matrix.
+@inner_kernel
+def factorise(matrix, shift, factor):
+    """Computes the Cholesky factor of matrix + shift I: the lower triangular L with L L^T = matrix + shift I.
 
     Args:
-        matrix: Symmetric, ``(dim, dim)``; the lower triangle is read.
-        factor: Output: L in its lower triangle.
+        matrix: Symmetric, at least ``(dim, dim)``; the lower triangle of the top left ``(dim, dim)`` block is read.
+        shift: The number that is added to the diagonal.
+        factor: Output: L in its lower triangle, ``(dim, dim)``.
 
     Returns:
-        log det of the matrix, or NaN if it is not positive definite.
+        log det of the shifted matrix, or NaN if it is not positive definite.
     """
     log_det = 0.0
-    for i in range(matrix.shape[0]):
+    for i in range(factor.shape[0]):
         for h in range(i + 1):
-            value = matrix[i, h]
+            value = matrix[i, h] if h < i else matrix[i, i] + shift
             for k in range(h):
                 value -= factor[i, k] * factor[h, k]
             if h < i:
@@ -124,7 +125,7 @@ def factorise(matrix, factor):
     return log_det
 
 
-@kernel
+@inner_kernel
 def solve(factor, right, solution):
     """Solves L L^T ``solution`` = ``right`` for the lower triangular matrix L = ``factor``; vectors are ``(dim,)``."""
     dim = right.shape[0]
@@ -140,7 +141,7 @@ def solve(factor, right, solution):
         solution[i] = value / factor[i, i]
 
 
-@kernel
+@allocating_kernel
 def lies_below(statistics, least):
     """Returns whether the smallest eigenvalue of each Gram matrix is below (or equal to) a bound, bool ``(some,)``.
 
@@ -153,17 +154,13 @@ def lies_below(statistics, least):
     """
     dim = statistics.shape[1] - 1
     low = np.zeros(statistics.shape[0], np.bool_)
-    block, factor = np.empty((dim, dim)), np.zeros((dim, dim))
+    factor = np.empty((dim, dim))
     for n in range(statistics.shape[0]):
-        for i in range(dim):
-            for h in range(dim):
-                block[i, h] = statistics[n, i, h]
-            block[i, i] -= least[n]
-        low[n] = np.isnan(factorise(block, factor))
+        low[n] = np.isnan(factorise(statistics[n], -least[n], factor))
     return low
 
 
-@kernel
+@inner_kernel
 def invert(factor, inverse):
     """Writes (L L^T)^-1 to ``inverse``, ``(dim, dim)``; ``factor`` contains L, and is overwritten."""
     dim = factor.shape[0]
@@ -184,18 +181,18 @@ def invert(factor, inverse):
 
 
 @kernel
-def observe(round_, pulled, reward, inverse, moment, log_det):
+def observe(round_, pulled, reward, product, inverse, moment, log_det):
     """Adds the observations of the last round to the estimators; the estimators of a row get rounds in turn.
 
     Args:
         round_: Number of rounds played, ``(replicas, agents, 1)``; with 0 nothing is added.
         pulled: Contexts of the last round, ``(replicas, agents, dim)``.
         reward: Rewards of the last round, ``(replicas, agents, 1)``.
+        product: Scratch array, ``(dim,)``.
         inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
         moment: b, ``(replicas, agents, estimators, dim)``.
         log_det: log det V, ``(replicas, agents, estimators)``.
     """
-    product = np.empty(pulled.shape[2])
     for r in range(pulled.shape[0]):
         for j in range(pulled.shape[1]):
             if round_[r, j, 0] == 0:
@@ -216,7 +213,7 @@ def estimate(inverse, moment, parameter):
         parameter[i] = value
 
 
-@kernel
+@inner_kernel
 def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
     """Computes upper confidence bounds <x, parameter> + radius ||x||_{V^-1} + tilt ||V^-1 x|| of all arms of a row.
 
@@ -238,7 +235,7 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
         add_shared_forms(inverse, contexts, arms, product, square)
         for k in range(arms):
             # Rounding may make a square slightly negative, of which there is no root.
-            bound[k] += radius * np.sqrt(max(square[k], 0.0))
+            bound[k] += radius * np.sqrt(0.0 if square[k] < 0.0 else square[k])
         return
     for i in range(contexts.shape[0]):
         x = contexts[i]
@@ -249,7 +246,7 @@ def upper_bounds(contexts, inverse, parameter, radius, tilt, width, bound):
             square[k] += product[k] * x[k]
             length[k] += product[k] * product[k]
     for k in range(arms):
-        bound[k] += radius * np.sqrt(max(square[k], 0.0)) + tilt * np.sqrt(length[k])
+        bound[k] += radius * np.sqrt(0.0 if square[k] < 0.0 else square[k]) + tilt * np.sqrt(length[k])
 
 
 def arms_last(contexts: Array) -> Array:

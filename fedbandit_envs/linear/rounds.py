@@ -1,19 +1,21 @@
 """One round of a linear problem for all rows: observations, statistic and regret (compiled)."""
 
-import numpy as np
-
 from fedbandit_envs.basics.compiled import kernel
 
 
 @kernel(inline="always")
-def add_square(pair, statistic):
-    """Adds the matrix v v^T to a statistic ``(dim + 1, dim + 1)``, where v is ``pair`` = [x; y], ``(dim + 1,)``.
+def add_square(x, y, statistic):
+    """Adds the matrix v v^T with v = [x; y] to a statistic ``(dim + 1, dim + 1)``.
 
-    x is the context of the arm that was pulled and y its reward.
+    x is the context of the arm that was pulled, ``(dim,)``, and y its reward.
     """
-    for i in range(pair.shape[0]):
-        for h in range(pair.shape[0]):
-            statistic[i, h] += pair[i] * pair[h]
+    dim = x.shape[0]
+    for i in range(dim):
+        for h in range(dim):
+            statistic[i, h] += x[i] * x[h]
+        statistic[i, dim] += x[i] * y
+        statistic[dim, i] += x[i] * y
+    statistic[dim, dim] += y * y
 
 
 @kernel
@@ -29,17 +31,13 @@ def take_in(active, arm, contexts, reward, last, pulled, total):
         pulled: Output: contexts of the arms pulled, ``(replicas, agents, dim)``.
         total: Statistic to which [x; y][x; y]^T is added, ``(replicas, agents, dim + 1, dim + 1)``.
     """
-    dim = contexts.shape[2]
-    pair = np.empty(dim + 1)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             last[r, j, 0] = reward[r, j]
-            for i in range(dim):
-                pair[i] = contexts[r, j, i, arm[r, j]] if active[r, j] else 0.0
-                pulled[r, j, i] = pair[i]
-            pair[dim] = reward[r, j]
+            for i in range(contexts.shape[2]):
+                pulled[r, j, i] = contexts[r, j, i, arm[r, j]] if active[r, j] else 0.0
             if active[r, j]:
-                add_square(pair, total[r, j])
+                add_square(pulled[r, j], reward[r, j], total[r, j])
 
 
 @kernel
@@ -55,20 +53,19 @@ def pseudo_regret(active, arm, means, regret):
     for r in range(means.shape[0]):
         for j in range(means.shape[1]):
             regret[r, j] = 0.0
-            if active[r, j]:
-                regret[r, j] = _highest(means[r, j]) - means[r, j, arm[r, j]]
-
-
-@kernel(inline="always")
-def _highest(numbers):
-    """Returns the largest entry of an array; four independent searches let the processor work in parallel."""
-    a = b = c = d = numbers[0]
-    k = 0
-    while k + 4 <= numbers.shape[0]:
-        a, b = max(a, numbers[k]), max(b, numbers[k + 1])
-        c, d = max(c, numbers[k + 2]), max(d, numbers[k + 3])
-        k += 4
-    while k < numbers.shape[0]:
-        a = max(a, numbers[k])
-        k += 1
-    return max(max(a, b), max(c, d))
+            if not active[r, j]:
+                continue
+            # Four searches that do not depend on each other let the processor work in parallel.
+            mean = means[r, j]
+            a = b = c = d = mean[0]
+            k = 0
+            while k + 4 <= mean.shape[0]:
+                w, x, y, z = mean[k], mean[k + 1], mean[k + 2], mean[k + 3]
+                a, b = w if w > a else a, x if x > b else b
+                c, d = y if y > c else c, z if z > d else d
+                k += 4
+            while k < mean.shape[0]:
+                a = mean[k] if mean[k] > a else a
+                k += 1
+            a, c = b if b > a else a, d if d > c else c
+            regret[r, j] = (c if c > a else a) - mean[arm[r, j]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_valid
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import Table
 from fedbandit_envs.linear.expectation import expect
 from fedbandit_envs.linear.instances import Instances
@@ -235,7 +235,7 @@ def _checked_arms(arms: Any) -> Array:
     return array
 
 
-@kernel
+@allocating_kernel
 def _fill_rows(active, round_, key, parameter, once, rows, first, values, arms, rewards, contexts, means):
     words = np.empty(padded(1), np.uint32)
     for r in range(contexts.shape[0]):

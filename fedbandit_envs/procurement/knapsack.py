@@ -11,7 +11,7 @@ algorithm for the bounded knapsack problem, INFORMS J. Comput. 12, 2000), with r
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 
 _GAIN_TOLERANCE = 1e-12
 # Two rooms that differ by less are taken as equal: taking items of equal weight in different orders gives the same room
@@ -19,7 +19,7 @@ _GAIN_TOLERANCE = 1e-12
 _ROOM_TOLERANCE = 1e-12
 
 
-@kernel
+@allocating_kernel
 def _falling(keys, count):
     """Returns the indices of the first ``count`` keys by falling key, equal ones in their order (merge sort).
 
@@ -43,7 +43,7 @@ def _falling(keys, count):
     return order
 
 
-@kernel
+@allocating_kernel
 def _grown(array, needed):
     if needed <= array.shape[0]:
         return array
@@ -53,7 +53,7 @@ def _grown(array, needed):
     return larger
 
 
-@kernel
+@allocating_kernel
 def _fill_best(room, profit, weight, capacity, efficiency, order, tolerance, taken):
     items = order.shape[0]
     gain = 0.0
@@ -137,7 +137,7 @@ def _fill_best(room, profit, weight, capacity, efficiency, order, tolerance, tak
         node = parent[node]
 
 
-@kernel
+@allocating_kernel
 def fill(room, profit, weight, capacity, items, exact, tolerance, taken):
     """Fills a knapsack for the largest profit, or greedily: items by falling efficiency, until one does not fit.
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.procurement.knapsack import fill
 
@@ -25,7 +25,7 @@ FEASIBILITY_TOLERANCE = 1e-9
 """Amount by which ``sum_i l_i (q_i - alpha)`` may fall below 0 because of rounding; far below any real shortfall."""
 
 
-@kernel
+@allocating_kernel
 def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
     """Buys the whole capacity of S1 and S2, which is optimal where it meets the quality constraint.
 
@@ -56,7 +56,7 @@ def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_re
     return remaining
 
 
-@kernel
+@allocating_kernel
 def _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity):
     """Computes the best quantities where buying all that pays violates the quality constraint; see :func:`buy`."""
     producers = quantity.shape[2]

@@ -17,7 +17,7 @@ from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inner_kernel, kernel
 from fedbandit_envs.basics.llvm_intrinsics import LANES, equal, greater, ones
 
 _WINDOW = LANES
@@ -34,17 +34,19 @@ TABLED_CAPACITY = 63
 def _cutoff(probability):
     # Sums of probabilities have rounding errors of up to about 1e-13. Without the shift by 1e-3, such an error could
     # change the ceiling where F is 0, 1 or a multiple of 2**-31, and a cutoff could rise with the number of units.
-    return ceil(min(max(probability, 0.0), 1.0) * 2147483648.0 - 1e-3) - 1
+    probability = 0.0 if probability < 0.0 else 1.0 if probability > 1.0 else probability
+    return ceil(probability * 2147483648.0 - 1e-3) - 1
 
 
-@kernel
+@inner_kernel
 def _first_of_tail(units, rate):
     """Returns x and P(X = x) for X ~ Binomial(units, rate <= 1/2), where x is so small that P(X < x) < 1e-17.
 
     Sums of probabilities may start at x, which lies nine standard deviations below the mean (or at 0).
     """
     mean = units * rate
-    start = int(max(0.0, floor(mean - 9.0 * sqrt(mean)))) if mean > 40.0 else 0
+    # Up to a mean of 81 the difference is negative, and from there to 82 less than 1.
+    start = np.int64(floor(mean - 9.0 * sqrt(mean))) if mean > 82.0 else 0
     if start == 0:
         return 0, exp(units * log1p(-rate))
     log_mass = (
@@ -54,7 +56,7 @@ def _first_of_tail(units, rate):
     return start, exp(log_mass)
 
 
-@kernel
+@inner_kernel
 def good_units(draw, units, quality):
     """Returns the number of good units that belongs to a uniform draw, computed without a table.
 

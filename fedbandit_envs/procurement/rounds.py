@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.llvm_intrinsics import fetch
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
 from fedbandit_envs.procurement.outcomes import ROW_BYTES, good_units, good_units_tabled
 from fedbandit_envs.randomness.threefry import fill_bits, padded, u32
 
 
-@kernel
+@allocating_kernel
 def expected_revenue(quantity, quality, cost, unit_revenue):
     """Returns the expected revenue of every agent, ``sum_i l_i (rho q_i - c_i)``, float64 ``(replicas, agents)``.
 
@@ -33,7 +33,7 @@ def expected_revenue(quantity, quality, cost, unit_revenue):
     return revenue
 
 
-@kernel
+@allocating_kernel
 def play_round(
     active, requested, key, round_, quality, cost, capacity, table, threshold, unit_revenue,
     best_revenue, penalty, delivered, good, total_delivered, total_good, reward, regret, violation, excess,

@@ -58,7 +58,7 @@ class Draws(NamedTuple):
     def normals(self, *shape: int) -> Array:
         """Returns this round's standard normal numbers, float64 ``(replicas, agents, *shape)``."""
         drawn = np.empty((*self.round.shape, prod(shape)))
-        _normals(self.key, self.round, np.empty(padded(drawn.shape[2]), np.float32), drawn)
+        _normals(self.key, self.round, np.empty(padded.py_func(drawn.shape[2]), np.float32), drawn)
         return drawn.reshape(*self.round.shape, *shape)
 
 

@@ -8,7 +8,7 @@ the statistical tests BigCrush in that paper. Threefry is no cipher: secret nois
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inlined_kernel, inner_kernel, kernel
 
 u32 = np.uint32
 
@@ -24,14 +24,14 @@ def padded(size):
     return -(-size // _CHUNK) * _CHUNK
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def _mix(x, y, turn):
     # Without the casts Numba would compute sums of 32-bit integers in 64 bits, with half as many vector lanes.
     x = u32(x + y)
     return x, u32(u32(u32(y << turn) | u32(y >> u32(u32(32) - turn))) ^ x)
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def threefry(key0, key1, counter0, counter1):
     """Returns two random words, uint32, which depend on a key and a counter only.
 
@@ -61,7 +61,7 @@ def threefry(key0, key1, counter0, counter1):
     return _mix(x, y, u32(17))
 
 
-@kernel
+@inner_kernel
 def fill_bits(key0, key1, round_, bits):
     """Fills an array with random 32-bit words, which depend on a key and a round only.
 

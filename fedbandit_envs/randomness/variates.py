@@ -9,7 +9,7 @@ from math import factorial, log, pi
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import inlined_kernel, inner_kernel, kernel
 from fedbandit_envs.basics.llvm_intrinsics import from_bits, to_bits
 from fedbandit_envs.randomness.threefry import threefry, u32
 
@@ -21,7 +21,7 @@ _ROOT_HALF = u32(0x3F3504F3)  # sqrt(1/2) in float32
 _L1, _L2, _L3, _L4 = (_f32(2.0 / odd) for odd in (3, 5, 7, 9))
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def _minus_log(bits):
     """Returns an exponential number with mean 1, float32: -ln u with u uniform, made of the 31 leading bits."""
     number = _f32(_f32(np.int32(bits >> u32(1))) * _f32(2.0**-31) + _f32(2.0**-32))
@@ -43,7 +43,7 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (_f32((-1) ** k * (pi / 2) ** (2 * k) / factorial
 _S0, _S1, _S2, _S3, _S4 = (_f32((-1) ** k * (pi / 2) ** (2 * k + 1) / factorial(2 * k + 1)) for k in range(5))
 
 
-@kernel(forceinline=True)
+@inlined_kernel
 def normal_pair(x, y):
     """Returns two independent standard normal numbers, float32, from two random 32-bit words (Box and Muller 1958)."""
     radius = _f32(np.sqrt(_f32(_f32(2.0) * _minus_log(x))))
@@ -71,7 +71,7 @@ def uniform(x, y):
     return np.float64(np.int64((np.uint64(x) << np.uint64(21)) ^ np.uint64(y >> u32(11)))) * 2.0**-53
 
 
-@kernel
+@inner_kernel
 def fill_normals(key0, key1, round_, normals):
     """Fills an array with standard normal numbers, which depend on a key and a round only.
 
@@ -87,7 +87,7 @@ def fill_normals(key0, key1, round_, normals):
         normals[i], normals[half + i] = normal_pair(x, y)
 
 
-@kernel
+@inner_kernel
 def fill_exponentials(key0, key1, round_, exponentials):
     """Fills a float32 array with exponential numbers of mean 1, as :func:`fill_normals` does with normal ones."""
     half = exponentials.shape[0] // 2
@@ -96,7 +96,7 @@ def fill_exponentials(key0, key1, round_, exponentials):
         exponentials[i], exponentials[half + i] = _minus_log(x), _minus_log(y)
 
 
-@kernel
+@inner_kernel
 def fill_uniforms(key0, key1, round_, uniforms):
     """Fills a float64 array of any size with numbers uniform on [0, 1); key and counter as in :func:`fill_normals`."""
     for i in range(uniforms.shape[0]):

@@ -8,6 +8,7 @@ from operator import add
 
 import numpy as np
 import pytest
+from compiled import from_python
 
 from fedbandit_envs import exposure_v0, linear_v0
 from fedbandit_envs.baselines.exposure import DeservedShares
@@ -110,7 +111,7 @@ def test_rounding_draws_no_arm_without_a_share():
     for share in some:
         rest -= share
     assert rest > 0
-    assert exposure_rounds._arm_at(np.array([*some, 0.0]), almost_all) == 9
+    assert from_python(exposure_rounds._arm_at)(np.array([*some, 0.0]), almost_all) == 9
 
 
 def test_arms_do_not_hang_on_agents_or_policies():

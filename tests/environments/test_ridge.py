@@ -4,19 +4,17 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from compiled import from_python
 from linear_histories import band_history, ridge_by_least_squares
 
-from fedbandit_envs.linear.forms import add_own_forms, add_shared_forms
-from fedbandit_envs.linear.ridge import (
-    Ridges,
-    correct,
-    estimate,
-    factorise,
-    invert,
-    largest,
-    observe,
-    rank_one,
-    upper_bounds,
+from fedbandit_envs.linear import forms
+from fedbandit_envs.linear import ridge as kernels
+from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe
+
+add_own_forms, add_shared_forms = from_python(forms.add_own_forms), from_python(forms.add_shared_forms)
+correct, factorise, invert, rank_one, upper_bounds = (
+    from_python(getattr(kernels, name))
+    for name in ("correct", "factorise", "invert", "rank_one", "upper_bounds")
 )
 
 
@@ -33,7 +31,7 @@ def ridge_by_rank_one(contexts, rewards, ridge):
     # There is one estimator, so that the number of the round does not matter.
     number = np.ones((1, 1, 1), np.int64)
     for x, y in zip(contexts[:, np.newaxis, np.newaxis], rewards.reshape(-1, 1, 1, 1), strict=True):
-        observe(number, x, y, *ridges)
+        observe(number, x, y, np.empty(contexts.shape[1]), *ridges)
     parameter = np.empty(contexts.shape[1])
     estimate(ridges.inverse[0, 0, 0], ridges.moment[0, 0, 0], parameter)
     return parameter, ridges.log_det[0, 0, 0]
@@ -93,13 +91,17 @@ def test_rank_one_adds_a_square(dim):
     np.testing.assert_array_equal(inverse, inverse.T)
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.5])
 @pytest.mark.parametrize("dim", [1, 2, 5, 10, 17])
-def test_factorise_and_invert(dim):
+def test_factorise_and_invert(dim, shift):
     rng = np.random.default_rng(dim)
     root = rng.standard_normal((dim, 2 * dim))
     matrix, factor, inverse = root @ root.T, np.zeros((dim, dim)), np.empty((dim, dim))
-    # The upper triangle is not read.
-    log_det = factorise(np.tril(matrix) + np.triu(np.full((dim, dim), np.nan), 1), factor)
+    # Neither the upper triangle is read nor what is beyond the factor's rows and columns.
+    read = np.full((dim + 1, dim + 1), np.nan)
+    read[:dim, :dim] = np.tril(matrix) + np.triu(read[:dim, :dim], 1)
+    log_det = factorise(read, shift, factor)
+    matrix += shift * np.eye(dim)
     assert log_det == pytest.approx(np.linalg.slogdet(matrix)[1], abs=1e-10)
     np.testing.assert_allclose(factor, np.linalg.cholesky(matrix), atol=1e-12 * np.abs(matrix).max())
     invert(factor, inverse)
@@ -107,10 +109,10 @@ def test_factorise_and_invert(dim):
     np.testing.assert_allclose(inverse, expected, atol=1e-10 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("least", [0.0, -1e-3])
-def test_factorise_refuses_what_is_not_positive_definite(least):
+@pytest.mark.parametrize(("least", "shift"), [(0.0, 0.0), (-1e-3, 0.0), (0.5, -0.5), (-0.5, 0.4)])
+def test_factorise_refuses_what_is_not_positive_definite(least, shift):
     matrix = np.diag([1.0, least, 2.0])
-    assert np.isnan(factorise(matrix, np.zeros((3, 3))))
+    assert np.isnan(factorise(matrix, shift, np.zeros((3, 3))))
 
 
 @pytest.mark.parametrize(("arms", "dim"), [(1, 1), (7, 3), (100, 10)])

@@ -11,7 +11,7 @@ from numba import njit
 from numba.core.caching import IndexDataCacheFile
 from numba.core.errors import TypingError
 
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, inner_kernel, kernel
 
 
 @kernel
@@ -27,6 +27,26 @@ def _fused(a, b, c):
     return a * b + c
 
 
+@inner_kernel
+def _first(numbers):
+    return numbers[0]
+
+
+@inlined_kernel
+def _last(numbers):
+    return numbers[-1]
+
+
+@kernel
+def _ends(numbers):
+    return _first(numbers[1:]) + _last(numbers[:-1])
+
+
+@allocating_kernel
+def _reversed(numbers):
+    return numbers[::-1].copy()
+
+
 def test_sums_keep_their_order():
     # Whatever else the order is, lanes of a vector or pairs, one of the ones would be added to another first.
     numbers = np.array([1.0] + [2.0**-53] * 64)
@@ -39,6 +59,26 @@ def test_products_are_rounded_before_they_are_added():
     assert _fused(1 - 2.0**-30, 1 + 2.0**-30, -1.0) == 0.0
 
 
+@pytest.mark.parametrize("inner", [_first, _last])
+def test_python_cannot_call_what_kernels_call(inner):
+    numbers = np.arange(5.0)
+    for _ in range(2):  # before it is compiled for these numbers, and afterwards
+        with pytest.raises(TypeError, match=f"{inner.py_func.__name__} can be called by kernels only"):
+            inner(numbers)
+        assert _ends(numbers) == 4.0
+
+
+def test_kernels_that_allocate_return_arrays_that_stay():
+    kept = [_reversed(np.arange(number, number + 3.0)) for number in range(1000)]
+    for number, array in enumerate(kept):
+        assert array.tolist() == [number + 2.0, number + 1.0, number]
+
+
+def test_a_kernel_that_makes_an_array_is_refused():
+    with pytest.raises(TypingError, match="Only accept returning of array"):
+        kernel(cache=False)(lambda size: np.empty(size)[0])(3)
+
+
 COMPILE_IN_WORKER_THEN_HERE = """
 import sys
 from multiprocessing import get_context
@@ -46,16 +86,16 @@ from multiprocessing import get_context
 import numpy as np
 from numba import njit
 
-from fedbandit_envs.randomness.threefry import padded
+from fedbandit_envs.linear.ridge import largest
 
 njit(lambda: 1)()
-worker = get_context("fork").Process(target=padded, args=(np.float32(3),))
+worker = get_context("fork").Process(target=largest, args=(np.zeros(3, np.float32),))
 worker.start()
 worker.join()
 assert worker.exitcode == 0
 print("worker", file=sys.stderr, flush=True)
-padded(3)
-padded(3.5)
+largest(np.zeros(3))
+largest(np.zeros(3, np.int64))
 """
 
 

@@ -5,6 +5,7 @@ Laws are tested at 1e-4 each, under fixed seeds: of the 36 tests one in 278 woul
 
 import numpy as np
 import pytest
+from compiled import from_python
 from numba import njit
 from scipy import stats
 from seed_inversion import entropy_behind
@@ -17,6 +18,8 @@ from fedbandit_envs.randomness.streams import Purpose, row_keys, row_seeds
 
 LEVEL = 1e-4
 SAMPLES = 1 << 20
+
+fill_bits = from_python(threefry.fill_bits)
 
 
 @njit
@@ -41,15 +44,15 @@ def test_bits_are_those_of_the_definition():
 def test_arrays_of_bits_hold_the_pairs_of_their_counters():
     bits = np.empty(threefry.padded(33), np.uint32)
     assert bits.size == 64
-    threefry.fill_bits(np.uint32(5), np.uint32(6), np.uint32(7), bits)
+    fill_bits(np.uint32(5), np.uint32(6), np.uint32(7), bits)
     pairs = [reference((5, 6), (7, lane), 13) for lane in range(32)]
     np.testing.assert_array_equal(bits, np.array(pairs, np.uint32).T.reshape(-1))
 
 
 LAWS = {
-    "normal": (variates.fill_normals, np.float32, stats.norm),
-    "exponential": (variates.fill_exponentials, np.float32, stats.expon),
-    "uniform": (variates.fill_uniforms, np.float64, stats.uniform),
+    "normal": (from_python(variates.fill_normals), np.float32, stats.norm),
+    "exponential": (from_python(variates.fill_exponentials), np.float32, stats.expon),
+    "uniform": (from_python(variates.fill_uniforms), np.float64, stats.uniform),
 }
 
 
@@ -129,7 +132,7 @@ def test_normal_pairs_have_no_direction():
 def test_logarithm_and_circle_are_exact_to_float32():
     drawn = _filled("exponential", 4, size=1 << 16)
     bits = np.empty(1 << 16, np.uint32)
-    threefry.fill_bits(np.uint32(4), np.uint32(77), np.uint32(0), bits)
+    fill_bits(np.uint32(4), np.uint32(77), np.uint32(0), bits)
     exact = -np.log((bits // 2 + 0.5) / 2**31)
     # Near 1 float32 knows a number to 6e-8, and so its logarithm.
     np.testing.assert_allclose(drawn, exact, rtol=5e-7, atol=1.3e-7)

@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.topology import Topology
 
@@ -38,7 +38,7 @@ def edge_lists(graphs: list[Array]) -> Array:
     return edges
 
 
-@kernel
+@allocating_kernel
 def flood(
     edges: Array, lost: Array, duplicated: Array, time_to_live: Array, nodes: int
 ) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from compiled import from_python
 from linear_histories import band_history, ridge_by_least_squares
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 
@@ -121,7 +122,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     for t in range(301):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
-        per_arm._predict_hybrid(across, *row, residual, product, mean, variance)
+        from_python(per_arm._predict_hybrid)(across, *row, residual, product, mean, variance)
         for reference in references:
             expected_mean, expected_variance = reference.predict(contexts[t])
             worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())

@@ -6,15 +6,15 @@ seeds would raise a false alarm.
 
 import numpy as np
 import pytest
+from compiled import from_python
 from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
 from gymnasium import spaces
 from scipy import optimize, stats
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import TellingReporter
-from fedbandit_envs.baselines.logistic import UCBGLM, FedGLB, GradientReporter
+from fedbandit_envs.baselines.logistic import UCBGLM, FedGLB, GradientReporter, steps
 from fedbandit_envs.baselines.logistic.fit import maximise
-from fedbandit_envs.baselines.logistic.steps import _into_ball, _into_simplex
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.logistic import LogisticServer
 from fedbandit_envs.linear.pools import PoolContexts
@@ -189,8 +189,8 @@ def test_projections_are_the_nearest_points(seed):
     root = rng.standard_normal((5, 5))
     matrix, w = root @ root.T + 0.1 * np.eye(5), 3 * rng.standard_normal(5)
     ball, simplex = w.copy(), w.copy()
-    _into_ball(matrix, ball, 1.0, np.zeros((5, 5)), np.empty((5, 5)), np.empty((4, 5)))
-    _into_simplex(matrix, simplex, np.empty((4, 5)))
+    from_python(steps._into_ball)(matrix, ball, 1.0, np.zeros((5, 5)), np.empty((4, 5)))
+    from_python(steps._into_simplex)(matrix, simplex, np.empty((4, 5)))
     np.testing.assert_allclose(ball, into_ball(w, matrix, 1.0), atol=1e-9)
     np.testing.assert_allclose(simplex, into_simplex(w, matrix), atol=1e-7)
 

@@ -8,7 +8,7 @@ import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 
@@ -181,7 +181,7 @@ def _divide(noise: Array, buffers: Array, rows: Array, weights: Array, decays: A
                 buffers[row, j, k] = decays[j] * buffers[row, j, k] + noise[i, k]
 
 
-@kernel
+@allocating_kernel
 def _residues(poles: Array, zeros: Array) -> Array:
     """Returns for each pole the product of its differences to all zeros, divided by that to all other poles.
 

@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.noise_variance import variance_of, with_variances
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
@@ -310,7 +310,7 @@ class VectorSum(JointMechanism):
         return BinomialSums("binomial", _loss(nodes), inf, 0.0, self._changes, releases=z, nodes=nodes)
 
 
-@kernel
+@allocating_kernel
 def _round_off(keys, round_, done, x, y, rows, columns, fine, bound, errors):
     """Rounds the numbers of one round at random, and adds up by how much this changes them, in steps.
 
