@@ -1,0 +1,288 @@
+"""Wrappers that lie, each beside an honest one, and what must be disabled for a lie to pass."""
+
+from functools import partial
+
+import numpy as np
+from gymnasium import spaces
+from lying_mechanisms import lenient, without
+
+from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.wrapper import FederatedWrapper, layers
+from fedbandit_envs.testing import isolation, noise, wrapper
+from fedbandit_envs.wrappers import Channel, Quota
+
+
+class ClaimsWithoutNoise(FederatedWrapper):
+    """release has no '.*_noise_variance' beside '.*', but privacy\\(\\) is finite"""
+
+    layer = "noise"
+
+    def reset_batch(self, seeds):
+        reset = self.env.reset_batch(seeds)
+        self._ledger.claim_fn = self._claim
+        return reset
+
+    def _claim(self):
+        adjacency = next(iter(self.sensitivity().changes))
+        below, above = self._ledger.left(self._height)
+        return Claim(np.inf if below.any() else 0.4 * above.any(), 0.0, adjacency, "basic", "so I say")
+
+
+class ClaimsNothing(ClaimsWithoutNoise):
+    def _claim(self):
+        adjacency = next(iter(self.sensitivity().changes))
+        below, above = self._ledger.left(self._height)
+        epsilon = np.inf if below.any() else None if above.any() else 0.0
+        return Claim(epsilon, 0.0, adjacency, "basic", "there is no noise")
+
+
+class CountsPulls(FederatedWrapper):
+    """An honest one: shows each agent the number of its own pulls."""
+
+    layer = "observation"
+
+    def _shown(self, observation):
+        return observation["total_pulls"].sum(axis=-1)
+
+    def reset_batch(self, seeds):
+        reset = self.env.reset_batch(seeds)
+        return reset._replace(info=self._with(reset))
+
+    def step_batch(self, action):
+        step = self.env.step_batch(action)
+        return step._replace(info=self._with(step))
+
+    def _with(self, result):
+        return {**result.info, **Buffers({"hint": 1.0 * self._shown(result.observation)}).views}
+
+
+class ShowsOthersInInfo(CountsPulls):
+    r"""shows agents the data of another agent in round 1\['info'\]\['hint'\]"""
+
+    def _shown(self, observation):
+        best = observation["total_successes"].sum(axis=(1, 2))
+        return np.repeat(best[:, np.newaxis], self.max_num_agents, axis=1)
+
+
+class OwnMean(FederatedWrapper):
+    """An honest one: shows each agent its own rate of success."""
+
+    layer = "observation"
+    axes = 2
+
+    def __init__(self, env):
+        super().__init__(env)
+        shown = {"rate": spaces.Box(0.0, 1.0, (1,), np.float64)}
+        self.single_observation_space = spaces.Dict({**env.single_observation_space.spaces, **shown})
+
+    def reset_batch(self, seeds):
+        reset = self.env.reset_batch(seeds)
+        return reset._replace(observation=self._with(reset.observation))
+
+    def step_batch(self, action):
+        step = self.env.step_batch(action)
+        return step._replace(observation=self._with(step.observation))
+
+    def _with(self, observation):
+        good, pulls = (observation[f"total_{name}"].sum(axis=self.axes) for name in ("successes", "pulls"))
+        rate = (good / np.maximum(pulls, 1)).reshape(len(good), -1)[..., :1]
+        rates = np.broadcast_to(
+            rate[:, np.newaxis] if self.axes == (1, 2) else self._own(good, pulls), self._rows(good)
+        )
+        return {**observation, **Buffers({"rate": rates.copy()}).views}
+
+    def _own(self, good, pulls):
+        return (good / np.maximum(pulls, 1))[..., np.newaxis]
+
+    def _rows(self, good):
+        return (len(good), self.max_num_agents, 1)
+
+
+class MeanOfAll(OwnMean):
+    r"""shows agents the data of another agent in round 1\['observation'\]\['rate'\]"""
+
+    axes = (1, 2)
+
+
+class SendsByTheClock(Channel):
+    """An honest one: sends in every other round only, and drops other releases."""
+
+    def _when(self):
+        return np.full(self._everyone.shape, self._round % 2 == 0)
+
+    def _send(self, statistic, senders):
+        if (senders & self._when()).any():
+            super()._send(statistic, senders & self._when())
+
+
+class SendsWhenItWins(SendsByTheClock):
+    r"""though releases hold no data: by the times at which something happens"""
+
+    def _when(self):
+        return list(layers(self))[-1]._reward > 0
+
+
+class SaysThatItSendsWhenItWins(SendsWhenItWins):
+    def reset_batch(self, seeds):
+        reset = super().reset_batch(seeds)
+        self._ledger.unclaimable_reason = "agents send when they have won"
+        return reset
+
+
+class TakesWithoutTheLedger(Channel):
+    """shows agents the data .* before the ledger counted a release of it"""
+
+    def _arrive(self):
+        taken = self.env._release(self._everyone)
+        flat = {name: array.astype(float).reshape(*array.shape[:2], -1) for name, array in taken.items()}
+        self._deliver(flat, self._everyone[:, :, np.newaxis] & ~np.eye(self.max_num_agents, dtype=bool))
+        self._book(self._everyone.astype(np.int64))
+
+
+class DeliversPastRelease(Channel):
+    r"""\['inbox_pulls'\].* though releases hold no data: .* or past release"""
+
+    def _arrive(self):
+        raw = list(layers(self))[-1]._observation["total_pulls"]
+        others = raw.sum(axis=1, keepdims=True) - raw
+        self._inbox["inbox_pulls"] += others[:, :, np.newaxis] * self._inbox["inbox_mask"][..., np.newaxis]
+
+
+class DeliversToItself(Channel):
+    """contains the agent's own data, and there is no 'sent'"""
+
+    def _send(self, statistic, senders):
+        super()._send(statistic, senders)
+        self._deliver(statistic, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool))
+
+
+class DeliversAsData(FederatedWrapper):
+    """a release must not change what agents live through"""
+
+    layer = "data"
+
+    def __init__(self, env):
+        super().__init__(env)
+        inbox = {"inbox_pulls": spaces.Box(0, np.inf, (1,), np.float64)}
+        self.single_observation_space = spaces.Dict({**env.single_observation_space.spaces, **inbox})
+
+    def reset_batch(self, seeds):
+        reset = self.env.reset_batch(seeds)
+        self._shown = Buffers({"inbox_pulls": np.zeros((len(seeds), self.max_num_agents, 1))})
+        return reset._replace(observation={**reset.observation, **self._shown.views})
+
+    def step_batch(self, action):
+        step = self.env.step_batch(action)
+        return step._replace(observation={**step.observation, **self._shown.views})
+
+    def _release(self, sends):
+        released = self.env._release(sends)
+        # The largest number of pulls of arm 0 that anybody has sent.
+        self._shown.arrays["inbox_pulls"][...] = released["pulls"][:, :, 0].max(axis=1)[
+            :, np.newaxis, np.newaxis
+        ]
+        return released
+
+
+class ReleasesMore(FederatedWrapper):
+    """outside and inside of ReleasesMore, release"""
+
+    layer = "observation"
+
+    def _release(self, sends):
+        return {name: 2 * array for name, array in self.env._release(sends).items()}
+
+
+class UnderstatesSensitivity(FederatedWrapper):
+    """sensitivity of UnderstatesSensitivity and of what it stands around"""
+
+    layer = "observation"
+
+    def sensitivity(self):
+        told = self.env.sensitivity()
+        return told._replace(scale={name: array / 10 for name, array in told.scale.items()})
+
+
+class WritesIntoArrays(FederatedWrapper):
+    """outside and inside of WritesIntoArrays, release"""
+
+    layer = "observation"
+
+    def step_batch(self, action):
+        step = self.env.step_batch(action)
+        step.observation["total_pulls"].base[...] += 1
+        return step
+
+
+class HalvesRegret(FederatedWrapper):
+    r"""outside and inside of HalvesRegret, info\['regret'\]"""
+
+    layer = "observation"
+
+    def step_batch(self, action):
+        step = self.env.step_batch(action)
+        return step._replace(info={**step.info, **Buffers({"regret": step.info["regret"] / 2}).views})
+
+
+class QuotaThatDoesNotBind(Quota):
+    """releases data of agents that allowed_senders inside of it does not allow"""
+
+    def allowed_senders(self, senders):
+        return np.asarray(senders, bool) & (self._left > 0)
+
+
+class ReleasesWhatIsNotAllowed(FederatedWrapper):
+    """and for all whom allowed_senders leaves out, is required"""
+
+    layer = "data"
+
+    def allowed_senders(self, senders):
+        return np.zeros_like(self.env.allowed_senders(senders))
+
+    def _release(self, sends):
+        return self.env._release(np.ones_like(sends))
+
+
+class SendsForTheSilent(FederatedWrapper):
+    """allowed_senders lets agents send that do not want to"""
+
+    layer = "data"
+
+    def allowed_senders(self, senders):
+        return np.ones_like(self.env.allowed_senders(senders))
+
+
+class Nothing(FederatedWrapper):
+    layer = "observation"
+
+
+def seldom(channel):
+    return partial(channel, schedule={"name": "fixed_gap", "gap": 50})
+
+
+no_isolation = without(wrapper, "check_isolation")
+no_passing = without(wrapper, "_check_what_passes")
+WRAPPERS = {
+    ClaimsWithoutNoise: (ClaimsWithoutNoise, ClaimsNothing, lenient(noise)),
+    ShowsOthersInInfo: (ShowsOthersInInfo, CountsPulls, no_isolation),
+    MeanOfAll: (MeanOfAll, OwnMean, no_isolation),
+    SendsWhenItWins: (SendsWhenItWins, SaysThatItSendsWhenItWins, no_isolation),
+    SendsByTheClock: (None, SendsByTheClock, None),
+    TakesWithoutTheLedger: (seldom(TakesWithoutTheLedger), seldom(Channel), no_isolation),
+    DeliversPastRelease: (DeliversPastRelease, Channel, no_isolation),
+    DeliversToItself: (DeliversToItself, partial(Channel, echo=True), lenient(isolation)),
+    DeliversAsData: (DeliversAsData, Channel, None),
+    ReleasesMore: (ReleasesMore, Nothing, no_passing),
+    UnderstatesSensitivity: (UnderstatesSensitivity, Nothing, no_passing),
+    WritesIntoArrays: (WritesIntoArrays, Nothing, None),
+    HalvesRegret: (HalvesRegret, Nothing, no_passing),
+    QuotaThatDoesNotBind: (
+        partial(QuotaThatDoesNotBind, releases=20),
+        partial(Quota, releases=20),
+        lenient(isolation),
+    ),
+    ReleasesWhatIsNotAllowed: (ReleasesWhatIsNotAllowed, partial(Quota, releases=20), None),
+    SendsForTheSilent: (SendsForTheSilent, Nothing, None),
+}
+LIARS = {liar: case for liar, case in WRAPPERS.items() if case[0]}
