@@ -67,8 +67,8 @@ def choose(
 ):  # fmt: skip
     """Writes the arm with the largest upper confidence bound, for each active agent.
 
-    The bound is that of one estimator of each agent, or the smaller one of two estimators' bounds: that one's, and that
-    of another, the cap. Both are computed while the agent's contexts are in the processor's cache.
+    The bound is that of one estimator of each agent or, with caps, the smaller one of its bound and that of a second
+    estimator, the cap. Both are computed while the agent's contexts are in the processor's cache.
 
     Args:
         active: Agents that act, bool ``(replicas, agents, 1)``; the others keep their last arm.
@@ -83,13 +83,13 @@ def choose(
         bias: Error bound in the norm of V^-1; see :class:`Confidence`.
         tilt: Error bound in the Euclidean norm; see :class:`Confidence`.
         log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
-        caps: The same eight of the caps, from ``inverse`` to ``log_failure``, with one estimator each; None without
-            caps, for which Numba compiles a smaller kernel.
+        caps: The eight arguments from ``inverse`` to ``log_failure`` of the second estimators, of which each agent has
+            one; None without caps, for which Numba compiles a smaller kernel.
         noise_sd: Sub-Gaussian constant of rewards.
-        scale: Factor of the width of the bounds.
-        constant: A constant radius that replaces the formula, unless it is negative.
+        scale: Factor of the radius and of ``tilt``.
+        constant: A radius that replaces the scaled one, also of caps, unless it is negative.
         scratch: Scratch array, ``(5, arms)``.
-        parameter: Receives the estimates V^-1 b, ``(replicas, agents, dim)``.
+        parameter: Receives the estimates V^-1 b of agents that act, ``(replicas, agents, dim)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
     width, bound, cap = scratch[:3], scratch[3], scratch[4]

@@ -3,7 +3,7 @@
 Run on either commit, in a virtual environment of its own and on the same machine (processors differ in last bits). What
 the scripts import beyond names that stay is looked for in its new place and in its old one (`first_of`).
 
-OMP_NUM_THREADS=1 python capture.py before.json              # baselines on environments, 40 s
+OMP_NUM_THREADS=1 python capture.py before.json              # baselines on environments, 10 min
 OMP_NUM_THREADS=1 python pages.py before-pages               # every experiment of `fedbandit reproduce`, small, 6 min
 OMP_NUM_THREADS=1 python cli.py before-cli                   # what commands print, 80 s
 OMP_NUM_THREADS=1 python board.py docs/leaderboard/results   # committed rows of the leaderboard, played again, 90 s

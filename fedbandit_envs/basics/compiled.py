@@ -1,4 +1,4 @@
-"""The decorators with which Numba compiles all kernels of this package, and what happens while it does."""
+"""The decorators with which Numba compiles all kernels of this package, and a listener that says when it compiles."""
 
 import gc
 import sys
@@ -16,26 +16,30 @@ kernel: Callable[..., Any] = partial(
     njit,
     cache=True,
     # Kernels release the GIL, so that Python threads can step different replicas in parallel. Numba's own threads are
-    # not used: they abort the process after a fork (vector environments fork) or when two Python threads step at once,
-    # depending on Numba's threading layer.
+    # not used. Depending on their threading layer they abort the process after a fork (vector environments fork), or
+    # when two Python threads step at once.
     nogil=True,
-    # Kernels are called from Python and by each other, never through a pointer to a C function, which takes a tenth of
-    # the time to compile.
+    # Kernels are called from Python and by each other, never through a pointer to a C function. Without the wrapper for
+    # such pointers compilation takes a tenth less time.
     no_cfunc_wrapper=True,
-    # Kernels count no references to arrays, since their callers keep all arrays alive. Counting takes another tenth.
+    # Kernels do not count references to arrays, since whoever calls a kernel keeps its arrays alive. What would count
+    # them need not be compiled either.
     _nrt=False,
-    # Division by zero yields inf instead of a branch that forbids vector instructions.
+    # Division by zero yields inf or NaN instead of a branch that forbids vector instructions.
     error_model="numpy",
     # Only the sign of zeros may change ("nsz"); sums keep the order in which they are written. If the compiler could
-    # reorder them, their last bit would depend on the width of the processor's vector registers and, since loops whose
-    # arrays might overlap are not reordered, on the addresses of arrays. Sums where speed matters are written four
+    # reorder them, their last bit would depend on the width of the processor's vector registers, and on the addresses
+    # of arrays, since loops are not reordered when their arrays overlap. Sums where speed matters are written four
     # terms at a time instead.
     fastmath={"nsz"},
 )
-"""Compiles a function of arrays to machine code, cached on disk. The function must not make arrays."""
+"""Compiles a function to machine code, cached on disk.
+
+The function may take views of arrays, such as slices, but must not make arrays: Numba refuses to compile one that does.
+"""
 
 allocating_kernel: Callable[..., Any] = partial(kernel, _nrt=True)
-"""Compiles a kernel that makes arrays, or is given arrays that other kernels made."""
+"""Compiles a kernel that makes arrays, or calls a kernel that returns one."""
 
 
 class _InnerKernel(CPUDispatcher):
@@ -49,33 +53,36 @@ class _InnerKernel(CPUDispatcher):
 
 
 def inner_kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Compiles a kernel that only kernels call: nothing is compiled that takes its arguments from Python's objects."""
+    """Compiles a kernel that only kernels call: no wrapper is compiled for calls from Python."""
     compiled = kernel(function, no_cpython_wrapper=True, **options)
-    compiled.__class__ = _InnerKernel
+    if isinstance(compiled, CPUDispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
+        compiled.__class__ = _InnerKernel
     return compiled
 
 
 inlined_kernel: Callable[..., Any] = partial(inner_kernel, forceinline=True)
-"""Compiles an inner kernel that becomes a part of each kernel that calls it."""
+"""Compiles an inner kernel that LLVM copies into each kernel that calls it, for small ones in loops."""
 
 
 class _Notice(Listener):
     """Says on a terminal, once in a process, that kernels are being compiled, and pauses garbage collection meanwhile.
 
     Numba notifies it of each function that it compiles, and neither of calls nor of functions that it finds in a cache.
-    Worker processes say nothing, since each of them would. The compiler makes hundreds of thousands of objects that
-    are in use until it is done: the garbage collector would look through them again and again, an eighth of the time.
+    The message is of this package's kernels only, and worker processes do not repeat it. Garbage collection is paused
+    for all functions: the compiler makes hundreds of thousands of objects that are in use until it is done, and looking
+    through them again and again would take an eighth of its time.
     """
 
     _given = False
-    _collected: ClassVar[list[bool]] = []
+    _was_enabled: ClassVar[list[bool]] = []
 
     def on_start(self, event: Event) -> None:
         """Pauses the garbage collector; gives the notice if it was not given yet and the kernel is of this package.
 
-        Numba holds the compiler's lock meanwhile, and compiles the functions that a function calls before it is done.
+        One thread compiles at a time, and the functions that a function calls are compiled before it is done, so that a
+        list of what to restore is enough.
         """
-        self._collected.append(gc.isenabled())
+        self._was_enabled.append(gc.isenabled())
         gc.disable()
         function = event.data["dispatcher"].py_func
         if self._given or not function.__module__.startswith("fedbandit_envs.") or parent_process():
@@ -87,8 +94,8 @@ class _Notice(Listener):
                 sys.stderr.write("fedbandit-envs: compiling kernels (once; later runs start at once)\n")
 
     def on_end(self, event: Event) -> None:
-        """Goes on collecting garbage if that was so when the function began to be compiled, also behind an error."""
-        if self._collected.pop():
+        """Enables the collector again if it was enabled before, even if the compilation failed."""
+        if self._was_enabled.pop():
             gc.enable()
 
 

@@ -23,7 +23,7 @@ from fedbandit_envs.linear.pools import FixedContexts, PoolContexts
 from fedbandit_envs.linear.queries import FeatureSet, read_queries
 from fedbandit_envs.linear.tables import TableContexts
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.randomness.threefry import fill_bits, padded
+from fedbandit_envs.randomness.threefry import fill_bits, padded, padded_size
 from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
 DistributionName = Literal[
@@ -72,7 +72,7 @@ class _Band:
         # The last random word determines which arm is the best one.
         numbers = (arms * (dim - 1), np.float32), (arms, np.float32), (arms + 1, np.uint32)
         self._scratch = (
-            *(np.empty(padded.py_func(size), kind) for size, kind in numbers),
+            *(np.empty(padded_size(size), kind) for size, kind in numbers),
             *np.empty((2, arms)),
         )
         self._mirror = instances.parameter.copy()

@@ -102,7 +102,8 @@ def factorise(matrix, shift, factor):
     """Computes the Cholesky factor of matrix + shift I: the lower triangular L with L L^T = matrix + shift I.
 
     Args:
-        matrix: Symmetric, at least ``(dim, dim)``; the lower triangle of the top left ``(dim, dim)`` block is read.
+        matrix: Symmetric, with at least as many rows and columns as ``factor``; the lower triangle of its top left
+            ``(dim, dim)`` block is read.
         shift: The number that is added to the diagonal.
         factor: Output: L in its lower triangle, ``(dim, dim)``.
 
@@ -182,7 +183,9 @@ def invert(factor, inverse):
 
 @kernel
 def observe(round_, pulled, reward, product, inverse, moment, log_det):
-    """Adds the observations of the last round to the estimators; the estimators of a row get rounds in turn.
+    """Adds the most recent round's observation to one estimator of each agent.
+
+    With several estimators round t, counted from 1, goes to estimator (t - 1) modulo their number.
 
     Args:
         round_: Number of rounds played, ``(replicas, agents, 1)``; with 0 nothing is added.

@@ -20,10 +20,11 @@ def add_square(x, y, statistic):
 
 @kernel
 def take_in(active, arm, contexts, reward, last, pulled, total):
-    """Writes the last rewards and contexts to the observations, and adds them to the statistic, after a pull.
+    """Writes rewards and contexts of a round to the observations, and adds [x; y][x; y]^T of them to the statistic.
 
     Args:
-        active: Whether each agent acts, bool ``(replicas, agents)``; others pull nothing, and their outputs are 0.
+        active: Whether each agent acts, bool ``(replicas, agents)``. For others ``pulled`` is set to 0 and ``total``
+            stays as it is; their rewards are 0.
         arm: The arms pulled, ``(replicas, agents)``.
         contexts: Contexts of all arms, ``(replicas, agents, dim, arms)``.
         reward: Realised rewards, ``(replicas, agents)``.

@@ -7,7 +7,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.randomness.threefry import padded
+from fedbandit_envs.randomness.threefry import padded_size
 from fedbandit_envs.randomness.variates import fill_normals, fill_uniforms
 
 MOST_ROUNDS = 2**32 - 1
@@ -58,7 +58,7 @@ class Draws(NamedTuple):
     def normals(self, *shape: int) -> Array:
         """Returns this round's standard normal numbers, float64 ``(replicas, agents, *shape)``."""
         drawn = np.empty((*self.round.shape, prod(shape)))
-        _normals(self.key, self.round, np.empty(padded.py_func(drawn.shape[2]), np.float32), drawn)
+        _normals(self.key, self.round, np.empty(padded_size(drawn.shape[2]), np.float32), drawn)
         return drawn.reshape(*self.round.shape, *shape)
 
 

@@ -18,10 +18,13 @@ _CHUNK = 32
 """Arrays of random words have a multiple of this many entries, so that they fill the vector lanes of any processor."""
 
 
-@kernel(inline="always")
-def padded(size):
+def padded_size(size: int) -> int:
     """Returns ``size`` rounded up to a multiple of 32, the size that an array for ``size`` random words must have."""
     return -(-size // _CHUNK) * _CHUNK
+
+
+padded = kernel(inline="always")(padded_size)
+""":func:`padded_size` for calls within kernels."""
 
 
 @inlined_kernel
@@ -69,7 +72,7 @@ def fill_bits(key0, key1, round_, bits):
         key0: First word of the key, uint32.
         key1: Second word of the key, uint32.
         round_: The first word of the counter; the second word counts pairs of random words.
-        bits: Output: uint32 array, of a size that :func:`padded` returns.
+        bits: Output: uint32 array, of a size that :func:`padded_size` returns.
     """
     half = bits.shape[0] // 2
     for i in range(half):

@@ -79,6 +79,20 @@ def test_a_kernel_that_makes_an_array_is_refused():
         kernel(cache=False)(lambda size: np.empty(size)[0])(3)
 
 
+STEP = """
+import gymnasium
+
+env = gymnasium.make("fedbandit_envs:FedArms-v0")
+env.reset(seed=0)
+assert env.step(0)[1] in (0.0, 1.0)
+"""
+
+
+def test_a_debugger_can_step_through_kernels_that_are_not_compiled():
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", STEP], env=environment, check=True)
+
+
 COMPILE_IN_WORKER_THEN_HERE = """
 import sys
 from multiprocessing import get_context

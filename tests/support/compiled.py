@@ -1,4 +1,4 @@
-"""Calls of kernels that Python cannot call."""
+"""Lets tests call inner kernels, which only kernels can call."""
 
 from fedbandit_envs.basics.compiled import kernel
 

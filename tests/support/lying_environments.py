@@ -1,7 +1,8 @@
 """Environments that lie about sensitivity or regret, each beside an honest twin.
 
-Every liar's docstring is what the message must say. ``checks`` are those that catch it: without them it passes, which
-shows that nothing else does and that a check that has become idle is noticed. All seeds are fixed.
+A liar declares what does not hold. Its docstring is a regular expression that the error message must match. ``checks``
+are those that catch it: with them disabled it passes all others, so that a check that stops working fails a test. All
+seeds are fixed.
 """
 
 import arms_env

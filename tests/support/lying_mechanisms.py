@@ -1,6 +1,7 @@
-"""Mechanisms that lie, each of them Laplace's but for one lie, and what must be disabled for a lie to pass.
+"""Mechanisms that lie, each of them the Laplace mechanism except for one lie.
 
-The docstring of a liar is a pattern of the message that names the lie.
+The docstring of a liar is a regular expression that the error message must match; ``MECHANISMS`` has what disables the
+check that catches it.
 """
 
 import re

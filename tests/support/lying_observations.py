@@ -1,4 +1,7 @@
-"""Environments that lie in what agents see, draw, release or are paid, each beside an honest twin."""
+"""Environments that lie in observations, random draws, releases or rewards, each beside an honest twin.
+
+They are registered and described as in :mod:`lying_environments`.
+"""
 
 import arms_env
 import numpy as np

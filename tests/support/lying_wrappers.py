@@ -1,4 +1,8 @@
-"""Wrappers that lie, each beside an honest one, and what must be disabled for a lie to pass."""
+"""Wrappers that lie, each beside an honest one.
+
+The docstring of a liar is a regular expression that the error message must match; ``WRAPPERS`` has its honest twin and
+what disables the check that catches it.
+"""
 
 from functools import partial
 
