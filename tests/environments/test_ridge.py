@@ -9,12 +9,11 @@ from linear_histories import band_history, ridge_by_least_squares
 
 from fedbandit_envs.linear import forms
 from fedbandit_envs.linear import ridge as kernels
-from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe
+from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe, upper_bounds
 
 add_own_forms, add_shared_forms = from_python(forms.add_own_forms), from_python(forms.add_shared_forms)
-correct, factorise, invert, rank_one, upper_bounds = (
-    from_python(getattr(kernels, name))
-    for name in ("correct", "factorise", "invert", "rank_one", "upper_bounds")
+correct, factorise, invert, rank_one = (
+    from_python(getattr(kernels, name)) for name in ("correct", "factorise", "invert", "rank_one")
 )
 
 

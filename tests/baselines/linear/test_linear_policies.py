@@ -19,6 +19,8 @@ from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 
+predict_hybrid = from_python(per_arm._predict_hybrid)
+
 POLICIES = {
     "shared": LinUCB,
     "constant": lambda: LinUCB(alpha=0.5),
@@ -122,7 +124,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     for t in range(301):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
-        from_python(per_arm._predict_hybrid)(across, *row, residual, product, mean, variance)
+        predict_hybrid(across, *row, residual, product, mean, variance)
         for reference in references:
             expected_mean, expected_variance = reference.predict(contexts[t])
             worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())

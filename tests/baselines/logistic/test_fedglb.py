@@ -24,6 +24,8 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_reporter, check_server_policy
 from fedbandit_envs.wrappers import Participation, Server
 
+into_the_ball, onto_the_simplex = from_python(steps._into_ball), from_python(steps._into_simplex)
+
 SEEDS = (0, 1, 2)
 SMALL = {"num_agents": 6, "num_arms": 8, "dim": 4, "contexts": {"name": "pool", "size": 40}}
 
@@ -189,8 +191,8 @@ def test_projections_are_the_nearest_points(seed):
     root = rng.standard_normal((5, 5))
     matrix, w = root @ root.T + 0.1 * np.eye(5), 3 * rng.standard_normal(5)
     ball, simplex = w.copy(), w.copy()
-    from_python(steps._into_ball)(matrix, ball, 1.0, np.zeros((5, 5)), np.empty((4, 5)))
-    from_python(steps._into_simplex)(matrix, simplex, np.empty((4, 5)))
+    into_the_ball(matrix, ball, 1.0, np.zeros((5, 5)), np.empty((4, 5)))
+    onto_the_simplex(matrix, simplex, np.empty((4, 5)))
     np.testing.assert_allclose(ball, into_ball(w, matrix, 1.0), atol=1e-9)
     np.testing.assert_allclose(simplex, into_simplex(w, matrix), atol=1e-7)
 
