@@ -40,7 +40,7 @@ def some_draws(count, seed):
 
 
 @pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.parametrize("units", [0, 1, 2, 13, 50, TABLED_CAPACITY, 1000, 200_000])
+@pytest.mark.parametrize("units", [0, 1, 2, 13, 50, TABLED_CAPACITY, 160, 170, 1000, 200_000])
 def test_inversion_is_the_binomial_quantile(units, quality):
     draws = some_draws(2000, seed=units)
     good = invert_all(draws, units, quality)

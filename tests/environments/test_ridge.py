@@ -9,7 +9,7 @@ from linear_histories import band_history, ridge_by_least_squares
 
 from fedbandit_envs.linear import forms
 from fedbandit_envs.linear import ridge as kernels
-from fedbandit_envs.linear.ridge import Ridges, estimate, largest, observe, upper_bounds
+from fedbandit_envs.linear.ridge import Ridges, estimate, largest, lies_below, observe, upper_bounds
 
 add_own_forms, add_shared_forms = from_python(forms.add_own_forms), from_python(forms.add_shared_forms)
 correct, factorise, invert, rank_one = (
@@ -112,6 +112,16 @@ def test_factorise_and_invert(dim, shift):
 def test_factorise_refuses_what_is_not_positive_definite(least, shift):
     matrix = np.diag([1.0, least, 2.0])
     assert np.isnan(factorise(matrix, shift, np.zeros((3, 3))))
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_smallest_eigenvalues_are_compared_with_their_bounds(sign):
+    rng = np.random.default_rng(3)
+    statistics = rng.standard_normal((20, 4, 4))
+    statistics += np.swapaxes(statistics, 1, 2)
+    smallest = np.linalg.eigvalsh(statistics[:, :3, :3])[:, 0]
+    assert smallest.min() < 0 < smallest.max()
+    np.testing.assert_array_equal(lies_below(statistics, smallest + sign * 1e-3), sign > 0)
 
 
 @pytest.mark.parametrize(("arms", "dim"), [(1, 1), (7, 3), (100, 10)])

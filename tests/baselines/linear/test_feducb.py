@@ -9,6 +9,7 @@ import pytest
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.noise import floor_eigenvalues, regularise
+from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
@@ -244,6 +245,24 @@ def test_the_trigger_follows_line_12():
         observation = env.step_batch(action).observation
     assert 4 <= synchronisations <= 200
     assert env.privacy().epsilon == np.inf
+
+
+@pytest.mark.parametrize("margin", [-1e-9, 1e-9])
+def test_the_trigger_adds_the_spread_of_the_noise_to_the_gram_matrix(margin):
+    """For three agents with spreads of 0, 0.3 and 2, whose thresholds are just met or just missed."""
+    rng = np.random.default_rng(4)
+    root, contexts = rng.standard_normal((1, 3, 1, 4, 8)), rng.standard_normal((1, 3, 5, 4))
+    gram, arm, spread = root @ np.swapaxes(root, -1, -2), np.array([[0, 3, 4]]), np.array([[0.0, 0.3, 2.0]])
+    x = np.take_along_axis(contexts, arm[..., None, None], axis=2)
+    grown = gram + x[..., None] * x[..., None, :] + spread[..., None, None, None] * np.eye(4)
+    waited, log_det = np.array([[0, 1, 5]]), np.linalg.slogdet(gram)[1]
+    synchronised = np.linalg.slogdet(grown)[1] - 2.0 / (waited[..., None] + 1) + margin
+    send, active = np.zeros((1, 3), np.bool_), np.ones((1, 3, 1), np.bool_)
+    is_due(
+        active, np.zeros((1, 3, 1), np.int64), contexts, arm, np.linalg.inv(gram), log_det, synchronised, waited,
+        spread, 2.0, send,
+    )  # fmt: skip
+    np.testing.assert_array_equal(send, margin < 0)
 
 
 def test_the_default_threshold_is_the_paper_s():
