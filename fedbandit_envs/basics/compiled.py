@@ -36,6 +36,8 @@ kernel: Callable[..., Any] = partial(
 """Compiles a function to machine code, cached on disk.
 
 The function may take views of arrays, such as slices, but must not make arrays: Numba refuses to compile one that does.
+Kernels of a first step compare numbers in place of calling ``max``, ``min`` or ``int``, which Numba compiles once for
+each kind of kernel.
 """
 
 allocating_kernel: Callable[..., Any] = partial(kernel, _nrt=True)
