@@ -18,7 +18,8 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_png
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
+from fedbandit_envs.leaderboard.board.report.privacy_picture import privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import RankedRow, Spent, rows_of, suite_label
 from fedbandit_envs.leaderboard.board.result import Group, ResultError, ResultFile
 from fedbandit_envs.leaderboard.board.scores import Estimate, mean_with_interval, rounded

@@ -10,8 +10,8 @@ from fedbandit_envs.leaderboard.board.entries import baseline_entry, baselines_o
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.published import is_open, newest_published
 from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.report.figures import privacy_png
 from fedbandit_envs.leaderboard.board.report.page import markdown, renewed, summary
+from fedbandit_envs.leaderboard.board.report.privacy_picture import privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import rows_of
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES

@@ -8,7 +8,8 @@ import pytest
 from board_results import EPSILONS, PRIVATE, claim, federation_pays, named, only, result
 
 from fedbandit_envs.baselines.comparison_lines import TRUE, TRUE_TUNED, TUNED
-from fedbandit_envs.leaderboard.board.report.figures import GroupFigures, privacy_panels, privacy_png
+from fedbandit_envs.leaderboard.board.report.figures import GroupFigures
+from fedbandit_envs.leaderboard.board.report.privacy_picture import privacy_panels, privacy_png
 from fedbandit_envs.leaderboard.board.report.rows import lines_of, rows_of
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
