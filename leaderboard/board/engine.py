@@ -16,8 +16,9 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.basics.files import lock
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, plugin_entry
-from fedbandit_envs.leaderboard.board.plays import EntryRun, PrivatizerAttack
+from fedbandit_envs.leaderboard.board.plays import EntryRun
 from fedbandit_envs.leaderboard.board.pooling import PooledRowsError, suspicion
+from fedbandit_envs.leaderboard.board.privatizer_attack import PrivatizerAttack
 from fedbandit_envs.leaderboard.board.provenance import machine, package
 from fedbandit_envs.leaderboard.board.published import published_editions
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records, evaluation_seeds

@@ -1,15 +1,13 @@
-"""What is played for a leaderboard row: the entry's run of each task, rows alone, and an attack on its privatizer.
+"""What is played for a leaderboard row: the entry's run of each task, and rows alone.
 
-All are split into shards and stored like all runs (:class:`~fedbandit_envs.leaderboard.runs.store.Cell`). Leaderboard
-rows with the same privatizer share one attack, which tests the privacy guarantee that is claimed for the privatizer.
+Both are split into shards and stored like all runs (:class:`~fedbandit_envs.leaderboard.runs.store.Cell`).
 """
 
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
-from time import process_time
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,32 +16,21 @@ from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.board.result import Entry, TaskResult
 from fedbandit_envs.leaderboard.board.suites import Task
-from fedbandit_envs.leaderboard.board.tracks import Track, privatizer_of
+from fedbandit_envs.leaderboard.board.tracks import Track
 from fedbandit_envs.leaderboard.runs.result import RunResult, claims_of, cpu_seconds
 from fedbandit_envs.leaderboard.runs.row_check import RowCheck, RowsAlone, WholeRun
 from fedbandit_envs.leaderboard.runs.simulate import simulate, split_seeds
-from fedbandit_envs.leaderboard.runs.source import is_foreign, package_digest
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.audit import attack
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 # Entries of the step information that come from transports and privatizers; a result has other fields for them.
 _NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent", "clipped_releases")
-# Largest number of releases that an attack observes. The first releases of a mechanism reveal most: with more of them
-# the attack is slower and its lower bound on epsilon no larger.
-_MOST_RELEASES = 4
-_SAMPLES = 20_000
 # Prefix of the names of arrays with actions, in the file of rows that were played alone.
 _ACTION = "action/"
 
@@ -348,101 +335,3 @@ def extra_of(result: RunResult) -> dict[str, Array]:
             shares = np.take_along_axis(values / values.sum(axis=-1, keepdims=True), order, -1).mean(axis=1)
             found |= {f"{name}[{k}]": shares[:, k] for k in range(shares.shape[1])}
     return found
-
-
-@dataclass(frozen=True)
-class PrivatizerAttack:
-    """An attack on a run's privatizer: it estimates a lower bound on epsilon, to compare with the claimed epsilon.
-
-    Attributes:
-        make: Function that wraps an environment in the privatizer, with the run's arguments except its noise seed.
-        problem: Class of the environment.
-        adjacency: Kind of the two neighbouring histories between which the attacker must decide.
-        delta: The delta of the privacy claim that is tested.
-        releases: Number of releases that the attacker observes.
-        horizon: Number of rounds of the task.
-    """
-
-    make: partial[Privatizer]
-    problem: type[Problem]
-    adjacency: Adjacency
-    delta: float
-    releases: int
-    horizon: int
-
-    @classmethod
-    def on(cls, play: EntryRun) -> Self | None:
-        """Returns the attack on the privatizer of a run; None if it has no privatizer or its track is not private."""
-        part = privatizer_of(play.baseline)
-        if part is None or not play.track.private:
-            return None
-        env = play.task.federation()
-        changes = play.track.changes(env, play.baseline, play.entry.settings)
-        arguments = play.baseline.wrapper_arguments(env, changes)[part]
-        planned = arguments.get("releases") or play.task.rounds
-        if not isinstance(planned, int):
-            planned = make_schedule(planned).count(play.task.rounds)
-        return cls(
-            make=partial(play.baseline.wrappers[part].make, **arguments),
-            problem=type(env.unwrapped),
-            adjacency=play.track.adjacency,
-            delta=play.track.delta,
-            releases=max(1, min(_MOST_RELEASES, planned)),
-            horizon=play.task.rounds,
-        )
-
-    @property
-    def key(self) -> list[Any]:
-        """All settings that determine the attack's outcome, as a list that JSON can represent.
-
-        The name of its file is a digest of it; see :attr:`~fedbandit_envs.leaderboard.runs.store.Cell.key`.
-        """
-        module = self.problem.__module__
-        return ["attack", repr(self), _SAMPLES, *([package_digest(module)] if is_foreign(module) else [])]
-
-    @property
-    def size(self) -> float:
-        """Amount of work for progress bars: the number of agent-rounds that would take about as long as the attack."""
-        return 2.5 * _SAMPLES * self.releases
-
-    def split(self) -> list[Self]:
-        """Returns the attack itself, its only shard."""
-        return [self]
-
-    def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Attacks the privatizer, and returns the outcome and the CPU time as arrays.
-
-        Seeds are fixed, so that the same attack always has the same outcome.
-
-        Args:
-            advance: Called with :attr:`size` when the attack is over, for progress bars.
-        """
-        start = process_time()
-        found = attack(
-            self.make,
-            self.problem,
-            self.adjacency,
-            releases=self.releases,
-            # A privatizer for continual release protects one observation in one window between releases, so only one
-            # window may differ. The others have independent noise in each release, and all of their windows differ.
-            altered=1 if self.make.func is ContinualPrivatizer else None,
-            samples=_SAMPLES,
-            horizon=self.horizon,
-        ).against(self.delta, "exact")
-        advance(self.size)
-        outcome = {
-            "lower_bound": found.lower_bound if np.isfinite(found.lower_bound) else "infinity",
-            "claim": found.claim.as_json(),
-            "holds": found.holds,
-            "releases": self.releases,
-            "samples": _SAMPLES,
-        }
-        return {"outcome": np.array(json.dumps(outcome)), "cpu_seconds": np.array(process_time() - start)}
-
-    def join(self, parts: Sequence[Arrays]) -> dict[str, Any]:
-        """Returns the attack's outcome as a dictionary, the form that it has as a result's ``audit``.
-
-        Args:
-            parts: The arrays that :meth:`play` returned, in a list of length 1.
-        """
-        return dict(json.loads(str(parts[0]["outcome"])))

@@ -215,8 +215,7 @@ def report(
 
 @app.command()
 def withdraw(
-    result: _ResultArgument,
-    reason: Annotated[str, typer.Option(help="Why; the record keeps it.")],
+    result: _ResultArgument, reason: Annotated[str, typer.Option(help="Why; the record keeps it.")]
 ) -> None:
     """Withdraws a row from the ranking; its file is kept, and the reason is written to the folder's record.
 

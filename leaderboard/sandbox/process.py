@@ -32,10 +32,7 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/etc/ld.so.cache", "/etc/localtime
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _PREFIX = "fedbandit-entry-"
 _SECONDS_TO_END, _SECONDS_TO_DIE = 2.0, 10.0
-_ENDINGS = {
-    "SIGXCPU": " (all of its CPU time is used up)",
-    "SIGKILL": " (perhaps out of memory or CPU time)",
-}
+_ENDINGS = {"SIGXCPU": " (all of its CPU time is used up)", "SIGKILL": " (perhaps out of memory or CPU time)"}
 
 
 def require_linux() -> None:

@@ -108,12 +108,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
 
 
 def protecting_agents(
-    line: str,
-    epsilon: float,
-    rounds: int,
-    seeds: int,
-    releases: Releases | None = None,
-    **changes: Any,
+    line: str, epsilon: float, rounds: int, seeds: int, releases: Releases | None = None, **changes: Any
 ) -> RunSpec:
     """Returns the run of a line in which a claim protects all data of an agent: a few clipped sums are released.
 

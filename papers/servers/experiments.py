@@ -111,11 +111,7 @@ def fixed_features(plan: Plan) -> list[RunSpec]:
     ]
 
 
-_SWEEPS = {
-    "agents": (200.0,),
-    "factor": (0.1, 1.0, 10.0, 100.0),
-    "epsilon": (1.0, 3.0, 10.0, 30.0, 100.0),
-}
+_SWEEPS = {"agents": (200.0,), "factor": (0.1, 1.0, 10.0, 100.0), "epsilon": (1.0, 3.0, 10.0, 30.0, 100.0)}
 
 EXPERIMENTS = {
     "fedglb": Experiment(

@@ -115,11 +115,7 @@ def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> 
 
 
 def stack_of(
-    problem: TrustProblem,
-    line: str,
-    epsilon: float,
-    agents: int,
-    releases: Releases | None,
+    problem: TrustProblem, line: str, epsilon: float, agents: int, releases: Releases | None
 ) -> tuple[list[Any], dict[str, Any]]:
     """Returns the wrappers inside of the transport, and the arguments of the transport, for a line with noise.
 

@@ -4,7 +4,7 @@ import pytest
 from board_results import federation_pays, only
 from tiny_board import TINY, played
 
-from fedbandit_envs.leaderboard.board import plays
+from fedbandit_envs.leaderboard.board import privatizer_attack
 from fedbandit_envs.leaderboard.board.records import EditionSecrets
 from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -15,7 +15,7 @@ def tiny():
     """The tiny suite among the others, with attacks that see little."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SUITES, "tiny", TINY)
-        patch.setattr(plays, "_SAMPLES", 100)
+        patch.setattr(privatizer_attack, "_SAMPLES", 100)
         yield TINY
 
 

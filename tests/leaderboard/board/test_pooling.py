@@ -14,7 +14,7 @@ import pooling_entries
 import pytest
 from pooling_entries import Honest
 
-from fedbandit_envs.leaderboard.board import engine, plays, pooling
+from fedbandit_envs.leaderboard.board import engine, plays, pooling, privatizer_attack
 from fedbandit_envs.leaderboard.board.engine import Row, only_play_of
 from fedbandit_envs.leaderboard.board.pooling import LEVEL, PooledRowsError, chance, chances, suspicion
 from fedbandit_envs.leaderboard.board.records import EditionSecrets, RecordError, Records
@@ -68,7 +68,7 @@ class InProcess:
 @pytest.fixture(autouse=True)
 def open_channels(monkeypatch):
     monkeypatch.setattr(plays, "SandboxedPolicy", InProcess)
-    monkeypatch.setattr(plays, "_SAMPLES", 100)
+    monkeypatch.setattr(privatizer_attack, "_SAMPLES", 100)
     monkeypatch.setattr("sys._watched", set(), raising=False)
     monkeypatch.setattr(InProcess, "log", None)
     monkeypatch.setitem(SUITES, "small", SMALL)

@@ -12,7 +12,7 @@ import typer
 from tiny_board import TINY
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.board import engine, plays
+from fedbandit_envs.leaderboard.board import engine, privatizer_attack
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.cli import app, lab, samba
 from fedbandit_envs.samba.roles.role import RoleReport
@@ -86,7 +86,7 @@ def run_example(tmp_path_factory):
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SUITES, "linear-quick", replace(TINY, name="linear-quick"))
-        patch.setattr(plays, "_SAMPLES", 100)
+        patch.setattr(privatizer_attack, "_SAMPLES", 100)
         patch.setattr(engine, "_ROWS_FIRST", 1)
         patch.setattr(lab, "serve", lambda port, show: show(f"port {port}"))
         patch.setattr(samba, "play_over_network", lambda setup, *others: RoleReport("comp", {}, 0.0))

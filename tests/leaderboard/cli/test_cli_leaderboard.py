@@ -9,7 +9,7 @@ import pytest
 from tiny_board import TINY
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.board import engine, plays, published
+from fedbandit_envs.leaderboard.board import engine, privatizer_attack, published
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -48,7 +48,7 @@ def explained(result, message: str, code: int = 2) -> None:
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
-    monkeypatch.setattr(plays, "_SAMPLES", 100)
+    monkeypatch.setattr(privatizer_attack, "_SAMPLES", 100)
     monkeypatch.setattr(engine, "_ROWS_FIRST", 1)
 
 

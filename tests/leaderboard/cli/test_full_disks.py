@@ -12,7 +12,7 @@ import pytest
 from tiny_board import TINY
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.board import engine, plays
+from fedbandit_envs.leaderboard.board import engine, plays, privatizer_attack
 from fedbandit_envs.leaderboard.board.records import Records
 from fedbandit_envs.leaderboard.board.result import ResultFile
 from fedbandit_envs.leaderboard.board.suites import SUITES
@@ -35,7 +35,7 @@ class Mine:
 def tiny():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SUITES, "tiny", TINY)
-        patch.setattr(plays, "_SAMPLES", 100)
+        patch.setattr(privatizer_attack, "_SAMPLES", 100)
         patch.setattr(engine, "_CHECKED_ROWS", 1)
         patch.setattr(engine, "_ROWS_FIRST", 1)
         yield
