@@ -180,6 +180,9 @@ class _Trimmed(_BySender):
 class TrimmedMean(_Trimmed):
     """The mean over senders without the largest and the smallest totals, number by number, times the number of senders.
 
+    Senders are the other agents that have sent the number at least once. What an agent has sent to itself is added in
+    full.
+
     Attributes:
         share: Share of the senders dropped at either end, rounded down to whole senders; in [0, 0.5).
 
@@ -200,7 +203,9 @@ class TrimmedMean(_Trimmed):
 class TrimmedSenders(_Trimmed):
     """The mean over senders without those furthest from the coordinate-wise median, times the number of senders.
 
-    The distance of a sender is that of its whole array, so that a sender is kept or dropped with all its numbers.
+    Senders are the other agents that have sent the number at least once. What an agent has sent to itself is added in
+    full. Each array of a message is combined by itself: a sender's distance is the root mean square difference of its
+    array from the median, and the array is kept or dropped whole.
 
     Attributes:
         share: Share of the senders dropped, rounded down to whole senders; in [0, 0.5).

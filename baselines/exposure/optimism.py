@@ -44,13 +44,13 @@ def centre(
         log_det: log det V, ``(replicas, agents, estimators)``.
         log_floor: Log-determinant that ``log_det`` is compared with; see
             :class:`~fedbandit_envs.baselines.linear.optimism.Confidence`.
-        inflation: Factor of the radius, see the same class.
+        inflation: Factor of the radius's term for noise, see the same class.
         bias: Error bound in the norm of V^-1, see the same class.
         tilt: Error bound in the Euclidean norm, see the same class. In the norm of V this error is at most
             tilt ||V^-1||^(1/2); the Frobenius norm is used as a bound of ||V^-1||.
         noise_sd: Sub-Gaussian constant of rewards.
         log_failure: ln(1/failure), for ellipsoids that fail with probability ``failure``.
-        scale: Factor of the radius.
+        scale: Factor of the whole radius, ``bias`` and ``tilt`` included.
         middle: Receives the centres, ``(replicas, agents, dim)``.
         radius: Receives the radii, ``(replicas, agents)``.
     """

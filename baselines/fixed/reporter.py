@@ -49,7 +49,7 @@ class PhasedReporter:
         """Keeps features and sums of rewards; see :meth:`.Reporter.observe`.
 
         Raises:
-            UnfitError: A feature is 0, so that nothing can be learned from its arm.
+            UnfitError: All features of an arm are 0, so that nothing can be learned from it.
         """
         self._features, self._sums = observation["contexts"], observation["pool_rewards"]
         self._lengths = np.linalg.norm(self._features, axis=-1)

@@ -34,7 +34,7 @@ class PersonalReporter:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Forgets everything; see :meth:`.Reporter.reset`."""
+        """Stores alpha, the weight of an agent's own mean; see :meth:`.Reporter.reset`."""
         self._alpha = float(spec.public["alpha"])
 
     def observe(self, observation: Arrays) -> None:

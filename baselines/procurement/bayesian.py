@@ -65,7 +65,7 @@ class ThompsonProcurement:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Stores a key of random numbers for each producer of each agent; see :meth:`Policy.reset`."""
+        """Stores for each producer of each agent the key of its random numbers; see :meth:`Policy.reset`."""
         producers = (spec.observation["capacity"].shape or (0,))[0]
         self._keys = arm_keys(seeds, producers)
         self._quality = np.empty((*seeds.shape, producers))

@@ -79,10 +79,10 @@ class _Notice(Listener):
     _was_enabled: ClassVar[list[bool]] = []
 
     def on_start(self, event: Event) -> None:
-        """Pauses the garbage collector; gives the notice if it was not given yet and the kernel is of this package.
+        """Pauses the garbage collector; on a terminal, says once that kernels of this package are being compiled.
 
-        One thread compiles at a time, and the functions that a function calls are compiled before it is done, so that a
-        list of what to restore is enough.
+        Compilations are nested, and one thread compiles at a time, so that a stack of the collector's earlier states is
+        enough.
         """
         self._was_enabled.append(gc.isenabled())
         gc.disable()

@@ -269,9 +269,9 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
 
     @property
     def asked_arrays(self) -> frozenset[str]:
-        """Names of a message's arrays that only replies to a server's questions contain.
+        """Names of those arrays of a message that agents fill only in replies to a server's questions.
 
-        Such replies contain nothing else. If there are none, replies and other messages contain the same arrays.
+        In replies all other arrays are 0. If no array is named, replies and other messages fill the same arrays.
         """
         return frozenset()
 

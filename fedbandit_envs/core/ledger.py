@@ -23,8 +23,8 @@ class ReleaseLedger:
         shape: ``(replicas, agents)`` of the episode.
         num_releases: How often at least one agent has released data in this episode.
         unclaimable_reason: Why no privacy can be claimed for the episode, however much noise is added; empty if it can.
-        clipped_releases: How many releases of each agent :meth:`clipped` has scaled down, int64 ``(replicas, agents)``;
-            the wrapper that clips sets it to 0 in every round.
+        clipped_releases: How many releases of each agent :meth:`clipped` has scaled down in the latest round, int64
+            ``(replicas, agents)``; the wrapper that clips sets it to 0 in every round.
         claim_fn: A function that returns the claim for releases with noise, set by the wrapper that adds noise; None if
             there is no such wrapper.
         claims_fn: A function that returns the claims for all observers, least trust first, set likewise.
@@ -120,7 +120,8 @@ class ReleaseLedger:
     def claim(self) -> Claim:
         """Returns the privacy claim for all releases of this episode, for the agent with the largest privacy loss.
 
-        If no wrapper adds noise, epsilon is 0 if nothing has been released, and infinite otherwise.
+        If no wrapper adds noise, epsilon is infinite once anything has been released. Before that it is None if there
+        is an ``unclaimable_reason``, and 0 otherwise.
         """
         if self.claim_fn is not None:
             return self.claim_fn()

@@ -115,7 +115,7 @@ class LabelledContexts:
         return np.array([0.0, 1.0])
 
     def deal(self, agents: int, rounds: int) -> None:
-        """Checks that there is a row for each agent and round, if each is shown once.
+        """Stores the number of rounds; checks that the table has enough rows if each may be shown only once.
 
         Args:
             agents: M, number of agents.
@@ -132,7 +132,7 @@ class LabelledContexts:
             )
 
     def parameter_of(self, seed: int) -> Array:
-        """Returns the parameter of an instance, which is scrambled with it; the shape is that of :attr:`parameter`."""
+        """Returns :attr:`parameter` in the rotated features and with the renumbered arms of a seed's instance."""
         rotation, arms = self._scrambling(seed)
         fit = np.empty_like(self._fit)
         fit[arms] = self._fit @ rotation.T

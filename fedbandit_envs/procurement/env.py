@@ -37,9 +37,10 @@ class ProcurementEnv(Problem, name="procurement_v0"):
 
     ## Action Space
 
-    `MultiDiscrete([max_capacity + 1] * num_producers)`: integer quantities $l_{ij} \ge 0$ requested from each producer.
-    Units requested above capacity are not delivered, and counted in `info["excess"]`. A negative, non-integer or NaN
-    quantity, a wrong shape or dtype is an error that names agent, producer and value; the state does not change.
+    `MultiDiscrete([max_capacity + 1] * num_producers)`: integer quantities requested from each producer. Units
+    requested above capacity are not delivered, and counted in `info["excess"]`; $l_{ij} \ge 0$ below is the number of
+    units that are delivered. A negative, non-integer or NaN quantity, a wrong shape or dtype is an error that names
+    agent, producer and value; the state does not change.
 
     Views for learning agents also offer `action_format="portions"` (`Box(0, 1, (num_producers,))`: portions of
     capacity, rounded) and `action_format="index"` (the same box: quality estimates, which Greedy SSA turns into

@@ -139,7 +139,7 @@ def _fill_best(room, profit, weight, capacity, efficiency, order, tolerance, tak
 
 @allocating_kernel
 def fill(room, profit, weight, capacity, items, exact, tolerance, taken):
-    """Fills a knapsack for the largest profit, or greedily: items by falling efficiency, until one does not fit.
+    """Fills a knapsack for the largest profit, or greedily: items by falling efficiency, until one fits only in part.
 
     Args:
         room: The weight that fits into the knapsack, >= 0.

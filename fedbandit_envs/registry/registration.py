@@ -51,8 +51,7 @@ def problem_of(plugin: Plugin) -> RegisteredProblem:
     """Returns the problem that a plug-in of the group ``problems`` adds.
 
     Raises:
-        ValueError: The environment ids of the plug-in are not in :data:`REGISTRY`, for example since their names exist
-            already.
+        ValueError: :data:`REGISTRY` lacks one of the problem's environment ids, or has another problem under it.
     """
     problem: RegisteredProblem = plugin.content.PROBLEM
     if any(env_id not in REGISTRY or REGISTRY[env_id].problem is not problem for env_id in problem.presets):

@@ -1,7 +1,7 @@
 """Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
 
-The unit of replication is the problem instance: where several seeds play one instance, their mean is one value. All
-verdicts come from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
+The unit of replication is the problem instance: where several seeds play one instance, their mean is one value.
+Verdicts on bounds come from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
 
 Intervals have 95 % coverage, so the true value is beyond a given end of one with probability of about 1 / 40. A joint
 verdict "holds" on several ratios has no larger error probability than one on a single ratio, since each has to hold. A
@@ -255,7 +255,9 @@ def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[
 
 
 def pays_at(points: Mapping[float, Ratio]) -> str:
-    """Returns a text with the values of a quantity at which regret is below a rival's: the ratio's whole interval is.
+    """Returns as text the values of a quantity at which the whole interval of a ratio of regrets is at most 1.
+
+    The text is ``exploratory`` if a ratio has too few instances, and ``none of those tried`` if no value qualifies.
 
     Args:
         points: For each value the ratio of regret to the rival's.

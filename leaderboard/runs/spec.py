@@ -277,8 +277,8 @@ class RunSpec:
     def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
         """Plays one episode for each seed, shard by shard, and returns the result.
 
-        Errors after environment and policy have been reset are not due to the settings and are raised unchanged, except
-        if the policy chooses no more than actions where the environment needs messages, or to know when to send.
+        Errors during play are raised unchanged, except that a policy which returns only actions, where the environment
+        also needs messages or the choice whether to send, causes a SettingsError.
 
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.

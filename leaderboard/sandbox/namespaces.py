@@ -33,24 +33,23 @@ def die_with_parent() -> None:
 
 
 def enter_namespaces(readable: Sequence[str], devices: Sequence[str], folder: str) -> bool:
-    """Continues in a process that sees no other processes and only listed files, in mounts that are read-only.
+    """Forks twice and returns in the grandchild, which sees no other processes and only listed files, read-only.
 
-    A read-only mount also keeps the times at which its files were read from being recorded. The folder is replaced by a
-    private copy in memory, which vanishes with the process. Of ``/proc`` the
-    process sees a copy of ``cpuinfo`` only.
+    A read-only mount also does not record when its files are read. A private copy in memory, which vanishes with the
+    grandchild, replaces the folder. Of ``/proc`` the grandchild sees a copy of ``cpuinfo`` only.
 
-    Two processes stay behind to wait: this one, and the first of the new namespace, in which signals have no default
-    effect. Both end as the third one does (:func:`_end_as`). If this process gets SIGTERM, it ends the others, and when
-    it has ended they are gone. If it is killed, the kernel ends them.
+    This process and its child wait, and end as the grandchild ends (:func:`_end_as`). The child is the first process of
+    the new namespace, in which signals have no default effect. If this process gets SIGTERM, it ends the other two
+    before itself. If it is killed, the kernel ends them.
 
     Args:
-        readable: Files and folders that stay visible.
+        readable: Files and folders that stay visible; those that do not exist are skipped.
         devices: Device files that stay visible.
         folder: The only folder that stays writable; it becomes the working directory.
 
     Returns:
-        Whether the namespaces are in force. If False, this process continues as it was: the kernel or the machine's
-        administrator does not allow them.
+        Whether the namespaces are in force. If False, a trial of all steps failed, most often because the kernel or the
+        machine's administrator does not allow them, and this process continues as it was.
 
     Raises:
         OSError: The kernel refuses a step that has worked just before.

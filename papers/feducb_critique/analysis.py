@@ -108,9 +108,9 @@ def noise_ratio(found: SimpleNamespace) -> float:
 
 
 def noise_table(added: Mapping[float, SimpleNamespace]) -> Table:
-    """Yields a table with a line for each number of agents M: the standard deviation of the noise added to V.
+    """Yields a table with a line for each number of agents M: noise in one agent's share and in the sum of all shares.
 
-    V is the matrix of the agents' ridge regression.
+    Both are standard deviations of the noise on the diagonal of the released matrix, summed over all rounds.
 
     Args:
         added: Results of :func:`.runs.added_noise` by M.

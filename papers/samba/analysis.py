@@ -224,7 +224,7 @@ def most_first(rewards: Rewards, last: int) -> list[str]:
 def published(rewards: Rewards) -> Table:
     """Yields a table with a line for each algorithm: reward in the authors' published runs and in ours.
 
-    They agree if their difference is within its 95 % interval.
+    They agree if the 95 % interval of their difference contains 0.
     """
     for name, (mean, sd) in PUBLISHED.items():
         ours = rewards[name][PAPER_ROUNDS]

@@ -186,7 +186,7 @@ class Controller(Role):
         self._exploring = False
 
     def waits_for(self) -> list[str]:
-        """Returns the names of the peers whose messages Controller needs next.
+        """Returns the names of the peers whose messages Controller needs next; none when the run is over.
 
         These are the customer before the plan was received, Comp while it picks an owner, and else the groups of owners
         that have not sent their scores or sums yet.

@@ -64,9 +64,9 @@ Pair = tuple[Observed, Observed]
 def best_event(gaussian: bool, trained: Pair, tested: Pair, ends: tuple[Array, Array]) -> Alarms:
     """Returns the alarm that distinguishes the two histories best, given the kind of noise.
 
-    For Gaussian noise the alarm is that the weighted sum is nearer to its mean under the second history than to its
-    mean under the first. For mechanisms of pure differential privacy it is that every number that differs lies at its
-    true value under the second history or beyond it.
+    For Gaussian noise the alarm is that the weighted sum of all released numbers is nearer to its mean under the second
+    history than to its mean under the first. For mechanisms of pure differential privacy it is that every number that
+    differs lies at its true value under the second history or beyond it.
 
     Args:
         gaussian: Whether all noise is Gaussian.
@@ -75,7 +75,8 @@ def best_event(gaussian: bool, trained: Pair, tested: Pair, ends: tuple[Array, A
         ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
 
     Returns:
-        For each tested sample whether the alarm is raised, ``(samples, 1)`` for each history.
+        Whether the alarm is raised under the second history (``true``) and under the first (``false``), each bool
+        ``(samples, 1)``, and the function that turns the two rates into a lower bound on epsilon.
     """
     if gaussian:
         before, after = (seen.sums.mean() for seen in trained)

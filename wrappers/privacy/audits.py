@@ -212,7 +212,7 @@ class AuditSettings:
 
     @property
     def attacks(self) -> list[tuple[str, Adjacency, Composition]]:
-        """The audits of the series: for each the mechanism's name, the adjacency and the composition."""
+        """The claims that the series tests: for each the mechanism's name, the adjacency and the composition."""
         names = list(TARGETS) if self.mechanism == "all" else [self.mechanism]
         return [(name, *attack) for name in names for attack in find_target(name).attacks]
 

@@ -23,16 +23,18 @@ class Channel(Transport):
     along all its outgoing edges, except back to the node from which it came. Messages are numbered (by sender and
     round), so that no agent adds the same message twice.
 
-    The senders' axis of an inbox has one entry for each agent, in their order. Agents do not receive their own
+    The senders' axis of an inbox has one entry for each agent, in their order; with a ``stage`` it has a single one.
+    Agents do not receive their own
     messages, except with ``echo``: then observations gain ``sent``, bool ``(1,)``, whether the agent has received its
     own message in this round, and ``inbox_own``, bool ``(senders,)``, true at the agent's own place if so.
 
     Each transmission along an edge counts as one message, whether it is lost or not; a doubled one counts as two. It is
     counted for the agent that released the data, whichever node passes them on.
 
-    With a ``stage``, which needs the complete graph, one message to each other agent is counted for a release. Loss
-    hits a release on its way to the stage, for all agents, and the sum on its way to each agent; ``delay`` is that of
-    the sum. With ``echo`` the sum contains the agent's own release, and ``inbox_own`` is always false.
+    A ``stage`` (:mod:`.stages`) replaces the releases of a round by their sum before anybody receives them. It needs
+    the complete graph, and one message to each other agent is counted for a release. Loss hits a release on its way to
+    the stage, for all agents, and the sum on its way to each agent; ``delay`` is that of the sum. With ``echo`` the sum
+    contains the agent's own release, and ``inbox_own`` is always false.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env

@@ -43,9 +43,9 @@ class FlatSending:
 
     @staticmethod
     def fits(space: spaces.Space[Any]) -> bool:
-        """Returns whether the table has a row for a space, so that the choice of whether to send can be added to it.
+        """Returns whether the table above has a row for ``space``: only then can this class extend a format of it.
 
-        A simplex is a ``Box``, but is excluded: learners rarely output numbers that sum to exactly 1.
+        A simplex is a ``Box``, but has no row: learners rarely output numbers that sum to exactly 1.
         """
         if isinstance(space, spaces.Box):
             return len(space.shape) == 1 and not isinstance(space, Simplex)

@@ -302,7 +302,7 @@ class Accountant:
         return np.where(np.isnan(rows), np.inf, rows)
 
     def covering(self, adjacency: Adjacency) -> Adjacency:
-        """Returns the adjacency under which epsilon is computed; for authored messages always ``agent``."""
+        """Returns the adjacency under which epsilon is computed: always ``agent`` if policies write the messages."""
         return AGENT if adjacency in self._as_agent else adjacency
 
     def _first_adjacency(self) -> Adjacency:

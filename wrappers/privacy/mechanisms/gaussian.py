@@ -198,9 +198,9 @@ class Gaussian(AdditiveMechanism):
         }
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Returns a release with noise in its arrays, or in the numbers of good and of defective outcomes.
+        """Returns the statistic with noise; with ``pair="good_and_defective"`` these two counts get the noise.
 
-        See :meth:`Mechanism.randomise`.
+        The release then holds their noisy sum (the total) and the noisy good count. See :meth:`Mechanism.randomise`.
         """
         if self._pair == "as_given":
             return super().randomise(statistic, sends, index)

@@ -44,7 +44,7 @@ class SqrtToeplitzNoise(PrefixNoise):
         return float(self._squares[z])
 
     def start(self, rows: int, values: int) -> None:
-        """Starts an episode without draws; memory grows with the number of releases."""
+        """Starts an episode and forgets all draws of the last one; memory grows with the number of releases."""
         self._draws = np.zeros((0, rows, values))
         self._ahead = np.zeros((0, rows, values))
 
