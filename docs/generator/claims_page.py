@@ -49,13 +49,14 @@ def write(folder: Folder, docs: Path) -> None:
         "Rules are ours, and were written when the figures were known: the sentences print few bounds, and what\n"
         '"comparable" or "approximately" is to mean, which form of an algorithm and which cells stand for a sentence,\n'
         "what counts as an instance, and what cannot be compared, are readings, which stand in the rows. With other\n"
-        "readings some rows would say otherwise: a power of -0.479 is not -0.5 here, and would be to one digit. The\n"
-        'attack on FedUCB\'s times counts plays as instances, where its page has 5 trials of everything else.',
+        "readings some rows would say otherwise: a power of -0.48 is not -0.5 here, and would be to one digit. The\n"
+        "attack on FedUCB's times counts plays as instances, not trials.",
         "Left out are definitions, proofs, sentences on others' work, and who was first. A sentence of several parts\n"
         'has a row for each that is decided apart; "[...]" stands for a formula. Quotients that a page does not have,\n'
         "such as of regret at neighbouring numbers of agents, have the widest interval that both figures' allow.\n"
-        "Verdicts on the pages themselves follow from the same rule, and some are of corrected forms of an\n"
-        "algorithm, where this table has the form that is printed.",
+        "The pages themselves have rules of their own for some sentences (whether a point lies in an interval, a\n"
+        "mean without an interval), and some of their verdicts are of corrected forms of an algorithm, where this\n"
+        "table has the form that is printed: so a page and this table may differ.",
         *(part for paper in papers.values() for part in _of_paper(paper, claims)),
         "## Papers without text",
         "Of these no more was at hand than what the pages say.",

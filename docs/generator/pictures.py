@@ -46,9 +46,8 @@ def _page(docs: Path) -> str:
         [
             "# What makes every picture",
             "Commands are typed in a checkout, where the package is installed with all extras. `fedbandit reproduce`\n"
-            "writes where `--out` says, and goes on where it was stopped. The lab's page and\n"
-            "the leaderboard's are written beside the site, from numbers that are kept ([the lab](../lab.md),\n"
-            "[the leaderboard](../leaderboard.md)).",
+            "writes where `--out` says, and goes on where it was stopped. The leaderboard's pages are written beside\n"
+            "the site, from numbers that are kept ([the leaderboard](../leaderboard.md)).",
             table(
                 ["picture", "made by"],
                 [

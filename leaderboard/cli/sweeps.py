@@ -26,7 +26,7 @@ from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 def reproduce(
     experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(experiments())}, or all.")],
     scale: Annotated[
-        str, typer.Option(help="small (minutes) or paper; some experiments also have tiny or medium.")
+        str, typer.Option(help="small (minutes, some hours) or paper; some have tiny or medium.")
     ] = "small",
     panel: Annotated[str, typer.Option(help="One part of the experiment, or all.")] = "all",
     mode: Annotated[str, typer.Option(help="default (corrected) or printed algorithms.")] = "default",

@@ -31,15 +31,15 @@ TARGETS = {(LOCAL, SILENT): 0.55, (LOCAL, RELEASED): 0.08, (MOST, TRUE): 1.25}
 
 def figure_table(runs: PanelRuns) -> Table:
     """Yields a table with a line for each federation of a figure: regret, the twin's regret, and the claim."""
+    twins = {line: f"{regret:.0f}" for (panel, line), regret in TWIN.items() if panel == runs.panel}
     for line, result in runs.by("line").items():
-        twin = TWIN.get((runs.panel, line))
         regret = final_regret(result)
         yield {
             "line": line,
             "baseline": BASELINE_OF[line],
             "regret per agent (± 95 %)": regret,
             "regret per agent and round": f"{regret.value / result.rounds[-1]:.4f}",
-            "numpy twin": "-" if twin is None else f"{twin:.0f}",
+            **({"numpy twin": twins.get(line, "-")} if twins else {}),
             "/ silence": "1" if line == SILENT else ratio(result, runs[SILENT]),
             "claim against a fellow agent": against_fellow(result),
         }

@@ -186,10 +186,10 @@ def _continual(*starts: int) -> tuple[dict[str, Candidate], dict[str, tuple[str,
     found["one a round"] = Candidate({"name": "every_round"}, "blt")
     found |= {f"{first}, {name}": Candidate(_doubling(starts[0]), name) for name in ("tree", "honaker")}
     return found, {
-        "the first of these starts over the last": (first, last),
+        f"{first} over those from {starts[-1]}": (first, last),
         "the square root's noise over the tree's": (first, f"{first}, tree"),
-        "few over a hundred at equal gaps": (first, "a hundred, equal gaps"),
-        "few over one a round": (first, "one a round"),
+        f"{first} over a hundred at equal gaps": (first, "a hundred, equal gaps"),
+        f"{first} over one a round": (first, "one a round"),
     }
 
 

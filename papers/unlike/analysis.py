@@ -153,11 +153,12 @@ def curves(runs: PanelRuns, column: str) -> dict[str, dict[float, Mean]]:
 
 
 def constant_table(runs: PanelRuns) -> Table:
-    """Yields a table with a line for each constant: regret, and how many runs end on a wrong arm, of each algorithm."""
+    """Yields a table with a line for each constant: regret and messages together, and runs that end on a wrong arm."""
     for constant in runs.values("constant"):
         row: dict[str, Any] = {"constant": f"{constant:g}"}
         for line, result in runs.where(constant=constant).by("line").items():
-            row[f"{line} (± 95 %)"] = mean_of(total(result, horizon_of(runs, result)), ",.0f")
-            row[f"{line}, median"] = f"{np.median(total(result, horizon_of(runs, result))):,.0f}"
+            both = total(result, horizon_of(runs, result))
+            row[f"{line}, regret and messages (± 95 %)"] = mean_of(both, ",.0f")
+            row[f"{line}, median of both"] = f"{np.median(both):,.0f}"
             row[f"{line}, still regretting"] = unsettled(result)
         yield row
