@@ -12,14 +12,7 @@ from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.registry.registration import REGISTRY, make_federation, register_all, register_plugins
 
-__all__ = [
-    "REGISTRY",
-    "FederatedEnv",
-    "FederatedWrapper",
-    "Problem",
-    "make_federation",
-    "register_plugins",
-]
+__all__ = ["REGISTRY", "FederatedEnv", "FederatedWrapper", "Problem", "make_federation", "register_plugins"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -61,11 +61,7 @@ class FedLinUCB(LinUCB):
     """
 
     def __init__(
-        self,
-        alpha: float | None = None,
-        beta: float | None = None,
-        noise_sd: float = 0.3,
-        **linucb: Any,
+        self, alpha: float | None = None, beta: float | None = None, noise_sd: float = 0.3, **linucb: Any
     ) -> None:
         """Sets the policy's constants.
 
@@ -184,11 +180,7 @@ class AsyncLinUCB(FedUCB):
     """
 
     def __init__(
-        self,
-        growth: float = 6.0,
-        beta: float | None = None,
-        noise_sd: float = 0.3,
-        **feducb: Any,
+        self, growth: float = 6.0, beta: float | None = None, noise_sd: float = 0.3, **feducb: Any
     ) -> None:
         """Sets the policy's constants.
 

@@ -237,9 +237,7 @@ BASELINES |= {
         noise="amplified",
         **_AT_A_THOUSANDTH,
         privatizer=WrapperSpec(
-            ContinualPrivatizer,
-            _TREE_OF_ITS_NOISE,
-            partial(_released_noise, "amplified", _AT_A_THOUSANDTH),
+            ContinualPrivatizer, _TREE_OF_ITS_NOISE, partial(_released_noise, "amplified", _AT_A_THOUSANDTH)
         ),
     ),
     "SDP-FedLinUCB-vector-sum-printed": _batched(

@@ -117,11 +117,7 @@ class PersonalServer:
         self._asked |= complete
         self._average[complete] = self._means[complete].mean(axis=1)
         radius = np.sqrt(self._variance / self._sum)
-        question = {
-            "mean": self._average[:, np.newaxis],
-            "arms": self._own,
-            "radius": radius[:, np.newaxis],
-        }
+        question = {"mean": self._average[:, np.newaxis], "arms": self._own, "radius": radius[:, np.newaxis]}
         return Ask(question, np.broadcast_to(complete[:, np.newaxis], mask.shape))
 
     def _take_in(self, reports: Arrays, mask: Array) -> None:
@@ -147,10 +143,7 @@ class PersonalServer:
         each = some[:, np.newaxis, np.newaxis] * factor
         anybody = own.any(axis=1, keepdims=True)
         self._pulls[which] = np.stack(
-            [
-                anybody * np.ceil((1 - self._alpha) * each),
-                own * np.ceil(own.shape[1] * self._alpha * each),
-            ],
+            [anybody * np.ceil((1 - self._alpha) * each), own * np.ceil(own.shape[1] * self._alpha * each)],
             axis=2,
         ).astype(np.int64)
 

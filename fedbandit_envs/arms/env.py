@@ -213,10 +213,7 @@ class ArmsEnv(Problem, name="arms_v0"):
             observation=seen,
             action=arm.space,
             hidden={"mean": spaces.Box(0.0, 1.0, (arms,), np.float64)},
-            action_formats={
-                "arm": arm,
-                "values": Estimates(arms, partial(arms_by_means, slots), low=0.0),
-            },
+            action_formats={"arm": arm, "values": Estimates(arms, partial(arms_by_means, slots), low=0.0)},
             instance_seed=instance_seed,
             render_mode=render_mode,
         )

@@ -71,10 +71,7 @@ class _Band:
         dim, arms = instances.contexts.shape[2:]
         # The last random word determines which arm is the best one.
         numbers = (arms * (dim - 1), np.float32), (arms, np.float32), (arms + 1, np.uint32)
-        self._scratch = (
-            *(np.empty(padded_size(size), kind) for size, kind in numbers),
-            *np.empty((2, arms)),
-        )
+        self._scratch = (*(np.empty(padded_size(size), kind) for size, kind in numbers), *np.empty((2, arms)))
         self._mirror = instances.parameter.copy()
         self._mirror[:, 0] -= 1.0
         length = np.linalg.norm(self._mirror, axis=1, keepdims=True)

@@ -12,11 +12,7 @@ from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_n
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.linear.contexts import (
-    DistributionName,
-    QueryContexts,
-    make_distribution,
-)
+from fedbandit_envs.linear.contexts import DistributionName, QueryContexts, make_distribution
 from fedbandit_envs.linear.expectation import expect_by_arm
 from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.linear.labelled import LabelledContexts

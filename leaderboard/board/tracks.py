@@ -124,8 +124,15 @@ class Track:
             noise: Entropy that the privatizer's noise follows from; None to leave the privatizer's noise seed as it is.
 
         Raises:
-            TrackError: The baseline's privatizer cannot be set to an epsilon.
+            TrackError: The baseline's privatizer cannot be set to an epsilon; or the entry asks for an argument that
+                names code, such as the schedule ``"mine.py:rule"``: wrappers run outside of the sandbox.
         """
+        nested: list[Any] = [arguments for part, arguments in asked_for.items() if part != "policy"]
+        while nested:
+            one = nested.pop()
+            if isinstance(one, str) and ":" in one:
+                raise TrackError(f"settings of a wrapper name code, {one!r}; names of this package are required")
+            nested += one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else []
         part = privatizer_of(baseline)
         if part is None:
             return asked_for

@@ -130,6 +130,7 @@ def _checks_before_replay(result: ResultFile, folder: Path) -> Iterator[Finding]
         row.try_out()
     except (ValueError, TypeError, ArithmeticError) as error:
         yield Finding("settings", False, str(error))
+        return
     secret = Records(folder).secret(result.edition.id)
     plays = row.runs(EditionSecrets(result.edition, secret or b""))
     for check in (_noise, _replayed_rows):
@@ -323,8 +324,8 @@ def _first_difference(played: TaskResult, recorded: TaskResult, chosen: Sequence
     for spent, claimed in zip(played.claims, recorded.claims, strict=True):
         # Epsilon is not among these: the recorded one is the largest over all seeds, so it may be larger than the
         # largest one over the replayed seeds. Below it is required to be no smaller.
-        alike = ("adjacency", "composition", "delta", "trust", "noise")
-        same = all(claimed.get(name) == spent[name] for name in alike)
+        alike = ("adjacency", "composition", "delta", "trust", "noise", "observer", "reason")
+        same = all(claimed.get(name) == spent.get(name) for name in alike)
         if not same or weakness(claimed["epsilon"]) < weakness(spent["epsilon"]):
             return f"claim is {dict(claimed)}; {spent} can be made"
     return ""

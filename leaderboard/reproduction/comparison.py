@@ -64,9 +64,7 @@ class Mean:
 
     def holds(self, number: float) -> Statement:
         """Returns the verdict on whether a number lies within the interval, as the true value does."""
-        if self.instances < ENOUGH:
-            return "exploratory"
-        return holds_if(self.low <= number <= self.high)
+        return "exploratory" if self.instances < ENOUGH else holds_if(self.low <= number <= self.high)
 
     def at_most(self, bound: float) -> Statement:
         """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""

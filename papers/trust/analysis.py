@@ -72,9 +72,7 @@ def _released(name: str, line: str, epsilon: float, agents: float) -> str:
 
 def claim(made: Claim) -> str:
     """Returns a claim as the text of a table's cell."""
-    if made.epsilon is None:
-        return f"none: {made.reason}"
-    return f"{made.epsilon:.3g}, trust: {made.trust}"
+    return f"none: {made.reason}" if made.epsilon is None else f"{made.epsilon:.3g}, trust: {made.trust}"
 
 
 def against_fellow(result: RunResult) -> str:

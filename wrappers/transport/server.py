@@ -200,8 +200,7 @@ class Server(Transport):
         if self._computation is None:
             return step
         return step._replace(
-            observation={**step.observation, **self._answers_seen()},
-            info={**step.info, **self._joined()},
+            observation={**step.observation, **self._answers_seen()}, info={**step.info, **self._joined()}
         )
 
     def _joined(self) -> Arrays:

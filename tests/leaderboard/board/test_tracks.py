@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.leaderboard.board.entries import baseline_entry, baselines_of
 from fedbandit_envs.leaderboard.board.plays import EntryRun
+from fedbandit_envs.leaderboard.board.privatizer_attack import PrivatizerAttack
 from fedbandit_envs.leaderboard.board.suites import SUITES
 from fedbandit_envs.leaderboard.board.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.runs.simulate import simulate
@@ -197,6 +199,34 @@ def test_a_submission_writes_no_messages_itself():
         TRACKS["non-private"].wrap(env, entry, None, asked)
     own = replace(entry, policy=object)
     TRACKS["non-private"].wrap(Messages(made, arrays), own, None, {})
+
+
+@pytest.mark.parametrize("baseline", ["submission", "FedUCB-min"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"channel": {"schedule": "evil.py:rule"}},
+        {"channel": {"schedule": {"name": "evil:rule"}}},
+        {"channel": {"stage": {"name": "evil.py:Stage", "honest": 2}}},
+        {"channel": {"topology": {"edges": [[0, 1], ["evil:graph", 2]]}}},
+        {"privatizer": {"mechanism": "evil.py:Noise"}},
+        {"privatizer": {"releases": "evil.py:rule"}},
+    ],
+)
+def test_wrappers_run_no_code_that_an_entry_names(asked, baseline, tmp_path, monkeypatch):
+    """They run where the environment runs, outside of the sandbox; also those of a row that is only verified."""
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text("open('ran', 'w')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    kind = "submission" if baseline == "submission" else "baseline"
+    entry = replace(baseline_entry("FedUCB-min"), settings=asked, kind=kind)
+    played = EntryRun(TINY.tasks[0], TRACKS["private-1"], entry, (3, 4), SECRET, 0, 0)
+    for use in (played.stack, lambda: PrivatizerAttack.on(played)):
+        with pytest.raises(TrackError, match="name code, '?evil"):
+            use()
+    assert not Path("ran").exists()
+    # Its own constructor may get any text: it runs in the sandbox.
+    TRACKS["private-1"].changes(played.task.federation(), played.baseline, {"policy": {"note": "a:b"}})
 
 
 class Zeros:

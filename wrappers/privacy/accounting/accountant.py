@@ -163,11 +163,7 @@ class Accountant:
         for what, own, others in (
             ("(replicas, agents)", self._shape, other._shape),
             ("trust", self.trust, other.trust),
-            (
-                "adjacencies",
-                [*self._adjacencies, *self._as_agent],
-                [*other._adjacencies, *other._as_agent],
-            ),
+            ("adjacencies", [*self._adjacencies, *self._as_agent], [*other._adjacencies, *other._as_agent]),
         ):
             if own != others:
                 raise ValueError(f"the accountants have {what} {own} and {others}; equal ones are required")
