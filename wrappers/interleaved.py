@@ -11,7 +11,10 @@ from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.core.wrapper import FederatedWrapper, layers
+from fedbandit_envs.wrappers.messages import Messages
+from fedbandit_envs.wrappers.privacy.clip import Clip
+from fedbandit_envs.wrappers.quota import Quota
 
 
 class Interleaved(FederatedWrapper):
@@ -48,10 +51,20 @@ class Interleaved(FederatedWrapper):
 
         Raises:
             TypeError: ``period`` is no integer.
-            ValueError: ``period`` is < 1, or ``env`` has a privatizer or a transport.
+            ValueError: ``period`` is < 1; or ``env`` has a privatizer, a transport, or a wrapper whose effect depends
+                on when data are released (:class:`.Clip`, :class:`.Quota`, :class:`.Messages` with a reporter): here
+                data are taken from it in every round.
         """
         super().__init__(env)
         require_integer("period", period, 1)
+        for level in layers(env):
+            if isinstance(level, Clip | Quota) or (
+                isinstance(level, Messages) and level._reporter is not None
+            ):
+                raise ValueError(
+                    f"env has {type(level).__name__} inside of Interleaved, which would take data from it in every "
+                    f"round; {type(level).__name__} outside of Interleaved is required"
+                )
         self._period = int(period)
         self.single_release_space = spaces.Dict(
             {name: batch_space(space, self._period) for name, space in env.single_release_space.items()}

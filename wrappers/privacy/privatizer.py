@@ -12,11 +12,11 @@ from fedbandit_envs.basics.checks import require_choice, require_seeds
 from fedbandit_envs.basics.config import make
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.buffers import Buffers
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.claim import AGENT, Claim
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.noise_variance import independent
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
@@ -53,7 +53,8 @@ class Privatizer(FederatedWrapper):
     a sum of ``honest`` shares; other noise is not shared. For a ``server`` agents release without noise, and the
     mechanism adds one noise to their sum. Then the accounts are those of each agent's own share, or of the server's
     noise. Budgets and ``epsilon_spent`` are measured for a fellow agent as the observer, of sums with as few shares as
-    the stage lets pass; under a shuffler for everybody.
+    the stage lets pass (for correlated noise under the adjacency ``agent``: with the agent's own share alone, since any
+    other agent may be absent once); under a shuffler for everybody.
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env
@@ -118,10 +119,10 @@ class Privatizer(FederatedWrapper):
         # which import this one.
         known = resolve("fedbandit_envs.wrappers.privacy.mechanisms.registry:MECHANISMS")
         self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, known, Mechanism))
-        if clip is not None and not self.mechanism.takes_clip:
+        if not self.mechanism.takes_clip and any(isinstance(level, Clip) for level in layers(self.env)):
             raise ValueError(
-                f"clip is {clip!r} and mechanism a {type(self.mechanism).__name__}, which does not randomise clipped "
-                "releases (Mechanism.takes_clip); None is required"
+                f"clip is {clip!r} or env has Clip, and mechanism is a {type(self.mechanism).__name__}, which does not "
+                "randomise clipped releases (Mechanism.takes_clip); None, and no Clip, is required"
             )
         self.mechanism.prepare(self.env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
@@ -178,6 +179,8 @@ class Privatizer(FederatedWrapper):
         reset = self.env.reset_batch(seeds)
         if ended is not None:
             self._accountant.close(ended)
+            # If the rest of the reset fails, nothing can be released on the books of the last episode.
+            del self._accountant
         sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
@@ -348,7 +351,11 @@ class Privatizer(FederatedWrapper):
     def _spent(self, accounts: Accountant) -> Array:
         """Returns the epsilon of each agent, measured as :attr:`budget` says, ``(replicas, agents)``."""
         if self._shares_each > 1 and self._stage is not None:
-            accounts = accounts.rescaled(np.array(1 / max(self._stage.honest - 1 - self._stage.colluders, 1)))
+            unknown = max(self._stage.honest - 1 - self._stage.colluders, 1)
+            if self._correlated and accounts.covering(self._measured["adjacency"]) == AGENT:
+                # Shares of agents that are absent from a single sum do not count, and any other agent may be.
+                unknown = 1
+            accounts = accounts.rescaled(np.array(1 / unknown))
         return accounts.epsilon_by_agent(**self._measured)
 
     def _measure(self) -> None:
@@ -398,5 +405,5 @@ class Privatizer(FederatedWrapper):
             events = self.mechanism.events(sends & affordable, index)
             booked = {self._booked(event): times for event, times in events.items()}
             spent = self._spent(accountant.after(booked))
-            affordable &= spent <= self.budget.epsilon * (1 + 1e-12)
+            affordable &= (spent <= self.budget.epsilon * (1 + 1e-12)) & ~accountant.unrecorded()[0]
         return affordable | ~sends

@@ -172,12 +172,13 @@ def _shuffled(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, co
         return replace(own, epsilon=None, reason=reason, trust=stage.trust)
     losses = [event.mu(AGENT) for event in accounts.events]
     rows = np.concatenate([unknown[np.newaxis], accounts.counts]).reshape(len(losses) + 1, -1)
-    amplified = max(
-        shuffled_epsilon(
-            own.delta, Counter({Batch(size, loss): n for loss, n in zip(losses, times, strict=True) if n})
-        )
-        for size, *times in np.unique(rows, axis=1).T.tolist()
-    )
+    amplified = 0.0
+    for size, *times in np.unique(rows, axis=1).T.tolist():
+        # Events that differ otherwise may have the same loss, and then their batches add up.
+        batches: Counter[Batch] = Counter()
+        for loss, n in zip(losses, times, strict=True):
+            batches[Batch(size, loss)] += n
+        amplified = max(amplified, shuffled_epsilon(own.delta, +batches))
     if own.epsilon is not None and own.epsilon <= amplified:
         return own
     reason = "" if own.epsilon is None else own.reason

@@ -367,12 +367,16 @@ class Server(Transport):
         if not asked.any():
             return reports, asked
         ask(question)
-        if self._stage is not None:
-            combined, messages, lost = self._combined(asked, exchange)
-            self._book(messages, self._bytes_per_report)
-            self._traffic["lost"] += lost
-            return combined.uploads()
-        released = self._released(asked)
+        try:
+            if self._stage is not None:
+                combined, messages, lost = self._combined(asked, exchange)
+                self._book(messages, self._bytes_per_report)
+                self._traffic["lost"] += lost
+                return combined.uploads()
+            released = self._released(asked)
+        finally:
+            # A release that was refused has not answered it, and the next one must not.
+            ask(None)
         arriving = self._transmitted(asked, True, self._bytes_per_report, exchange)
         for name, array in reports.items():
             array[arriving] = released[name][arriving]

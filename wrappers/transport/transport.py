@@ -186,14 +186,18 @@ class Transport(FederatedWrapper):
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
         if self._noise is not None:
             self._noise.enter(self._stage)
-        reset = self.env.reset_batch(seeds)
+        try:
+            reset = self.env.reset_batch(seeds)
+        finally:
+            if self._noise is not None:
+                self._noise.enter(None)
         self._seeds = [int(seed) for seed in seeds]
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:
             self._ledger.unclaimable_reason = (
                 "agents choose when to send, and the times may depend on raw local data"
             )
-        self._round = 0
+        self._round, self._episode = 0, self._ledger.episode
         self._everyone = np.ones(rows, np.bool_)
         self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
@@ -215,9 +219,14 @@ class Transport(FederatedWrapper):
                 ``action`` and ``send``.
 
         Raises:
-            BudgetExhaustedError: A privatizer refuses a release. The round has been played, but nothing was
-                sent.
+            BudgetExhaustedError: A privatizer refuses a release. The round has been played, and its messages do not
+                arrive.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called, or an environment inside of this one was reset.
         """
+        if getattr(self, "_episode", None) != self._ledger.episode:
+            raise ResetNeeded(
+                "the environment was reset without its transport, or wrapped later; call reset first"
+            )
         if self._schedule.fixed_in_advance:
             # If the caller passes a mapping by mistake, the environment raises the error.
             observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]

@@ -115,8 +115,11 @@ class Accountant:
                 1 for agents that had the event, -1 for agents whose event is replaced by another one that includes it.
 
         Raises:
+            TypeError: ``times`` is neither bool nor integer.
             ValueError: ``times`` has the wrong shape, or makes a count negative.
         """
+        if times.dtype.kind not in "bui":
+            raise TypeError(f"times has dtype {times.dtype}; bool or an integer dtype is required")
         if times.shape != self._shape:
             raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
         counts = self._counts.get(event, 0) + times.astype(np.int64)
@@ -286,7 +289,7 @@ class Accountant:
         Returns:
             Epsilons, float64 ``(replicas, agents)``; infinite where the composition gives none.
         """
-        adjacency = self.covering(self._first_adjacency() if adjacency is None else adjacency)
+        adjacency = self.covering(adjacency)
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
@@ -297,8 +300,9 @@ class Accountant:
                 rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
 
-    def covering(self, adjacency: Adjacency) -> Adjacency:
+    def covering(self, adjacency: Adjacency | None) -> Adjacency:
         """Returns the adjacency under which epsilon is computed: always ``agent`` if policies write the messages."""
+        adjacency = self._first_adjacency() if adjacency is None else adjacency
         return AGENT if adjacency in self._as_agent else adjacency
 
     def _first_adjacency(self) -> Adjacency:

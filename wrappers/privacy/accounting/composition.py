@@ -102,7 +102,8 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     """
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
     single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
-    epsilon = np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0).max(axis=0, initial=0.0)
+    each = np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0)
+    epsilon = np.where(np.isinf(each).any(axis=0), np.inf, each.max(axis=0, initial=0.0))
     again = counts.sum(axis=0) > 1
     return np.where(again & np.isfinite(epsilon), np.nan, epsilon) if adjacency == AGENT else epsilon
 

@@ -29,10 +29,10 @@ import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_integer, require_number
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Kind
+from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Kind
 
 # The most different numbers of clones; where there are more, some are rounded down, which increases delta: another
 # clone hides an agent better.
@@ -56,7 +56,7 @@ class Batch(NamedTuple):
             for the server; without its own for a fellow; without the colluders'.
         loss: Privacy loss of one message for any two payloads: mu = 2 C/s for ``gaussian`` noise of standard deviation
             s and a clip C, else the epsilon of the randomiser.
-        kind: Kind of the mechanism, as in :class:`.event.Event`.
+        kind: Kind of the mechanism: one of :data:`.event.PROVEN`, or ``pure`` for any that is purely private.
 
     Example:
         >>> round(shuffled_epsilon(1e-3, [Batch(100, 0.2)]), 3)
@@ -230,3 +230,4 @@ def largest_loss(epsilon: float, delta: float, messages: Sequence[int], kind: Ki
 def _check(batch: Batch) -> None:
     require_integer("messages", batch.messages, 1)
     require_number("loss", batch.loss, 0, inf)
+    require_choice("kind", batch.kind, (*PROVEN, "pure"))
