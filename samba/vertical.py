@@ -203,7 +203,7 @@ def run_vertical(
         else:
             for iteration in range(owners.iterations):
                 picked = selector.select(owners.scores(round_, iteration), round_, iteration)
-                owners.mark(round_, iteration, picked)
+                owners.mark(iteration, picked)
         place = int(picked.argmax())
         owners.observe(place, arms[place].pull())
         if round_ in note:

@@ -13,7 +13,7 @@ from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggre
 from fedbandit_envs.baselines.aggregators.counts import count_inbox
 from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 
@@ -135,8 +135,8 @@ class PFCB(SSUCB):
         self._omega1 = require_number("omega1", omega1, 0, np.inf)
         self._omega2 = require_number("omega2", omega2, 0, np.inf)
         self._radius = require_choice("radius", radius, get_args(RadiusName))
-        self._check = bool(check)
-        self._guards = bool(guards)
+        self._check = require_flag("check", check)
+        self._guards = require_flag("guards", guards)
         self._pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -147,13 +147,14 @@ class PFCB(SSUCB):
         """
         super().reset(spec, seeds)
         inbox = spec.observation.spaces.get("inbox_mask")
-        num_agents = 1 if inbox is None else (inbox.shape or (1,))[0]
+        # A server's inbox has a single sender, whose sums are those of all agents.
+        senders, num_agents = (1, 1) if inbox is None else ((inbox.shape or (1,))[0], spec.agents)
         self._log_agents = 0.0 if self._radius == "own" else log(num_agents)
         self._divisor = float(num_agents) if self._radius == "printed" else 1.0
         if inbox is not None:
             self._received = self._pool.start(count_inbox(spec, seeds.shape, "delivered", "good"))
             self._received_units, self._received_good = self._received.totals.values()
-        self._accepted = np.zeros((*seeds.shape, num_agents, self._received_units.shape[-1]), np.bool_)
+        self._accepted = np.zeros((*seeds.shape, senders, self._received_units.shape[-1]), np.bool_)
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``, after adding newly received reports.

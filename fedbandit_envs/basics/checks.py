@@ -46,10 +46,13 @@ def require_epsilon(epsilon: Any) -> None:
     """Raises an error unless ``epsilon`` is a number > 0, or infinity for no noise.
 
     Raises:
-        ValueError: It is neither.
+        TypeError: It is no number.
+        ValueError: It is not > 0.
     """
-    if not (isinstance(epsilon, Real) and float(epsilon) > 0):
-        raise ValueError(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
+    if not (is_number and float(epsilon) > 0):
+        wrong = ValueError if is_number else TypeError
+        raise wrong(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
 
 
 def require_integer(name: str, value: Any, least: int, most: int | None = None) -> int:

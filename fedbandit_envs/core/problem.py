@@ -191,7 +191,12 @@ class Problem(FederatedEnv):
 
     def set_active(self, active: Array) -> None:
         """Sets which agents act in the next round; see :meth:`FederatedEnv.set_active`."""
-        self._next_active = np.array(active, np.bool_)
+        active = np.array(active, np.bool_)
+        if active.shape[-1:] != (self.max_num_agents,):
+            raise ValueError(
+                f"active has shape {active.shape}; (replicas, agents) with {self.max_num_agents} agents is required"
+            )
+        self._next_active = active
 
     def admit(self, agents: Array) -> None:
         """Lets further agents act from the coming round on; see :meth:`FederatedEnv.admit`."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
@@ -106,7 +107,10 @@ class Control:
         Raises:
             ValueError: The choice has the wrong shape or a forbidden value.
             TypeError: The choice has the wrong dtype, or is no mapping where one is required.
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
+        if not hasattr(self, "_leading"):
+            raise ResetNeeded("step() was called before reset()")
         rows = _in_rows("action", choice, self.action_space, self._rows.action_space, self._leading)
         observation, reward, truncated, info = self._rows.step(rows)
         paid = reward.sum(axis=1) if self._joint else reward[:, 0]

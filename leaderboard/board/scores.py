@@ -41,8 +41,7 @@ def rounded(value: Estimate) -> str:
     """Returns an estimate and its interval as the text ``number [low, high]``; only the number if it has no interval.
 
     The interval decides the digits: the last one counts units of 1/20 to 1/2 of the interval's half-width. Without an
-    interval, or with one that is empty, there are three significant digits, and for numbers below 1 at least two
-    decimals.
+    interval, or with one that is empty, there are three significant digits, and for numbers below 1 two decimals.
     """
     half, size = (value.high - value.low) / 2, abs(float(value.value))
     if half > max(_NO_WIDTH, 1e-9 * size):

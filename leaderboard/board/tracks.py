@@ -131,8 +131,10 @@ class Track:
         while nested:
             one = nested.pop()
             if isinstance(one, str) and ":" in one:
-                raise TrackError(f"settings of a wrapper name code, {one!r}; names of this package are required")
-            nested += one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else []
+                raise TrackError(f"settings name code, {one!r}; names of this package are required")
+            nested += (
+                one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else []
+            )
         part = privatizer_of(baseline)
         if part is None:
             return asked_for
@@ -245,9 +247,7 @@ class Track:
         """
         parts = ["channel"] * (self.epsilon > 0) + ["policy"] + ["privatizer"] * self.private
         if unknown := settings.keys() - {*parts}:
-            raise TrackError(
-                f"settings have {sorted(unknown)}; on track {self.name} only {parts} are allowed"
-            )
+            raise TrackError(f"settings have {sorted(unknown)}; on {self.name} only {parts} are allowed")
         if taken := settings.get("privatizer", {}).keys() - _FREE:
             raise TrackError(
                 f"settings of the privatizer have {sorted(taken)}, which are the track's; only {sorted(_FREE)} are "

@@ -98,9 +98,7 @@ def run(
         typer.echo(f"left out: {who}: {why}", err=True)
     with terminal.explained(ValueError):
         if not rows:
-            raise ValueError(
-                f"none of {', '.join(names)} fits {', '.join(track.name for track in played_on)}"
-            )
+            raise ValueError(f"none of {', '.join(names)} fits {', '.join(one.name for one in played_on)}")
     _play(rows, out, played_by, new_edition, published)
 
 

@@ -2,19 +2,21 @@
 
 import json
 from dataclasses import asdict
+from math import inf
 from pathlib import Path
 from shutil import rmtree
 from typing import Annotated, Any, cast
 
 import typer
 
+from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.leaderboard.cli.terminal import explained, out_console, print_table, progress
 from fedbandit_envs.leaderboard.runs.spec import read_assignment, read_value
 from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
 from fedbandit_envs.samba.crypto.libraries import require_extra
 from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
-from fedbandit_envs.samba.roles.parties import RoleSetup
+from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
 from fedbandit_envs.samba.runs import TIMEOUT, SambaSettings, Transport, run_samba, seed_or_random
 from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
 
@@ -161,10 +163,13 @@ def samba_role(
         )
         if address is None or other is not None:
             raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
-        # A wrong address must raise now: the next step removes the key file, which a second try would need.
-        parse_address(address, tls=True)
         played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
-        setup = RoleSetup(Keyring.load_and_remove(keys, role), played, budget, mean or ())
+        setup = RoleSetup(Keyring.load(keys, role), played, budget, mean or ())
+        # All that can be wrong must be found now: a second try would need the key file that is removed next.
+        parse_address(address, tls=setup.keyring.certificate is not None)
+        require_number("--timeout", timeout, 0, inf, open_below=True, open_above=True)
+        make_role(setup)
+        keys.unlink()
         report = play_over_network(
             setup,
             address,

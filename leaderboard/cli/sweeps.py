@@ -127,16 +127,16 @@ def sweep(
         played_by = terminal.backend_of(backend, scheduler, workers)
         options = {
             "env_id": env_id,
-            "policies": policies,
-            "grid": grid and _grid(grid),
+            "policies": policies or None,
+            "grid": _grid(grid) if grid else None,
             "rounds": rounds,
             "seeds": seeds,
             "first_seed": first_seed,
-            "settings": read_assignments(settings or []),
+            "settings": read_assignments(settings or []) or None,
             "stack": stack and read_value(stack),
         }
         given = read_sweep(spec) if spec else {}
-        given |= {name: value for name, value in options.items() if value not in (None, [], {})}
+        given |= {name: value for name, value in options.items() if value is not None}
         for name, option in (("env_id", "--env"), ("policies", "--policy"), ("grid", "--grid")):
             if name not in given:
                 raise ValueError(f"{option} is missing; it, or {name} in a file, is required")

@@ -16,7 +16,7 @@ from typing import Any
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer
+from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -115,6 +115,7 @@ class RunSpec:
                 raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
             require_integer("seeds", self.seeds, 1, MOST_OF_A_SIZE)
             require_integer("first_seed", self.first_seed, 0)
+            require_number("delta", self.delta, 0, 1, open_above=True)
             for name, _ in checked(self.stack):
                 find_wrapper(name)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.leaderboard.reproduction.comparison import (
+    ENOUGH,
     Mean,
     Ratio,
     compare,
@@ -90,8 +91,8 @@ def agrees(line: str, horizon: float, result: RunResult) -> str:
         return "-"
     value, half = {**PLAIN, **RELEASED}[line, horizon]
     own = mean_of(total(result, horizon))
-    joint = float(np.hypot(half, (own.high - own.low) / 2))
-    return "agrees" if abs(own.value - value) <= joint else "does **not** agree"
+    close = abs(own.value - value) <= float(np.hypot(half, (own.high - own.low) / 2))
+    return "exploratory" if own.instances < ENOUGH else "agrees" if close else "does **not** agree"
 
 
 def regret_table(runs: PanelRuns) -> Table:

@@ -17,8 +17,8 @@ from fedbandit_envs.samba.crypto.keystreams import KEY_BYTES, OwnerKeys, derive_
 MOST_OWNERS = 1 << 16
 """Largest number of owners in a run.
 
-One key encrypts at most 2^32 items, of which every owner sends two or more a round, so that a run with more owners
-would have fewer than 2^15 rounds after the first pulls.
+One key encrypts at most 2^32 items, of which there are two or more a round for every owner, so that a run with more
+owners would have fewer than 2^15 rounds after the first pulls.
 """
 
 
@@ -88,19 +88,19 @@ class Keyring:
             write_all(out, text.encode())
 
     @classmethod
-    def load_and_remove(cls, path: Path, role: str) -> "Keyring":
-        """Returns the keyring of a role from a file that :meth:`save` wrote, and removes the file.
+    def load(cls, path: Path, role: str) -> "Keyring":
+        """Returns the keyring of a role from a file that :meth:`save` wrote.
 
-        The file is removed because keys must be used in one run only: in a second run under the same keys, recorded
-        frames of the first run would be accepted.
+        Whoever plays with the keys must remove the file first, since keys must be used in one run only: in a second run
+        under the same keys, recorded frames of the first run would be accepted.
 
         Args:
             path: Path of the file.
             role: Name of the role.
 
         Raises:
-            OSError: The file cannot be read or removed.
-            ValueError: The file holds no keyring, or the keyring of another role; the file is kept.
+            OSError: The file cannot be read.
+            ValueError: The file holds no keyring, or the keyring of another role.
         """
         # A device or a pipe may never end.
         if path.exists() and not path.is_file():
@@ -124,7 +124,6 @@ class Keyring:
             raise ValueError(f"{path} is no key file: {error!r}") from error
         if ring.role != role:
             raise ValueError(f"{path} has the keys of {ring.role!r}; those of {role!r} are required")
-        path.unlink()
         return ring
 
 

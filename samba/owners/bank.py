@@ -104,11 +104,10 @@ class OwnerBank:
         self._rule.scores(self._round, self._pulls, self._sums, iteration, self._scores)
         return self._scores[0]
 
-    def mark(self, round_: int, iteration: int, picked: Array) -> None:
+    def mark(self, iteration: int, picked: Array) -> None:
         """Tells the owners' rule which owner an iteration has picked by scores.
 
         Args:
-            round_: The round t.
             iteration: The iteration within the round, counted from 0.
             picked: True for the picked owner, if it is in this bank, bool ``(size,)``.
         """

@@ -104,7 +104,7 @@ class OwnerGroup(Role):
             bank.observe(place, 0)
         for iteration in range(bank.iterations):
             bank.scores(self.arms + 1, iteration)
-            bank.mark(self.arms + 1, iteration, np.zeros(len(self._own), np.bool_))
+            bank.mark(iteration, np.zeros(len(self._own), np.bool_))
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan (step 1): every owner pulls its arm once; no messages are sent."""
@@ -151,7 +151,7 @@ class OwnerGroup(Role):
                 f"marks of round {self.round} are {list(marks)}; zeros and at most one 1 are required"
             )
         if not self._exploring:
-            self.bank.mark(self.round, self.iteration, np.frombuffer(marks, np.bool_).copy())
+            self.bank.mark(self.iteration, np.frombuffer(marks, np.bool_).copy())
         if self._close_iteration(plan, self._exploring) and place >= 0:
             self.bank.observe(place, self._own[place].pull())
         return self._open_iteration(plan)

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number
 from fedbandit_envs.core.claim import Adjacency, Composition
 
 
@@ -43,12 +43,12 @@ class Budget:
         """Checks the attributes.
 
         Raises:
+            TypeError: ``epsilon`` or ``delta`` is no number.
             ValueError: An attribute is out of its range, or ``epsilon`` is finite and ``delta`` None.
         """
-        if not self.epsilon > 0:
-            raise ValueError(f"budget epsilon is {self.epsilon!r}; a number > 0 is required")
-        if self.delta is not None and not 0 <= self.delta < 1:
-            raise ValueError(f"budget delta is {self.delta!r}; None or a number in [0, 1) is required")
+        require_epsilon(self.epsilon)
+        if self.delta is not None:
+            require_number("budget delta", self.delta, 0, 1, open_above=True)
         if self.delta is None and np.isfinite(self.epsilon):
             raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
         require_choice("budget composition", self.composition, get_args(Composition))

@@ -102,7 +102,7 @@ def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: s
     name = spec.get("name") if isinstance(spec, Mapping) else spec
     if isinstance(spec, Schedule | str | Mapping) and (isinstance(spec, Schedule) or str(name) in SCHEDULES):
         schedule = make_schedule(spec)
-        if not schedule.fixed_in_advance:
+        if not schedule.fixed_in_advance or schedule.announced:
             raise ValueError(
                 f"answers is {schedule!r}; a schedule fixed in advance, 'uploads' or 'determinant' is required"
             )

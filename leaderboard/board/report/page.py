@@ -174,9 +174,7 @@ def estimate(value: Estimate, absent: str = ABSENT) -> str:
 
 def epsilon(value: float) -> str:
     """Returns an epsilon as text with three digits: infinity as its sign, NaN as "unknown"."""
-    if isnan(value):
-        return "unknown"
-    return "\N{INFINITY}" if value == inf else f"{value:.3g}"
+    return "unknown" if isnan(value) else "\N{INFINITY}" if value == inf else f"{value:.3g}"
 
 
 def claimed(spent: Spent) -> str:

@@ -267,12 +267,23 @@ def _free_port() -> int:
         (("controller", "--connect", "127.0.0.1:1"), "controller requires --listen"),
         (("comp", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:1"), "comp requires --connect, and not"),
         (("comp", "--connect", "somewhere"), "HOST:PORT is required"),
-        (("owner-0", "--connect", "127.0.0.1:1"), "has the keys of 'comp'; those of 'owner-0'"),
+        (
+            ("owner-0", "--connect", "127.0.0.1:1", "--keys-of", "comp"),
+            "has the keys of 'comp'; those of 'owner-0'",
+        ),
+        (("comp", "--connect", "127.0.0.1:1", "--timeout", "nan"), "--timeout is nan"),
+        (("comp", "--connect", "127.0.0.1:1", "--timeout", "0"), "--timeout is 0"),
+        (("comp", "--connect", "example.org:7001"), "TLS is required"),
+        (("customer", "--connect", "127.0.0.1:1", "--algorithm", "ucb"), "budget is None"),
+        (("controller", "--listen", "127.0.0.1:0"), "algorithm is None"),
+        (("owner-0", "--connect", "127.0.0.1:1", "--algorithm", "ucb", "--mean", "7"), "7"),
     ],
 )
 def test_wrong_words_for_a_role_keep_its_keys(tmp_path, words, message):
     assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
-    keys = tmp_path / "keys" / "comp" / "keys.json"
+    *words, whose = words if "--keys-of" in words else (*words, words[0])
+    words = [word for word in words if word != "--keys-of"]
+    keys = tmp_path / "keys" / whose / "keys.json"
     assert_explained(call("samba-role", *words, "--keys", keys), message)
     assert keys.exists()
 

@@ -67,6 +67,10 @@ def test_options_say_what_a_file_says(call, tmp_path):
     assert result.stdout.splitlines()[-1] == "three/sweep.csv"
     assert set(three.seed) == {0, 1}
     assert set(three.scale) == {1, 2}
+    # Also where the option says that there is nothing.
+    (tmp_path / "wrong.toml").write_text(f'{SPEC}stack = ["Nothing"]\n')
+    assert call("sweep", "wrong.toml", "--seeds", 1, "--out", "four").exit_code == 2
+    assert call("sweep", "wrong.toml", "--seeds", 1, "--stack", "[]", "--out", "four").exit_code == 0
 
 
 def test_a_sweep_that_is_stopped_goes_on_where_it_was(call, monkeypatch, tmp_path):

@@ -320,7 +320,7 @@ class Accountant:
         """
         require_choice("composition", composition, COMPOSITIONS)
         if self._adjacencies or self._ledger is not None:
-            require_choice("adjacency", adjacency, (*self._adjacencies, AGENT))
+            require_choice("adjacency", adjacency, list(dict.fromkeys((*self._adjacencies, AGENT))))
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
         exposed, why, unclaimable = self.unrecorded()

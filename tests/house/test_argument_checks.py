@@ -1,0 +1,61 @@
+"""Wrong arguments that were taken once without a word, or refused by another name."""
+
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.baselines.linear import AsyncLinUCB, FedLinUCB
+from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Server
+from fedbandit_envs.wrappers.privacy.budget import Budget
+from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: PFCB(check="no"), TypeError, "check is 'no'; True or False"),
+        (lambda: PFCB(guards="off"), TypeError, "guards is 'off'; True or False"),
+        (lambda: FedLinUCB(beta=-1), ValueError, "beta is -1; a finite number >= 0"),
+        (lambda: AsyncLinUCB(beta=-1), ValueError, "beta is -1; a finite number >= 0"),
+        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon=True), TypeError, "epsilon is True; a number > 0"),
+        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon="1"), TypeError, "epsilon is '1'; a number > 0"),
+        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon=-1), ValueError, "epsilon is -1; a number > 0"),
+        (lambda: Laplace(True, 3), TypeError, "epsilon is True"),
+        (lambda: Budget(epsilon=True, delta=0.1), TypeError, "epsilon is True"),
+        (lambda: Budget(epsilon="1", delta=0.1), TypeError, "epsilon is '1'"),
+        (lambda: Budget(epsilon=1.0, delta="0.1"), TypeError, "budget delta is '0.1'"),
+        (lambda: Budget(epsilon=1.0, delta=1), ValueError, r"budget delta is 1; a number in \[0, 1\)"),
+        (
+            lambda: Server(ArmsEnv(), "every_round", answers="announced"),
+            ValueError,
+            "a schedule fixed in advance",
+        ),
+        (
+            lambda: RunSpec("UCB1", "FedArms-v0", 5, 1, delta=2),
+            SettingsError,
+            r"delta is 2; a number in \[0, 1\)",
+        ),
+        (
+            lambda: FederationEnv("fedbandit_envs.arms.env:ArmsEnv", joint=True).step(0),
+            ResetNeeded,
+            "before reset",
+        ),
+        (lambda: ArmsEnv(num_agents=3).set_active(np.ones((1, 5))), ValueError, r"active has shape \(1, 5\)"),
+    ],
+)
+def test_it_is_named(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_an_adjacency_of_authored_messages_is_offered_once():
+    private = GaussianPrivatizer(
+        Messages(ArmsEnv(), {"g": {"shape": [2]}}), noise_multiplier=2.0, releases=4, clip=1.0
+    )
+    private.reset_batch([0])
+    with pytest.raises(ValueError, match=r"adjacency is 'foo'; (one of )?\[?'agent'\]?"):
+        private.accountant.epsilon(0.1, adjacency="foo")
