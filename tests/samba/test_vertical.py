@@ -147,9 +147,9 @@ class Scattered:
     def scores(self, round_, iteration):
         return np.array([bank.scores(round_, iteration)[0] for bank in self.banks])
 
-    def mark(self, round_, iteration, picked):
+    def mark(self, iteration, picked):
         for place, bank in enumerate(self.banks):
-            bank.mark(round_, iteration, picked[place : place + 1])
+            bank.mark(iteration, picked[place : place + 1])
 
     def observe(self, place, reward):
         self.banks[place].observe(0, reward)
