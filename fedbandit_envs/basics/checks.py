@@ -42,7 +42,7 @@ def require_number(
     return number
 
 
-def require_epsilon(epsilon: Any) -> None:
+def require_epsilon(epsilon: Any, name: str = "epsilon") -> None:
     """Raises an error unless ``epsilon`` is a number > 0, or infinity for no noise.
 
     Raises:
@@ -52,7 +52,7 @@ def require_epsilon(epsilon: Any) -> None:
     is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
     if not (is_number and float(epsilon) > 0):
         wrong = ValueError if is_number else TypeError
-        raise wrong(f"epsilon is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+        raise wrong(f"{name} is {epsilon!r}; a number > 0 (infinity for no noise) is required")
 
 
 def require_integer(name: str, value: Any, least: int, most: int | None = None) -> int:

@@ -46,7 +46,7 @@ class Budget:
             TypeError: ``epsilon`` or ``delta`` is no number.
             ValueError: An attribute is out of its range, or ``epsilon`` is finite and ``delta`` None.
         """
-        require_epsilon(self.epsilon)
+        require_epsilon(self.epsilon, "budget epsilon")
         if self.delta is not None:
             require_number("budget delta", self.delta, 0, 1, open_above=True)
         if self.delta is None and np.isfinite(self.epsilon):
