@@ -189,9 +189,9 @@ def test_scores_of_a_hundred_owners_are_those_of_each_alone(algorithm):
             scores = together.scores(t, iteration).copy()
             assert scores.tolist() == [own.scores(t, iteration)[0] for own in alone]
             picked = np.arange(100) == scores.argmax()
-            together.mark(t, iteration, picked)
+            together.mark(iteration, picked)
             for place, own in enumerate(alone):
-                own.mark(t, iteration, picked[place : place + 1])
+                own.mark(iteration, picked[place : place + 1])
 
 
 def test_an_owners_rewards_are_counted_in_its_own_pulls():
