@@ -79,8 +79,7 @@ class FedLinUCB(LinUCB):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        if beta is not None:
-            require_number("beta", beta, 0, np.inf)
+        beta = None if beta is None else require_number("beta", beta, 0, np.inf)
         super().__init__(noise_sd=noise_sd, alpha=beta, **linucb)
         self._alpha = None if alpha is None else require_number("alpha", alpha, 0, np.inf, open_below=True)
         self._beta = beta
@@ -196,8 +195,7 @@ class AsyncLinUCB(FedUCB):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        if beta is not None:
-            require_number("beta", beta, 0, np.inf)
+        beta = None if beta is None else require_number("beta", beta, 0, np.inf)
         super().__init__(noise_sd=noise_sd, alpha=beta, **feducb)
         require_number("growth", growth, 1, np.inf)
         self._log_growth = log(growth)

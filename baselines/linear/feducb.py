@@ -137,6 +137,9 @@ class FedUCB(LinUCB):
         rows = seeds.shape
         inbox = gram_inbox(spec, rows) if "inbox_mask" in seen else None
         self._senders = inbox.senders if inbox else 1
+        # A single sender is a server, whose messages are sums over all agents. The printed bounds count these.
+        printed = {self._shift, self._bias} & {"per_agent", "printed"}
+        self._heads = spec.agents if inbox and printed and self._senders == 1 else 1
         self._estimators = inbox.shapes[GRAM][0] if inbox else 1
         if self._estimators > 1 and self._combine == "min":
             raise UnfitError(
@@ -166,7 +169,7 @@ class FedUCB(LinUCB):
         self._releases = np.zeros(rows)
         # The largest standard deviation that the noise in the sum over all senders can have.
         worst = np.full(rows, sqrt(self._worst * self._senders))
-        start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders)))
+        start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders * self._heads)))
         self._spread = np.zeros(rows)
         if self._shift == "per_agent" and self._noisy:
             # Algorithm 1, line 1: the matrix S of the last synchronisation starts as M rho_min I, for M senders.
@@ -196,7 +199,9 @@ class FedUCB(LinUCB):
     def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
         # The noise's bounds may fail with half of the failure probability. It is divided among all releases and senders
         # by a union bound: the share of release k = 1, 2, ... is proportional to 1/k^2, and sum 1/k^2 = pi^2/6.
-        log_union = np.log(2 * self._senders * releases**2 * pi**2 / (6 * self._share_of_failure()))
+        log_union = np.log(
+            2 * self._senders * self._heads * releases**2 * pi**2 / (6 * self._share_of_failure())
+        )
         if self._bias == "none":
             # Without a bound, the noise is left out of the radius: with a standard deviation of 0 the shift is the
             # ridge.
@@ -272,7 +277,7 @@ class FedUCB(LinUCB):
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
-        heads = np.maximum(self._known_senders.sum(axis=-1), 1).astype(np.float64)
+        heads = self._heads * np.maximum(self._known_senders.sum(axis=-1), 1).astype(np.float64)
         total, variance = self._received.totals[GRAM], noise_of(self._received.totals, mask.shape[:2])
         made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
         others = total

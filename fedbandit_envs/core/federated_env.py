@@ -147,7 +147,7 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
             with leading axes ``(replicas, agents)``.
 
         Raises:
-            ValueError: ``senders`` has the wrong shape.
+            ValueError: ``senders`` has the wrong shape, or a number other than 0 and 1.
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
         sends = self.allowed_senders(self._checked_senders(senders))
@@ -158,7 +158,10 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     def _checked_senders(self, senders: Array) -> Array:
         if self._ledger.episode is None:
             raise ResetNeeded("release() was called before reset()")
-        sends = np.array(senders, np.bool_)
+        given = np.asarray(senders)
+        sends = given.astype(np.bool_)
+        if given.dtype != np.bool_ and (sends != given).any():
+            raise ValueError(f"senders is {senders!r}; bool is required")
         if sends.shape != self._ledger.shape:
             raise ValueError(
                 f"senders has shape {sends.shape}; (replicas, agents) = {self._ledger.shape} is required"

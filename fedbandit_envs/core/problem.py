@@ -139,9 +139,9 @@ class Problem(FederatedEnv):
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Draws the instances and starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
-        seeds = [int(seed) for seed in seeds]
-        if not seeds or min(seeds) < 0:
-            raise ValueError(f"seeds is {seeds}; integers >= 0, one a replica, are required")
+        given, seeds = [*seeds], [int(seed) for seed in seeds]
+        if not seeds or min(seeds) < 0 or seeds != given:
+            raise ValueError(f"seeds is {given}; integers >= 0, one a replica, are required")
         rows = (len(seeds), self.max_num_agents)
         self._observation: Arrays = {
             name: np.zeros((*rows, *(space.shape or ())), space.dtype)

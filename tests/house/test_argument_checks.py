@@ -44,6 +44,8 @@ from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
             ResetNeeded,
             "before reset",
         ),
+        (lambda: ArmsEnv().reset_batch([0.5]), ValueError, r"seeds is \[0.5\]; integers >= 0"),
+        (lambda: ArmsEnv().reset_batch(["7"]), ValueError, r"seeds is \['7'\]; integers >= 0"),
         (lambda: ArmsEnv(num_agents=3).set_active(np.ones((1, 5))), ValueError, r"active has shape \(1, 5\)"),
     ],
 )
@@ -59,3 +61,13 @@ def test_an_adjacency_of_authored_messages_is_offered_once():
     private.reset_batch([0])
     with pytest.raises(ValueError, match=r"adjacency is 'foo'; (one of )?\[?'agent'\]?"):
         private.accountant.epsilon(0.1, adjacency="foo")
+
+
+def test_half_a_sender_is_refused_and_releases_nothing():
+    env = ArmsEnv(num_agents=3)
+    env.reset_batch([0])
+    env.step_batch(np.zeros((1, 3), np.int64))
+    with pytest.raises(ValueError, match=r"senders is array\(\[\[0.5, 0. , 1. \]\]\); bool is required"):
+        env.release(np.array([[0.5, 0.0, 1.0]]))
+    released = env.release(np.array([[0, 0, 1]]))
+    assert released["pulls"].sum(axis=-1).tolist() == [[0, 0, 1]]

@@ -3,6 +3,8 @@
 Statistical statements use fixed seeds and hold with wide margins.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.server import Server
 
 DOUBLING = {"name": "doubling", "start": 1, "stop": None}
 
@@ -217,6 +220,24 @@ def test_noise_without_announced_bounds_is_lifted_too():
     for _ in play(env, policy, range(5), 256):
         assert np.isfinite(policy._ridges.inverse).all()
         assert (np.linalg.eigvalsh(policy._ridges.inverse) > 0).all()
+
+
+@pytest.mark.parametrize("constants", [{"shift": "per_agent"}, {"bias": "printed"}])
+def test_a_server_s_sum_counts_as_the_messages_of_all_agents(constants):
+    """The printed bounds grow with the number of agents, which a server's single message does not show.
+
+    Over a complete graph with an echo all agents' messages arrive: the bounds are the same once all have sent.
+    """
+    learnt = []
+    for transport in (partial(Channel, echo=True), partial(Server, echo=True)):
+        noisy = ContinualPrivatizer(linear(), 1.0, 0.1, releases=9)
+        policy = FedUCB(**constants)
+        for _ in play(transport(noisy, schedule=DOUBLING), policy, (3,), 20):
+            pass
+        learnt.append(policy)
+    graph, server = (np.array(policy._confidence) for policy in learnt)
+    np.testing.assert_allclose(server, graph, rtol=1e-12)
+    assert (graph[-2] > 0).all()
 
 
 def test_the_trigger_follows_line_12():
