@@ -1,6 +1,6 @@
 """Commands that pages show, too dear to run: each names a command that there is, with arguments that it takes.
 
-Those of tutorials are run (`test_tutorials.py`), and those of README, by continuous integration.
+Those of tutorials are run as well (`test_tutorials.py`), and those of README, by continuous integration.
 """
 
 import re
@@ -17,6 +17,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/tutorials").glob("*.md")),
     *sorted((ROOT / "docs/reproductions").glob("*.md")),
 ]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)

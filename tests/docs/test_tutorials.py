@@ -12,29 +12,21 @@ PAGES.append(FOLDER.parent / "own_data.md")
 NEEDS = {"ppo": "stable_baselines3", "sweep": "matplotlib", "samba": "cryptography", "own_data": "pandas"}
 """Libraries of extras, by the page that cannot do without."""
 
-
-# A training of which no number is printed is shorter in ordinary runs.
-LONG = {"ppo": ".learn(160_000)"}
+COSTLY = {"ppo", "privatizer"}
+"""Pages that are run as slow tests; their commands are read in ordinary ones, by `test_commands.py`."""
 
 
 @pytest.mark.parametrize(
-    ("path", "whole"),
+    "path",
     [
-        *(pytest.param(path, path.stem not in LONG, id=path.stem) for path in PAGES),
-        *(
-            pytest.param(FOLDER / f"{stem}.md", True, id=f"{stem}-whole", marks=pytest.mark.slow)
-            for stem in LONG
-        ),
+        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in COSTLY else [])
+        for path in PAGES
     ],
 )
-def test_tutorials_run(path, whole, tmp_path, monkeypatch):
+def test_tutorials_run(path, tmp_path, monkeypatch):
     pytest.importorskip(NEEDS.get(path.stem, "numpy"))
     monkeypatch.chdir(tmp_path)
-    page = path.read_text()
-    if not whole:
-        assert page.count(LONG[path.stem]) == 1
-        page = page.replace(LONG[path.stem], ".learn(4_000)")
-    for block, printed in play(page):
+    for block, printed in play(path.read_text()):
         if block.printed is not None:
             assert is_printed(block.printed, printed), f"{block.text}\nprinted\n{printed}"
 
