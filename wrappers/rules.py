@@ -6,6 +6,7 @@ when the rule is chosen, and not at every call.
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from inspect import signature
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -38,7 +39,8 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
         kind: Name of the kind of rule, for error messages.
         spec: A function, which is returned unchanged; or a name in ``known`` or an entry point ``"module:function"``;
             or a mapping with such a ``name`` and the function's keyword arguments.
-        known: Functions by name; those with keyword arguments must have the decorator :func:`checked`.
+        known: Functions by name; those with keyword arguments must have the decorator :func:`checked`. The names of an
+            entry point's arguments are checked against its signature if it lacks the decorator.
         also: Text on other allowed values of the name, for error messages.
 
     Raises:
@@ -47,13 +49,14 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     """
 
     def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-        _CHECKS.get(rule, _no_arguments)(**arguments)
+        _CHECKS.get(rule, signature(rule).bind_partial if foreign else _no_arguments)(**arguments)
         return partial(rule, **arguments)
 
     if callable(spec) and not isinstance(spec, type):
         return spec
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    if isinstance(name, str) and ":" in name:
+    foreign = isinstance(name, str) and ":" in name
+    if foreign:
         known = {name: resolve(name)}
     return make(kind, spec, {name: partial(chosen, rule) for name, rule in known.items()}, FunctionType, also)
 

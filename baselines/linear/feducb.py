@@ -147,11 +147,10 @@ class FedUCB(LinUCB):
                 "required"
             )
         self._received = self._pool.start(inbox) if inbox else None
-        noise = spec.release.spaces.get(NOISE)
         # An aggregator that accounts for the noise itself, such as precision, has no array of noise variances among its
         # totals. Then no other correction for noise is made.
         self._noisy = self._received is not None and NOISE in self._received.totals
-        self._worst = highest(noise) if self._noisy and noise is not None else 0.0
+        self._worst = highest(spec.release[NOISE]) if self._noisy and NOISE in spec.release.spaces else 0.0
         if np.isinf(self._worst):
             if self._shift == "per_agent":
                 raise UnfitError(
@@ -166,18 +165,16 @@ class FedUCB(LinUCB):
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
-        self._releases = np.zeros(rows)
+        self._releases, self._waited, self._spread = np.zeros((3, *rows))
         # The largest standard deviation that the noise in the sum over all senders can have.
         worst = np.full(rows, sqrt(self._worst * self._senders))
         start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders * self._heads)))
-        self._spread = np.zeros(rows)
         if self._shift == "per_agent" and self._noisy:
             # Algorithm 1, line 1: the matrix S of the last synchronisation starts as M rho_min I, for M senders.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
         self._asks = spec.chooses_sending
         self._due = self._due_at(spec.horizon, spec.agents, highest(seen["contexts"]), start)
-        self._waited = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
 

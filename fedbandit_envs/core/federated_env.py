@@ -158,9 +158,8 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     def _checked_senders(self, senders: Array) -> Array:
         if self._ledger.episode is None:
             raise ResetNeeded("release() was called before reset()")
-        given = np.asarray(senders)
-        sends = given.astype(np.bool_)
-        if given.dtype != np.bool_ and (sends != given).any():
+        sends = np.array(senders, np.bool_)
+        if (sends != senders).any():
             raise ValueError(f"senders is {senders!r}; bool is required")
         if sends.shape != self._ledger.shape:
             raise ValueError(

@@ -219,3 +219,12 @@ def test_every_schedule_has_a_tested_name():
 def test_bad_specifications_are_named(spec, error, message):
     with pytest.raises(error, match=re.escape(message)):
         make_schedule(spec)
+
+
+def test_a_strangers_rule_takes_the_arguments_that_its_signature_has(tmp_path, monkeypatch):
+    (tmp_path / "strangers_rules.py").write_text("def thirds(rounds, every=2):\n    return rounds // every\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    schedule = make_schedule({"name": "strangers_rules:thirds", "every": 3})
+    assert [t for t in range(1, 10) if schedule.sends(t)] == [3, 6, 9]
+    with pytest.raises(TypeError, match=r"'strangers_rules:thirds' with arguments .* 'evry'"):
+        make_schedule({"name": "strangers_rules:thirds", "evry": 3})
