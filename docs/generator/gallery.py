@@ -38,8 +38,8 @@ def write(folder: Folder, docs: Path) -> None:
         "## All pages",
         "Numbers of instances are the least and the largest that an interval of the page is over; verdicts those on\n"
         "sentences of its paper. Pages of P-FCB have the paper's protocol of five markets, and twenty markets;\n"
-        "those of FedUCB at the scale `medium` (1 B and 1 C), an hour of two cores, and over 1e7 rounds have 3 runs,\n"
-        "and `medium` of Figure 2 has 10.",
+        "those of FedUCB at the scale `medium` have 10 (Figures 1 C and 2) or 3 (1 B, about three hours of two cores\n"
+        "for 10), and the one over 1e7 rounds has 3.",
         table(
             ["page", "instances", "CPU-seconds", *_COUNTED, "command"],
             [_row(page) for page in pages],
