@@ -2,6 +2,7 @@
 
 import pytest
 from board_results import federation_pays, only
+from forked import Nursery
 from tiny_board import TINY, played
 
 from fedbandit_envs.leaderboard.board import privatizer_attack
@@ -28,6 +29,23 @@ def board(tiny, tmp_path_factory):
         drawn = EditionSecrets(Edition.of("5a" * 16), b"a secret of 32 bytes, for tests.")
         patch.setattr(EditionSecrets, "draw", lambda: drawn)
         return folder, played(folder)
+
+
+@pytest.fixture(scope="session")
+def nursery():
+    """Forks children of the sandbox."""
+    made = Nursery()
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["forked", pytest.param("started", marks=pytest.mark.slow)])
+def children(request, monkeypatch):
+    """Children of the sandbox are forks of one interpreter; in slow runs each is a new interpreter, too."""
+    if request.param == "forked":
+        place = "fedbandit_envs.leaderboard.sandbox.process.subprocess"
+        monkeypatch.setattr(place, request.getfixturevalue("nursery"))
+    return request.param
 
 
 @pytest.fixture(scope="module", params=["procurement-quick", "linear-quick", "exposure-quick", "arms-quick"])

@@ -83,6 +83,7 @@ def would_run(source: Path) -> bool:
     return "found" in str(SourceFileLoader("any", str(source)).get_code("any").co_consts)
 
 
+@pytest.mark.usefixtures("children")
 def test_bytecode_that_is_not_of_its_source_is_never_run(package, tmp_path):
     """A file's digest says nothing about bytecode beside it, which Python would run in place of the file."""
     before = digest(tmp_path)
@@ -201,7 +202,16 @@ class Mine:
 """
 
 
-@pytest.mark.parametrize("initial", [True, False], ids=["regular", "namespace"])
+@pytest.mark.parametrize(
+    ("initial", "children"),
+    [
+        pytest.param(True, "started", id="regular"),
+        pytest.param(False, "forked", id="namespace"),
+        pytest.param(False, "started", id="namespace, started", marks=pytest.mark.slow),
+    ],
+    indirect=["children"],
+)
+@pytest.mark.usefixtures("children")
 def test_a_child_gets_all_that_the_digest_covers_and_nothing_else(package, tmp_path, initial):
     """Also a package without `__init__.py`, sourceless modules, and links to files elsewhere."""
     (package / "inner" / "policy.py").write_text(SEES)

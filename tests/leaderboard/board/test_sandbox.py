@@ -3,8 +3,6 @@
 import io
 import os
 import pickle
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -14,10 +12,12 @@ from gymnasium import spaces
 from registered import own_small, small
 
 from fedbandit_envs import arms_v0
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
+from fedbandit_envs.linear.ridge import largest
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers import Channel
 
@@ -60,13 +60,22 @@ ENVIRONMENTS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype"),
+    ("name", "dtype", "children"),
     [
-        ("arms", ">i4"),
-        ("agents choose when to send", "int64"),
-        *(pytest.param("arms", dtype, marks=pytest.mark.slow) for dtype in ("int64", "int16")),
+        ("arms", ">i4", "started"),
+        ("agents choose when to send", "int64", "forked"),
+        *(
+            pytest.param(name, dtype, "started", marks=pytest.mark.slow)
+            for name, dtype in (
+                ("agents choose when to send", "int64"),
+                ("arms", "int64"),
+                ("arms", "int16"),
+            )
+        ),
     ],
+    indirect=["children"],
 )
+@pytest.mark.usefixtures("children")
 def test_it_plays_as_it_does_here(tmp_path, name, dtype):
     path = file_with(tmp_path, RANDOM.replace("DTYPE", dtype))
     here = simulate(ENVIRONMENTS[name](), InThisProcess(path), range(3))
@@ -81,6 +90,7 @@ def test_it_plays_as_it_does_here(tmp_path, name, dtype):
         assert here.messages[-1].sum() > 0
 
 
+@pytest.mark.usefixtures("children")
 def test_an_entry_point_takes_settings():
     """Of the standard library, which anything callable will do for: it is no policy, and that is said."""
     env = arms_v0.parallel_env()
@@ -99,6 +109,7 @@ def test_an_entry_point_takes_settings():
         policy.reset(env.policy_spec, np.zeros((1, 10), np.uint64))
 
 
+@pytest.mark.usefixtures("children")
 @pytest.mark.parametrize("where", ["mine.py", "mine/__init__.py", "mine/inner.py"])
 def test_an_entry_point_beside_nothing_else(tmp_path, monkeypatch, where):
     """Modules and packages that are not installed are found, and what lies beside them is not."""
@@ -119,9 +130,11 @@ import numpy as np
 from numba.core import event
 from fedbandit_envs.linear.ridge import largest
 
-class Refusal(event.Listener):
+class Notes(event.Listener):
+    names = []
+
     def on_start(self, started):
-        raise RuntimeError(f"compiles {started.data['dispatcher'].py_func.__name__}")
+        self.names.append(started.data["dispatcher"].py_func.__name__)
 
     def on_end(self, ended):
         pass
@@ -140,15 +153,16 @@ class Own:
 
 class Lent(Own):
     def act(self, observation):
-        event.register("numba:compile", Refusal())
+        event.register("numba:compile", Notes())
         assert largest(np.arange(3.0)) == 2
-        return self.action
-
-class OwnRefused(Lent):
-    def act(self, observation):
+        assert Notes.names == [], Notes.names
         super().act(observation)
-        return self.action + own(1)
+        raise LookupError(f"has compiled {Notes.names}")
 """
+
+
+def files_in(folder):
+    return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
 def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path, monkeypatch):
@@ -156,16 +170,16 @@ def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path, monkeypa
     # A cache of its own: other processes of the tests may store theirs meanwhile.
     cache = tmp_path / "kernels"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
-    code = "import numpy as np; from fedbandit_envs.linear.ridge import largest; largest(np.arange(3.0))"
-    subprocess.run([sys.executable, "-c", code], check=True)
-    before = sorted(cache.rglob("*"))
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(cache))
+    kernel(inline="always")(largest.py_func)(np.arange(3.0))
+    before = files_in(cache)
     assert [file for file in before if file.suffix == ".nbc"]
     path = file_with(tmp_path, COMPILES)
-    start_and_play(f"{path}:Lent")
-    start_and_play(f"{path}:Own")
-    with pytest.raises(EntryError, match="compiles own"):
-        start_and_play(f"{path}:OwnRefused")
-    assert sorted(cache.rglob("*")) == before
+    with pytest.raises(EntryError, match=r"has compiled \['own', 'own'\]"):
+        start_and_play(f"{path}:Lent")
+    assert files_in(cache) == before
+    # Imports of this package make folders for its modules; there is none for the entry's.
+    assert not list(cache.glob("fedbandit-entry-*"))
 
 
 def test_without_a_cache_it_compiles(tmp_path, monkeypatch):
@@ -173,6 +187,7 @@ def test_without_a_cache_it_compiles(tmp_path, monkeypatch):
     start_and_play(f"{file_with(tmp_path, COMPILES)}:Own")
 
 
+@pytest.mark.usefixtures("children")
 def test_arrays_come_and_go(tmp_path):
     """The policy says what it sees: sums, name by name, of arrays that come, go, grow and change their dtype."""
     path = file_with(
@@ -213,6 +228,7 @@ class Sums:
                 np.testing.assert_array_equal(policy.act(seen), np.full(rows, int(told)))
 
 
+@pytest.mark.usefixtures("children")
 def test_what_is_returned_is_a_copy(tmp_path):
     """A child that writes on after it has answered changes nothing any more."""
     path = file_with(

@@ -86,7 +86,20 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("name", IN_A_PROCESS)
+@pytest.mark.parametrize(
+    ("name", "children"),
+    [
+        ("crashes", "started"),
+        *((name, "forked") for name in IN_A_PROCESS),
+        *(
+            pytest.param(name, "started", marks=pytest.mark.slow)
+            for name in IN_A_PROCESS
+            if name != "crashes"
+        ),
+    ],
+    indirect=["children"],
+)
+@pytest.mark.usefixtures("children")
 def test_in_a_round(tmp_path, name):
     code, message = IN_A_PROCESS[name]
     path = file_with(tmp_path, POLICY.format(reset="", act=code))
@@ -136,6 +149,7 @@ BEFORE = {
 
 
 @pytest.mark.parametrize("name", BEFORE)
+@pytest.mark.usefixtures("children")
 def test_before_the_first_round(tmp_path, name):
     source, message = BEFORE[name]
     seconds = 3.0 if "3 s" in message else 60.0
@@ -149,6 +163,7 @@ def test_prints_disturb_nobody(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.usefixtures("children")
 def test_it_may_have_threads_but_no_children(tmp_path):
     code = """
         ran = []
@@ -170,10 +185,11 @@ def test_it_may_have_threads_but_no_children(tmp_path):
     start_and_play(file_with(tmp_path, POLICY.format(reset=code, act="pass")))
 
 
-def test_cpu_time_ends(tmp_path):
+def test_cpu_time_ends(tmp_path, children):
     """The kernel counts it, whatever threads do between rounds."""
     path = file_with(tmp_path, "while True: pass")
-    child = SandboxProcess(Source.parse(str(path)), {}, 2**32, 2)
+    # Less than what starting an interpreter takes would end it before.
+    child = SandboxProcess(Source.parse(str(path)), {}, 2**32, 1 if children == "forked" else 2)
     try:
         while child.end.recv(channel.LARGEST):
             pass
@@ -207,6 +223,7 @@ def test_of_agents_that_choose_when_to_send(tmp_path, action, message, play):
         play(path, env=env)
 
 
+@pytest.mark.usefixtures("children")
 def test_an_error_is_followed_by_a_fresh_start(tmp_path):
     path = file_with(tmp_path, POLICY.format(reset="", act="raise ValueError"))
     env = arms_v0.parallel_env()
@@ -227,13 +244,15 @@ LIES = [
 
 
 @pytest.mark.parametrize(
-    ("lie", "play"),
+    ("lie", "play", "children"),
     [
-        (LIES[0], start_and_play),
-        *((lie, play_in_a_thread) for lie in LIES),
-        *(pytest.param(lie, start_and_play, marks=pytest.mark.slow) for lie in LIES[1:]),
+        (LIES[0], start_and_play, "forked"),
+        *((lie, play_in_a_thread, "started") for lie in LIES),
+        *(pytest.param(lie, start_and_play, "started", marks=pytest.mark.slow) for lie in LIES),
     ],
+    indirect=["children"],
 )
+@pytest.mark.usefixtures("children")
 def test_lies_of_the_child_are_refused(tmp_path, lie, play):
     """It sends by itself what it likes: no description of an action gets past what the parent expects."""
     code = f"sys._getframe(1).f_locals['end'].send({lie})"

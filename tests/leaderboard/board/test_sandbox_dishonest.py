@@ -109,6 +109,7 @@ LOOKS = {
 }
 
 
+@pytest.mark.usefixtures("children")
 @pytest.mark.parametrize("name", every_pair([*LOOKS]))
 def test_what_an_entry_looks_for_is_not_there(tmp_path, name):
     path = entry(tmp_path, look=LOOKS[name])
@@ -140,6 +141,7 @@ WRITES = {
 }
 
 
+@pytest.mark.usefixtures("children")
 @pytest.mark.parametrize("name", every_pair([*WRITES]))
 def test_observations_cannot_be_written_to(tmp_path, name):
     code, message = WRITES[name]
@@ -171,7 +173,7 @@ for attempt in (
 mmap.mmap(descriptor, 5000, access=mmap.ACCESS_READ)
 """
     numbers[:] = 7
-    told = subprocess.run([sys.executable, "-c", code, str(os.getpid()), str(memory.descriptor)])
+    told = subprocess.run([sys.executable, "-IS", "-c", code, str(os.getpid()), str(memory.descriptor)])
     os.close(memory.descriptor)
     assert told.returncode == 0
     numbers += 1
@@ -186,6 +188,7 @@ SEARCH = f"""
                 raise LookupError(f"found {{seed}}")"""
 
 
+@pytest.mark.usefixtures("children")
 def test_seeds_cannot_be_searched(tmp_path):
     """Small seeds are found in a moment, in this process or another; those of an edition have 128 bits."""
     search = entry(tmp_path, prepare=SEARCH)
@@ -198,6 +201,7 @@ def test_seeds_cannot_be_searched(tmp_path):
         play(env, policy, [secrets.randbits(128)])
 
 
+@pytest.mark.usefixtures("children")
 def test_noise_cannot_be_subtracted(tmp_path):
     """Noise that follows from the episode's seed is drawn again by whoever finds that seed; others do not."""
     subtract = """
@@ -253,6 +257,7 @@ TRIES = {
 }
 
 
+@pytest.mark.usefixtures("children")
 def test_what_it_has_no_business_with(tmp_path):
     """One entry tries all of it that this machine's kernel can refuse, and says what was not."""
     held = {*start_and_play(entry(tmp_path)).confined, "always"}
@@ -283,6 +288,7 @@ def test_what_it_has_no_business_with(tmp_path):
         pytest.skip(f"this kernel does not confine {sorted(missing)}; all else is refused")
 
 
+@pytest.mark.usefixtures("children")
 @pytest.mark.parametrize(
     "channel", ["locks", *(pytest.param(name, marks=pytest.mark.slow) for name in ("atime", "utime", "load"))]
 )

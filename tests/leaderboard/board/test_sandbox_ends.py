@@ -2,14 +2,17 @@
 
 import os
 import platform
-import subprocess
-import sys
+import tempfile
 import time
+from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 import pytest
 from entries import file_with, start_and_play
 
+from fedbandit_envs import arms_v0
+from fedbandit_envs.leaderboard.sandbox import SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.parts import (
     FILES,
     PROCESSES,
@@ -20,7 +23,10 @@ from fedbandit_envs.leaderboard.sandbox.parts import (
 )
 from fedbandit_envs.leaderboard.sandbox.process import _own_folder, _remove, _remove_orphans
 
+FORK = get_context("fork")
 
+
+@pytest.mark.usefixtures("children")
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
     (tmp_path / "t").mkdir()
@@ -51,18 +57,17 @@ class Litters:
     assert not list((tmp_path / "t").iterdir())
 
 
-ORPHAN = """
-import json, sys, time
-import numpy as np
-from fedbandit_envs import arms_v0, procurement_v0
-from fedbandit_envs.leaderboard.sandbox import SandboxedPolicy
+def play_until_killed(path, folder, told):
+    """Plays a round of the policy in a file; tells the child's id, and that the round begins."""
+    tempfile.tempdir = folder
+    policy = SandboxedPolicy(path, seconds_to_start=60.0)
+    policy.reset(arms_v0.parallel_env().policy_spec, np.zeros((1, 2), np.uint64))
+    told.send(policy._child._process.pid)
+    policy.act({})
+    told.send("has played")
+    time.sleep(60)
 
-policy = SandboxedPolicy(sys.argv[1], seconds_to_start=60.0)
-policy.reset(arms_v0.parallel_env().policy_spec, np.zeros((1, 2), np.uint64))
-print(policy._child._process.pid, flush=True)
-policy.act({})
-time.sleep(60)
-"""
+
 SLEEPER = """
 import time
 import numpy as np
@@ -79,19 +84,18 @@ class Sleeper:
 
 @pytest.mark.parametrize("then", ["pass", "time.sleep(60)"], ids=["waits", "is busy"])
 def test_it_ends_with_a_parent_that_is_killed(tmp_path, monkeypatch, then):
+    """The parent is a fork of this process; it starts a new interpreter, as every parent does."""
     path = file_with(tmp_path, SLEEPER.format(then=then))
-    parent = subprocess.Popen(
-        [sys.executable, "-c", ORPHAN, path],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-    )
-    child = int(parent.stdout.readline())
+    told, telling = FORK.Pipe(duplex=False)
+    parent = FORK.Process(target=play_until_killed, args=(str(path), str(tmp_path), telling))
+    parent.start()
+    child = told.recv()
+    if then == "pass":
+        assert told.recv() == "has played"
     children = [child, *descendants(child)]
     assert all(map(alive, children))
     parent.kill()
-    parent.wait()
-    parent.stdout.close()
+    parent.join()
     until = time.monotonic() + 20.0
     while time.monotonic() < until and any(map(alive, children)):
         time.sleep(0.01)
@@ -157,36 +161,30 @@ def test_folders_of_any_depth_and_permissions_are_removed(tmp_path):
 
 
 LACKING = """
-import ctypes, struct, sys
-from entries import start_and_play
+import ctypes, struct
 
 # The kernel answers EPERM to these system calls, as one does that lacks them or does not allow them.
 instructions = [(0x20, 0, 0, 0)]
-for number in map(int, sys.argv[2:]):
+for number in REFUSED:
     instructions += [(0x15, 0, 1, number), (0x06, 0, 0, 0x00050001)]
 code = b"".join(struct.pack("HBBI", *one) for one in [*instructions, (0x06, 0, 0, 0x7FFF0000)])
 libc = ctypes.CDLL(None)
 filters = ctypes.create_string_buffer(code)
 libc.prctl(38, 1, 0, 0, 0)
 assert libc.prctl(22, 2, struct.pack("HP", len(code) // 8, ctypes.addressof(filters)), 0, 0) == 0
-print(*start_and_play(sys.argv[1]).confined, sep=",")
 """
 UNSHARE, MOUNT_SETATTR, LANDLOCK = 272, 442, 444
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86-64")
 @pytest.mark.parametrize("refused", [(MOUNT_SETATTR,), (UNSHARE, LANDLOCK)], ids=str)
-def test_a_kernel_that_lacks_a_part_is_told_from_one_that_has_it(tmp_path, refused):
+def test_a_kernel_that_lacks_a_part_is_told_from_one_that_has_it(tmp_path, monkeypatch, nursery, refused):
     """Namespaces that succeed in part are not used, and the policy plays on."""
     path = file_with(tmp_path, SLEEPER.format(then="assert self.shape"))
-    done = subprocess.run(
-        [sys.executable, "-c", LACKING, path, *map(str, refused)],
-        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2] / "support")},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    held = {*done.stdout.strip().split(",")}
+    monkeypatch.setattr("fedbandit_envs.leaderboard.sandbox.process.subprocess", nursery)
+    monkeypatch.setattr(nursery, "before", LACKING.replace("REFUSED", repr(refused)))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    held = {*start_and_play(path).confined}
     assert held >= {SYSTEM_CALLS, TRUNCATION}
     assert not held & {PROCESSES, TIMES}
     assert held.isdisjoint({FILES, SIGNALS}) or LANDLOCK not in refused
