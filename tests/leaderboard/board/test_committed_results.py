@@ -42,12 +42,25 @@ def records(folder):
 
 @cache
 def standing(folder):
-    return records(folder).standing()
+    """The results of a folder; :func:`test_files_follow_the_schema` checks them, in ordinary runs a tenth of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fedbandit_envs.leaderboard.board.result._check", lambda data: None)
+        return records(folder).standing()
 
 
 @cache
 def rows(folder):
     return rows_of(standing(folder))
+
+
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("folder", BOARDS, ids=["quick", "full"])
+def test_files_follow_the_schema(folder, every):
+    """They are committed: what makes them wrong is a change of the schema, which is the same for all of them."""
+    files = sorted((folder / "results").glob("*.json"))
+    assert len(files) > 100
+    for file in files[::every]:
+        ResultFile.load(file)
 
 
 @pytest.mark.parametrize("folder", BOARDS, ids=["quick", "full"])
@@ -61,6 +74,7 @@ def test_readme_is_that_of_the_full_suites():
     assert renewed(readme, summary(rows(FULL))) == readme, STALE
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("folder", BOARDS, ids=["quick", "full"])
 def test_the_picture_is_of_the_results(folder, tmp_path):
     pytest.importorskip("matplotlib")

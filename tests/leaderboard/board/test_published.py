@@ -218,6 +218,7 @@ def test_figures_show_an_open_submission_as_such_and_no_baseline_twice(beside):
     assert levels == [curve["y"] for curve in alone.curves if curve["form"] == "level"]
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_pages_mark_open_rows(beside, tmp_path):
     shown, added, opened = beside
     report([*shown, *added], tmp_path, open_results=opened)

@@ -51,6 +51,7 @@ def test_limited_messages_have_a_curve_of_their_own():
     assert [c["name"] for c in picture.curves] == ["UCB1-weighted", "UCB1-weighted (few messages)"]
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_first_figure_as_a_picture(tmp_path):
     groups = rows_of([*federation_pays("exposure-quick"), *federation_pays(SUITE)])
     assert privacy_png(groups, tmp_path / "figure.png")

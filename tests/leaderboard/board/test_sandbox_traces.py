@@ -205,10 +205,13 @@ def in_a_child(**settings):
     return json.loads(str(error.value).partition("LookupError: ")[2]), policy.confined
 
 
-def test_no_attempt_succeeds_in_a_child(tries):
-    _, held = in_a_child(**tries, attempts=[])
+def test_no_attempt_succeeds_in_a_child(tries, monkeypatch, nursery):
+    with monkeypatch.context() as forked:
+        forked.setattr("fedbandit_envs.leaderboard.sandbox.process.subprocess", nursery)
+        _, held = in_a_child(**tries, attempts=[])
     attempts = {attempt: part for attempt, part in ATTEMPTS.items() if part in held}
-    answers, _ = in_a_child(**tries, attempts=list(attempts))
+    answers, parts = in_a_child(**tries, attempts=list(attempts))
+    assert parts == held
     errors = dict(zip(attempts, answers, strict=True))
     # The counts are small in a private namespace, which is why these attempts are the ones that succeed.
     assert {attempt for attempt, error in errors.items() if not error} == COUNTS & set(attempts)
