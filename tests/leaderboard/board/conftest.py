@@ -1,14 +1,35 @@
 """Fixtures of the board's tests."""
 
+from functools import lru_cache
+
+import numpy as np
 import pytest
 from board_results import federation_pays, only
 from forked import Nursery
 from tiny_board import TINY, played
 
-from fedbandit_envs.leaderboard.board import privatizer_attack
+from fedbandit_envs.leaderboard.board import privatizer_attack, scores
 from fedbandit_envs.leaderboard.board.records import EditionSecrets
 from fedbandit_envs.leaderboard.board.result import Edition
 from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.leaderboard.runs.statistics import resampled
+
+
+@lru_cache(maxsize=8)
+def drawn(strata, dtype, resamples):
+    picks = resampled(np.frombuffer(strata, dtype), resamples)
+    picks.flags.writeable = False
+    return picks
+
+
+@pytest.fixture(scope="module", autouse=True)
+def resamples_once():
+    """Equal strata have equal resamples: the intervals of a board's rows, a thousand of them, share what is drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            scores, "resampled", lambda strata, count: drawn(strata.tobytes(), strata.dtype.str, count)
+        )
+        yield
 
 
 @pytest.fixture(scope="module")
