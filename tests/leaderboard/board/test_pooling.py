@@ -29,7 +29,7 @@ FORK = get_context("fork")
 SIZE = {"num_agents": 10, "num_arms": 10}
 SMALL = Suite(
     "small",
-    tuple(Task(f"small/{name}", "FedArms-v0", 200, 8, SIZE) for name in ("one", "two")),
+    tuple(Task(f"small/{name}", "FedArms-v0", 100, 8, SIZE) for name in ("one", "two")),
     "random-arm",
     "one-observation",
 )
@@ -276,8 +276,9 @@ def test_with_messages_pooling_is_found(tmp_path):
 
 def test_with_messages_a_share_of_rows_passes_only_if_none_of_them_is_drawn(tmp_path):
     """A tenth of all rows: of 16 rows that are drawn, one is pooled in this edition."""
+    suite = replace(SMALL, tasks=tuple(replace(task, rounds=200) for task in SMALL.tasks))
     with pytest.raises(MixedRowsError):
-        submit(tmp_path, row("Pooler", "non-private", share=0.2))
+        submit(tmp_path, row("Pooler", "non-private", suite, share=0.2))
 
 
 def test_agents_that_interact_are_replayed_as_with_messages(tmp_path, monkeypatch):

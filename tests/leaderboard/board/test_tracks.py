@@ -23,7 +23,6 @@ from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Messages
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 
 TRACKS = tracks_of(TINY)
 ON_NO_TRACK = re.compile(
@@ -41,21 +40,13 @@ def play(track, name: str, rounds: int = 32, **changes):
     return env
 
 
-NOISE = {}
-"""Results of a search for noise, by its arguments: several baselines and all tracks have it in common."""
-
-
 @pytest.fixture
-def search_once(monkeypatch):
-    def search(*arguments):
-        if (key := repr(arguments)) not in NOISE:
-            NOISE[key] = largest_loss(*arguments)
-        return NOISE[key]
-
-    monkeypatch.setattr("fedbandit_envs.baselines.linear.registered.largest_loss", search)
+def noise_of_any_size(monkeypatch):
+    """Which tracks a baseline fits depends on the kind of its noise; what its size must be is searched for long."""
+    monkeypatch.setattr("fedbandit_envs.baselines.linear.registered.largest_loss", lambda *arguments: 0.1)
 
 
-@pytest.mark.usefixtures("search_once")
+@pytest.mark.usefixtures("noise_of_any_size")
 @pytest.mark.parametrize("suite", [name for name in SUITES if name.endswith("-quick")])
 def test_every_baseline_fits_one_kind_of_track(suite):
     tracks = [track for track in tracks_of(SUITES[suite]).values() if not track.messages]
