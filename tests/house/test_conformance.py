@@ -2,19 +2,20 @@
 
 import inspect
 from functools import partial
+from itertools import count
 
 import arms_env
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
 from gymnasium import spaces
-from pairs import every_pair
-from registered import PROBLEMS
+from registered import FIRST, PROBLEMS
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
+from fedbandit_envs.testing import check_federation, check_policy, check_wrapper, federation
 from fedbandit_envs.testing.assertions import difference
+from fedbandit_envs.testing.batch_api import check_rendering
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
@@ -46,16 +47,37 @@ EXAMPLES = [
 ]
 
 
+def by_statistic():
+    """Returns the problems in lists of those that release the same kinds of arrays: dtypes and numbers of axes."""
+    alike = {}
+    for problem, make in SMALL.items():
+        released = make().single_release_space.values()
+        alike.setdefault(repr([(array.dtype.kind, len(array.shape)) for array in released]), []).append(
+            problem
+        )
+    return list(alike.values())
+
+
+STATISTICS = by_statistic()
+
+
 def pairs_tried():
     """Returns the examples and problems that ordinary runs try together; what remains of all pairs is slow.
 
-    They are every example around one problem at least, every mechanism around all problems, and every other wrapper
-    around three. Wrappers take problems in turn, so that every problem is tried with data layers and both transports.
+    They are every example around one problem at least, every mechanism around a problem of every kind of statistic, and
+    every other wrapper around two. Wrappers take problems in turn, so that every problem is tried with data layers, a
+    mechanism and both transports.
     """
-    problems = list(SMALL)
+    problems, mechanisms = list(SMALL), count()
     for number, wrapper in enumerate(WRAPPERS.values()):
-        for pair in range(max(len(problems) if wrapper.layer == "noise" else 3, len(wrapper.examples))):
-            yield wrapper, pair % len(wrapper.examples), problems[(number + pair) % len(problems)]
+        if wrapper.layer == "noise":
+            turn = next(mechanisms)
+            around = [alike[turn % len(alike)] for alike in STATISTICS]
+        else:
+            around = [problems[(number + pair) % len(problems)] for pair in range(2)]
+        for pair in range(max(len(around), len(wrapper.examples))):
+            problem = around[pair] if pair < len(around) else problems[(number + pair) % len(problems)]
+            yield wrapper, pair % len(wrapper.examples), problem
 
 
 TRIED = set(pairs_tried())
@@ -80,7 +102,21 @@ def wide_intervals():
     composition._composed.cache_clear()
 
 
-def test_registered_environments(make_federation):
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Returns a function that leaves pictures out of what is checked in ordinary runs."""
+
+    def leave_out():
+        checks = [check for check in federation.CHECKS if check is not check_rendering]
+        monkeypatch.setattr(federation, "CHECKS", checks)
+
+    return leave_out
+
+
+def test_registered_environments(make_federation, env_id, without_pictures):
+    """With pictures those that are the first of their problem, since ids of one problem are drawn by the same code."""
+    if env_id not in FIRST:
+        without_pictures()
     check_federation(make_federation)
 
 
@@ -94,8 +130,11 @@ def refused(wrap, make):
 
 
 @pytest.mark.parametrize(("wrapper", "example", "problem"), AROUND)
-def test_wrappers_around_problems(wrapper, example, problem):
+def test_wrappers_around_problems(wrapper, example, problem, without_pictures, request):
+    """In ordinary runs with pictures where the example is the wrapper's first."""
     make, wrap = SMALL[problem], partial(wrapper, **example)
+    if wrapper.examples.index(example) and "slow" not in request.keywords:
+        without_pictures()
     error = refused(wrap, make)
     if error is None:
         check_wrapper(wrap, make)
@@ -108,7 +147,10 @@ def test_wrappers_around_problems(wrapper, example, problem):
 
 @pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
 def test_wrappers_take_some_problem(wrapper, example):
-    assert any(refused(partial(wrapper, **example), make) is None for make in SMALL.values())
+    """One at least of those that ordinary runs try them with."""
+    place = wrapper.examples.index(example)
+    tried = [make for problem, make in SMALL.items() if (wrapper, place, problem) in TRIED]
+    assert any(refused(partial(wrapper, **example), make) is None for make in tried)
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS.keys())
@@ -144,8 +186,16 @@ def test_wrappers_are_found_where_they_are_defined():
     assert [name for name, wrapper in WRAPPERS.items() if wrapper.__name__ != name] == []
 
 
-@pytest.mark.parametrize("problem", SMALL)
+@pytest.mark.parametrize(
+    "problem",
+    [
+        pytest.param(problem, marks=pytest.mark.slow if place else ())
+        for alike in STATISTICS
+        for place, problem in enumerate(alike)
+    ],
+)
 def test_views_stand_around_views(problem):
+    """In ordinary runs around a problem of every kind of statistic."""
     check_wrapper(lambda env: Reveal(Reveal(env)), SMALL[problem])
 
 
@@ -158,11 +208,9 @@ def test_views_stand_around_views(problem):
     indirect=True,
 )
 def test_baselines(baseline):
-    federation = baseline.federation
-    make = partial(make_federation, baseline.only) if baseline.only else federation
-    check_policy(
-        baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[federation].small, num_agents=4))
-    )
+    problem = baseline.federation
+    make = partial(make_federation, baseline.only) if baseline.only else problem
+    check_policy(baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[problem].small, num_agents=4)))
 
 
 PRIVATIZERS = {
@@ -175,9 +223,16 @@ PRIVATIZERS = {
 
 
 @pytest.mark.parametrize(
-    ("privatizer", "schedule"), every_pair(list(PRIVATIZERS), ["every_round", None, "on_request"])
+    ("privatizer", "schedule"),
+    [
+        pytest.param(privatizer, schedule, marks=() if (i + j) % 3 == 0 else pytest.mark.slow)
+        for i, privatizer in enumerate(PRIVATIZERS)
+        for j, schedule in enumerate(["every_round", "on_request", None])
+    ],
 )
 def test_a_strangers_environment_behind_every_mechanism(privatizer, schedule):
+    """In ordinary runs with one schedule each, in turn; in slow ones with all."""
+
     def wrap(env):
         private = PRIVATIZERS[privatizer](env)
         return private if schedule is None else Channel(private, schedule=schedule)
