@@ -155,7 +155,12 @@ def test_the_first_pass_leaves_the_rows_whose_constraint_binds_and_no_others_are
     assert 0.1 < short.mean() < 0.9
     asked = rng.random((100, 20)) < 0.7
     rows, quantity = asked.copy(), np.full(capacity.shape, -7, np.int32)
-    buy(rows, quality, cost, capacity, threshold - 0.1, 0.1, revenue_of_unit, exact, quantity)
+    # As policies call it, with what they see: kernels are compiled anew for arrays that can be written to.
+    observed = cost, capacity, threshold - 0.1, revenue_of_unit
+    for array in observed:
+        array.setflags(write=False)
+    cost, capacity, lower, revenue_of_unit = observed
+    buy(rows, quality, cost, capacity, lower, 0.1, revenue_of_unit, exact, quantity)
     np.testing.assert_array_equal(rows, asked & short)
     assert (quantity[~asked] == -7).all()
     np.testing.assert_array_equal(quantity[asked & ~short], everything[asked & ~short])

@@ -20,7 +20,7 @@ QUALITIES = [0.0, 1e-9, 0.03, 0.3, 0.5, 0.5000001, 0.77, 0.999, 1.0]
 def invert_all(draws, units, quality):
     good = np.empty(draws.shape[0], np.int64)
     for i in range(draws.shape[0]):
-        good[i] = good_units(draws[i], units, quality)
+        good[i] = good_units(draws[i], np.int32(units), quality)
     return good
 
 

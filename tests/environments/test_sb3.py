@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
-from registered import small, two_agents
+from registered import FIRST, small, two_agents
 
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.views import to_sb3
@@ -32,15 +32,15 @@ def formats(env_id):
 def test_rows_are_the_agents_of_the_federation(env_id, features):
     """Three episodes of two replicas, row by row, against PettingZoo's face of a federation for each replica."""
     for action_format in formats(env_id):
-        env = to_sb3(two_agents(env_id), action_format, replicas=2, features=features)
-        alone = [_Alone(two_agents(env_id), action_format, features) for _ in range(2)]
+        env = to_sb3(two_agents(env_id, max_cycles=3), action_format, replicas=2, features=features)
+        alone = [_Alone(two_agents(env_id, max_cycles=3), action_format, features) for _ in range(2)]
         assert env.num_envs == 2 * alone[0].agents
         env.action_space.seed(3)
         env.seed(5)
         seen = env.reset()
         theirs = [one.reset(5 + r) for r, one in enumerate(alone)]
         ends = 0
-        for _ in range(16):
+        for _ in range(7):
             _assert_rows(seen, theirs, env)
             actions = np.array([env.action_space.sample() for _ in range(env.num_envs)])
             seen, reward, done, infos = env.step(actions)
@@ -118,10 +118,13 @@ def _assert_rows(mine, theirs, env):
 @pytest.mark.filterwarnings("ignore:Your observation", "ignore:We recommend")
 @pytest.mark.parametrize("env_id", sorted(REGISTRY))
 def test_sb3s_check_passes_gymnasiums_views(env_id):
-    """Of a learner among peers and of joint control, in every format that SB3 takes, on features and on raw data."""
-    for action_format in formats(env_id):
+    """Of a learner among peers and of joint control, in every format that SB3 takes, on features and on raw data.
+
+    Ids that are not the first of their problem have features and raw data in turn.
+    """
+    for place, action_format in enumerate(formats(env_id)):
         for joint in (False, True):
-            for features in (True, False):
+            for features in (True, False) if env_id in FIRST else ((place + joint) % 2 == 0,):
                 env = gymnasium.make(
                     env_id, action_format=action_format, joint=joint, features=features, max_cycles=20,
                     **{**small(env_id), "num_agents": 2},

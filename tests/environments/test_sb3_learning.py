@@ -33,7 +33,7 @@ ALGORITHMS = {
 def trained(name, steps):
     algorithm, env_id, action_format, arguments = ALGORITHMS[name]
     changes = {"awake": 0.6} if name == "MaskablePPO" else {}
-    env = to_sb3(two_agents(env_id, max_cycles=20, **changes), action_format, replicas=4)
+    env = to_sb3(two_agents(env_id, max_cycles=20, **changes), action_format, replicas=2)
     policy = "MlpLstmPolicy" if name == "RecurrentPPO" else "MlpPolicy"
     return algorithm(policy, env, seed=0, device="cpu", **arguments).learn(steps)
 
@@ -48,7 +48,7 @@ def assert_the_same_twice(name, steps):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_seed_gives_the_same_parameters(name):
-    assert_the_same_twice(name, 400)
+    assert_the_same_twice(name, 200)
 
 
 @pytest.mark.slow

@@ -55,6 +55,13 @@ def model_of(name):
     return model, env_id, {"action_format": action_format, "features": features}
 
 
+@pytest.fixture
+def short_episodes(monkeypatch):
+    """Rows are compared in 30 rounds: networks take longer than all else, and what is compared is equal to the bit."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 30)
+
+
+@pytest.mark.usefixtures("short_episodes")
 @pytest.mark.parametrize(
     ("name", "deterministic"), [*((name, True) for name in MODELS), ("PPO", False), ("DQN", False)]
 )

@@ -88,7 +88,9 @@ class _Cast(torch.nn.Module):
         return counts.float()
 
 
-def test_modules_act_row_by_row():
+def test_modules_act_row_by_row(monkeypatch):
+    """In 30 rounds: networks take longer than all else, and what is compared is equal to the bit."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 30)
     module, actor = grouped(EXPOSURE, "logits"), sampler()
     check_policy(lambda: TorchRLPolicy(module, "logits"), lambda: make(EXPOSURE))
     check_policy(lambda: TorchRLPolicy(actor, features=False, group=None), lambda: make(ARMS, num_arms=5))

@@ -92,6 +92,8 @@ def test_pools_are_what_numpy_says(pool, senders, seed, ties, whole, waves):
         weight = float(luck.choice([1.0, 10.0]))
         mask = arrived.any(axis=-1)
         inbox = {"inbox_mask": mask, "inbox_sums": told.reshape(*shape[:3], 2, 2), "inbox_own": own & mask}
+        for array in inbox.values():
+            array.setflags(write=False)
         pooled.add(inbox, None if whole else arrived, weight=weight)
         held += weight * np.where(arrived, told, 0.0)
         heard |= arrived

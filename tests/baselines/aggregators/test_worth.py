@@ -24,7 +24,11 @@ def inbox(told, mask):
 
 
 def exact(own):
-    return dict(zip(NAMES[:2], own, strict=True))
+    """Counts as environments show them: integers that nobody writes into."""
+    counts = [np.asarray(array, np.int64) for array in own]
+    for array in counts:
+        array.setflags(write=False)
+    return dict(zip(NAMES[:2], counts, strict=True))
 
 
 def start(rows, senders, values, low):

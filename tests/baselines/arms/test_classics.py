@@ -28,7 +28,7 @@ from fedbandit_envs.wrappers.transport.server import Server
 
 @pytest.mark.parametrize("name", TWINS)
 def test_a_policy_pulls_what_its_twin_does(name):
-    rounds = 2000
+    rounds = 1000
     env = parallel_env(num_agents=2, max_cycles=rounds)
     policy, seeds = BASELINES[name].make_policy(), row_seeds([3], 2)
     observation = env.reset_batch([3]).observation

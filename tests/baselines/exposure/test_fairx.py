@@ -21,12 +21,12 @@ from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
-    "FairX-LinUCB": (600, {}),
-    "FairX-LinUCB-greedy": (300, {"beta_scale": 0.0}),
-    "Fed-FairX-LinUCB": (600, {"hear": fairx_reference.added}),
-    "Priv-FairX-LinUCB": (400, {"hear": fairx_reference.lifted, "echo": True}),
+    "FairX-LinUCB": (300, {}),
+    "FairX-LinUCB-greedy": (200, {"beta_scale": 0.0}),
+    "Fed-FairX-LinUCB": (300, {"hear": fairx_reference.added}),
+    "Priv-FairX-LinUCB": (200, {"hear": fairx_reference.lifted, "echo": True}),
     "B2": (400, {"hear": fairx_reference.lifted, "echo": True}),
-    "Priv-FairX-weighted": (400, {"hear": fairx_reference.weighed, "beta_scale": 0.0}),
+    "Priv-FairX-weighted": (200, {"hear": fairx_reference.weighed, "beta_scale": 0.0}),
 }
 
 

@@ -61,6 +61,13 @@ def follow(policy, env, seeds, references):
 ROWS = [(0, 0), (1, 2)]
 
 
+def read_only(arrays):
+    """Arrays as environments show them: kernels are compiled anew for those that can be written to."""
+    for array in arrays.values():
+        array.setflags(write=False)
+    return arrays
+
+
 @pytest.mark.parametrize("ridge", [1.0, 0.3])
 @pytest.mark.parametrize("contexts", ["band", "unit_ball"])
 def test_linucb_is_oful(contexts, ridge):
@@ -124,6 +131,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     for t in range(301):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
+        across.setflags(write=False)
         predict_hybrid(across, *row, residual, product, mean, variance)
         for reference in references:
             expected_mean, expected_variance = reference.predict(contexts[t])
@@ -132,13 +140,8 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
             np.testing.assert_allclose(variance, expected_variance, rtol=0, atol=1e-9)
         if t < 300:
             x, y = contexts[t, pulls[t]], rewards[t]
-            per_arm._observe_hybrid(
-                np.full((1, 1, 1), t + 1),
-                x[None, None],
-                np.full((1, 1, 1), y),
-                pulls[t].reshape(1, 1),
-                *state,
-            )
+            seen = {"round": np.full((1, 1, 1), t + 1), "x": x[None, None], "y": np.full((1, 1, 1), y)}
+            per_arm._observe_hybrid(*read_only(seen).values(), pulls[t].reshape(1, 1), *state)
             for reference in references:
                 reference.learn(pulls[t], x, y)
     print(f"\n{shared} shared, ridge {ridge:g}, collinear {collinear}: largest difference {worst:.1e}")
@@ -155,11 +158,11 @@ def test_hybrid_parameters_after_many_updates(updates):
     features[:, :10] = contexts
     for arm in range(4):
         features[pulls == arm, 10 + 10 * arm : 20 + 10 * arm] = contexts[pulls == arm]
+    rounds = np.arange(1, rewards.size + 1)
+    read_only({"rounds": rounds, "contexts": contexts, "rewards": rewards})
     for t in range(rewards.size):
-        per_arm._observe_hybrid(
-            np.full((1, 1, 1), t + 1), contexts[t, None, None], np.full((1, 1, 1), rewards[t]),
-            pulls[t].reshape(1, 1), *state,
-        )  # fmt: skip
+        seen = rounds[t : t + 1, None, None], contexts[t, None, None], rewards[t : t + 1, None, None]
+        per_arm._observe_hybrid(*seen, pulls[t].reshape(1, 1), *state)
     expected, _ = ridge_by_least_squares(features, rewards, 1.0)
     beta = shared[0, 0]
     own = parameter[0, 0] - np.einsum("cia,c->ia", coupling[0, 0], beta)
@@ -210,7 +213,7 @@ def test_rows_do_not_depend_on_other_rows(make_policy):
         assert action.dtype == np.int64
         for (r, j), policy in alone.items():
             row = {name: array[r : r + 1, j : j + 1].copy() for name, array in observation.items()}
-            assert policy.act(row)[0, 0] == action[r, j]
+            assert policy.act(read_only(row))[0, 0] == action[r, j]
         observation = env.step_batch(action).observation
 
 

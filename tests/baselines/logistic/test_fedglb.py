@@ -314,7 +314,9 @@ def test_wrong_constants_of_the_agents_are_refused(wrong):
     "name",
     ["FedGLB-UCB", "FedGLB-UCB-quasi-newton", "FedGLB-UCB-private", "FedGLB-UCB-released", "UCB-GLM-shared"],
 )
-def test_servers_keep_replicas_apart(name):
+def test_servers_keep_replicas_apart(name, monkeypatch):
+    """In 15 rounds, each with as many questions as a model takes; what is compared is equal to the bit."""
+    monkeypatch.setattr("fedbandit_envs.testing.server_policy.HORIZON", 15)
     wrapper = BASELINES[name].wrappers["messages"]
 
     def inside():
@@ -327,7 +329,9 @@ def test_servers_keep_replicas_apart(name):
 @pytest.mark.parametrize(
     ("name", "reporter"), [("FedGLB-UCB-private", GradientReporter), ("UCB-GLM-shared", TellingReporter)]
 )
-def test_reporters_keep_rows_apart(name, reporter):
+def test_reporters_keep_rows_apart(name, reporter, monkeypatch):
+    """In 30 rounds; what is compared is equal to the bit."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 30)
     wrapper = BASELINES[name].wrappers["messages"]
 
     def inside():
