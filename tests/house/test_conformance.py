@@ -1,6 +1,7 @@
 """Every registered environment, wrapper and policy is what the base classes say; so is a stranger's environment."""
 
 import inspect
+from contextlib import nullcontext
 from functools import partial
 from itertools import count
 
@@ -10,12 +11,12 @@ import pytest
 from arms_env import ArmsEnv
 from gymnasium import spaces
 from registered import FIRST, PROBLEMS
+from undrawn import undrawn
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_federation, check_policy, check_wrapper, federation
+from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
-from fedbandit_envs.testing.batch_api import check_rendering
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
@@ -102,22 +103,10 @@ def wide_intervals():
     composition._composed.cache_clear()
 
 
-@pytest.fixture
-def without_pictures(monkeypatch):
-    """Returns a function that leaves pictures out of what is checked in ordinary runs."""
-
-    def leave_out():
-        checks = [check for check in federation.CHECKS if check is not check_rendering]
-        monkeypatch.setattr(federation, "CHECKS", checks)
-
-    return leave_out
-
-
-def test_registered_environments(make_federation, env_id, without_pictures):
+def test_registered_environments(make_federation, env_id):
     """With pictures those that are the first of their problem, since ids of one problem are drawn by the same code."""
-    if env_id not in FIRST:
-        without_pictures()
-    check_federation(make_federation)
+    with nullcontext() if env_id in FIRST else undrawn():
+        check_federation(make_federation)
 
 
 def refused(wrap, make):
@@ -130,14 +119,14 @@ def refused(wrap, make):
 
 
 @pytest.mark.parametrize(("wrapper", "example", "problem"), AROUND)
-def test_wrappers_around_problems(wrapper, example, problem, without_pictures, request):
+def test_wrappers_around_problems(wrapper, example, problem, request):
     """In ordinary runs with pictures where the example is the wrapper's first."""
     make, wrap = SMALL[problem], partial(wrapper, **example)
-    if wrapper.examples.index(example) and "slow" not in request.keywords:
-        without_pictures()
+    drawn = wrapper.examples.index(example) == 0 or "slow" in request.keywords
     error = refused(wrap, make)
     if error is None:
-        check_wrapper(wrap, make)
+        with nullcontext() if drawn else undrawn():
+            check_wrapper(wrap, make)
         return
     # Only mechanisms may decline: a statistic that they cannot privatize, and which they name.
     assert wrapper.layer == "noise", error

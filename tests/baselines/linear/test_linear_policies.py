@@ -97,7 +97,7 @@ def test_disjoint_is_algorithm_1(kind, alpha, ridge):
 @pytest.mark.parametrize("kind", ["features", "unit_ball"])
 @pytest.mark.parametrize(("shared", "alpha", "ridge"), [(None, 1.0, 1.0), (4, 0.2, 0.4), (2, 0.3, 1.0)])
 def test_hybrid_is_algorithm_2_and_a_stacked_regression(reference, kind, shared, alpha, ridge):
-    env = parallel_env(max_cycles=200, **features_or_ball(kind, 7, 4))
+    env = parallel_env(max_cycles=120, **features_or_ball(kind, 7, 4))
     policy = HybridLinUCB(alpha=alpha, ridge=ridge, shared=shared)
     follow(policy, env, [0, 1], {row: reference(7, 4, shared or 4, alpha, ridge) for row in ROWS})
 
@@ -112,13 +112,13 @@ def regressions_without_data(dim, arms, shared, ridge):
 @pytest.mark.parametrize("collinear", [False, True])
 @pytest.mark.parametrize(("shared", "ridge"), [(0, 1.0), (5, 1.0), (2, 0.3)])
 def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
-    """Disjoint (0 shared) and hybrid predictions of all arms in each of 300 rounds; hybrid ones by both references."""
+    """Disjoint (0 shared) and hybrid predictions of all arms in each of 150 rounds; hybrid ones by both references."""
     arms, dim = 6, 5
     rng = np.random.default_rng(shared)
-    contexts = rng.standard_normal((301, arms, dim)) / sqrt(dim)
+    contexts = rng.standard_normal((151, arms, dim)) / sqrt(dim)
     if collinear:
         contexts = 0.5 + 1e-3 * contexts
-    pulls, rewards = rng.integers(0, arms, 300), rng.standard_normal(300)
+    pulls, rewards = rng.integers(0, arms, 150), rng.standard_normal(150)
     state = regressions_without_data(dim, arms, shared, ridge)
     if shared:
         references = [kind(arms, dim, shared, 1.0, ridge) for kind in (Hybrid, Stacked)]
@@ -128,7 +128,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
         np.empty(shape) for shape in ((arms,), (arms,), (arms,), (shared, arms))
     )
     worst = 0.0
-    for t in range(301):
+    for t in range(151):
         row = [array[0, 0] for array in state]
         across = contexts[t].T.copy()
         across.setflags(write=False)
@@ -138,7 +138,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
             worst = max(worst, np.abs(mean - expected_mean).max(), np.abs(variance - expected_variance).max())
             np.testing.assert_allclose(mean, expected_mean, rtol=0, atol=1e-9)
             np.testing.assert_allclose(variance, expected_variance, rtol=0, atol=1e-9)
-        if t < 300:
+        if t < 150:
             x, y = contexts[t, pulls[t]], rewards[t]
             seen = {"round": np.full((1, 1, 1), t + 1), "x": x[None, None], "y": np.full((1, 1, 1), y)}
             per_arm._observe_hybrid(*read_only(seen).values(), pulls[t].reshape(1, 1), *state)
@@ -171,7 +171,7 @@ def test_hybrid_parameters_after_many_updates(updates):
     assert error < 1e-9
 
 
-@pytest.mark.parametrize(("alpha", "horizon"), [(None, 150), (0.3, 400), (0.1, 400), (0.05, 400), (0.3, 2)])
+@pytest.mark.parametrize(("alpha", "horizon"), [(None, 150), (0.3, 400), (0.1, 200), (0.05, 200), (0.3, 2)])
 def test_suplinucb_is_algorithm_2_7(alpha, horizon):
     arms, dim = 8, 3
     env = parallel_env(
