@@ -35,8 +35,16 @@ def arrays(cell, folder):
         yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
-def test_one_job_and_two_have_the_same_numbers(tmp_path):
-    cell = RunSpec("UCB1", "FedArms-v0", 200, 4, 0, rows=10)
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Drawn((0, 1, 2, 3)),
+        pytest.param(RunSpec("UCB1", "FedArms-v0", 200, 4, 0, rows=10), marks=pytest.mark.slow),
+    ],
+    ids=["numbers", "run"],
+)
+def test_one_job_and_two_have_the_same_numbers(tmp_path, cell):
+    """Slow ones play a run, for which each process imports all of the package; Dask's workers do so in any case."""
     for jobs in (1, 2):
         play(cell.split(), tmp_path / f"{jobs}", Local(jobs))
     one, two = (list(arrays(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))

@@ -11,7 +11,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.runs.execute import Local, play
+from fedbandit_envs.leaderboard.runs.execute import play
 from fedbandit_envs.leaderboard.runs.result import RunResult, weakest
 from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.leaderboard.runs.spec import RunSpec
@@ -33,7 +33,7 @@ def test_shards_resume_and_repeat_nothing_finished(tmp_path):
     left = Store(tmp_path).missing(parts + parts)
     assert left == parts
     told = []
-    play(left, tmp_path, Local(2), told.append)
+    play(left, tmp_path, advance=told.append)
     assert sum(told) <= 600 * 10 * 10
     assert Store(tmp_path).missing(parts) == []
     files = sorted(tmp_path.iterdir())
