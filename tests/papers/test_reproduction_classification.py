@@ -22,11 +22,12 @@ def test_all_runs_are_of_the_same_digits_in_one_form_or_the_other(panel):
         assert contexts.get("features") == ("shared" if run.baseline == "LinUCB-disjoint" else None)
 
 
+@pytest.mark.usefixtures("blank_pictures")
 def test_the_page_on_digits(tmp_path):
-    words = ["reproduce", "classification", "--scale", "tiny", "--rounds", "15", "--out", str(tmp_path)]
+    words = ["reproduce", "classification", "--scale", "tiny", "--rounds", "8", "--out", str(tmp_path)]
     ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert ran.exit_code == 0, ran.output
-    page = (tmp_path / "classification-tiny-rounds15.md").read_text()
+    page = (tmp_path / "classification-tiny-rounds8.md").read_text()
     for text in ("## Agents with the same classes", "all shared", "FedUCB-weighted, epsilon = 10"):
         assert text in page
-    check_page(tmp_path / "classification-tiny-rounds15.md")
+    check_page(tmp_path / "classification-tiny-rounds8.md")

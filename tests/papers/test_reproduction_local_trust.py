@@ -72,6 +72,7 @@ def test_no_two_runs_of_a_panel_are_alike(name, scale):
             assert {run.labels["line"] for run in runs} >= {*LADDER}
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("name", ["zhou-fig2a", "zhou-fig2b", "local-trust"])
 def test_the_page_is_made(tmp_path, name):
     words = ["reproduce", name, "--scale", "tiny", "--rounds", "30", "--out", str(tmp_path)]

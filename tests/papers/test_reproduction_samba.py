@@ -54,17 +54,28 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "200"})
 
 
-@pytest.mark.parametrize("name", TINY)
-def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize(
+    ("name", "panel"),
+    [
+        ("samba-fig8a", "jester"),
+        ("samba-fig8b", "movielens"),
+        ("samba-fig8c", "all"),
+        ("samba-fig8d", "jester"),
+        ("samba-privacy", "all"),
+        *(pytest.param(name, "all", marks=pytest.mark.slow) for name in ("samba-fig8b", "samba-fig8d")),
+    ],
+)
+def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name, panel):
+    """Pages on encrypted rewards of one data set each; slow runs try both."""
     if name != "samba-fig8c":
         pytest.importorskip("phe")
         pytest.importorskip("cryptography")
     monkeypatch.setattr(paillier, "KEY_BITS", 512)
     monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
-    panels = ["jester"] if name == "samba-fig8a" else ["movielens", "jester"]
-    ran = reproduce(name, "--out", tmp_path, *(("--panel", "jester") if len(panels) == 1 else ()))
+    panels = ["movielens", "jester"] if panel == "all" else [panel]
+    ran = reproduce(name, "--out", tmp_path, "--panel", panel)
     assert ran.exit_code == 0, ran.output
-    stem = f"{name}-small" + ("-jester" if len(panels) == 1 else "")
+    stem = f"{name}-small" + (f"-{panel}" if panel != "all" else "")
     page = (tmp_path / f"{stem}.md").read_text()
     for words in SAID[name]:
         assert words in page, words

@@ -44,6 +44,7 @@ def test_the_threshold_is_a_multiple_of_the_printed_one():
     assert found[10.0] == pytest.approx(10 * found[1.0])
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("name", ["fedglb", "fed-pe"])
 def test_the_page_is_made(tmp_path, name):
     words = ["reproduce", name, "--scale", "tiny", "--rounds", "20", "--out", str(tmp_path)]

@@ -30,11 +30,16 @@ from fedbandit_envs.papers.trust.tuning import GRID
 TRUST = {LOCAL: "local", SHUFFLER: "shuffler", HALF: "aggregator", MOST: "aggregator", SERVER: "server"}
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
 @pytest.mark.parametrize(
-    ("level", "line"), [pair for pair in product((EVENT, AGENT), TRUST) if pair != (EVENT, SHUFFLER)]
+    ("level", "line", "epsilon"),
+    [
+        pytest.param(*case, marks=pytest.mark.slow if case[1:] == (SHUFFLER, 1.0) else ())
+        for case in product((EVENT, AGENT), TRUST, (0.1, 1.0))
+        if case[:2] != (EVENT, SHUFFLER)
+    ],
 )
 def test_a_line_claims_the_epsilon_that_is_asked_for(level, line, epsilon):
+    """Slow runs try a shuffler at the larger epsilon as well."""
     spec = experiments.run("arms", level, line, 300, 2, 40, epsilon, releases=Releases(0.5, 32, 2))
     claim = spec.run().privacy
     # Among few agents shuffling buys nothing, and then the claim needs no shuffler.
@@ -64,7 +69,9 @@ def test_constants_are_tuned_for_every_line_and_epsilon():
     "scale", ["tiny", *(pytest.param(one, marks=pytest.mark.slow) for one in SCALES if one != "tiny")]
 )
 @pytest.mark.parametrize("panel", EXPERIMENTS["trust"].panels)
-def test_a_panel_has_all_lines_at_all_numbers_of_agents(panel, scale):
+def test_a_panel_has_all_lines_at_all_numbers_of_agents(monkeypatch, panel, scale):
+    # How much noise a line has is not asked here.
+    monkeypatch.setattr(experiments, "_noise_multiplier", lambda *of: 1.0)
     found = {(run.labels["line"], run.labels["agents"], run.labels.get("epsilon")) for run in
              experiments.runs(Plan(panel, SCALES[scale], "default"))}  # fmt: skip
     lines = {line for line, _, _ in found}
@@ -72,6 +79,7 @@ def test_a_panel_has_all_lines_at_all_numbers_of_agents(panel, scale):
     assert {epsilon for line, _, epsilon in found if line in (TUNED, TRUE)} == {None}
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("panel", ["procurement-event", "arms-agent"])
 def test_the_page_is_made(tmp_path, panel):
     words = ["reproduce", "trust", "--scale", "tiny", "--panel", panel, "--out", str(tmp_path)]
