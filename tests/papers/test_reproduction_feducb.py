@@ -25,16 +25,16 @@ def reproduce(*words):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_of_fed_ucb_writes_its_page(tmp_path, name):
-    result = reproduce(name, "--out", tmp_path, "--rounds", 30, "--trials", 2)
+    result = reproduce(name, "--out", tmp_path, "--rounds", 20, "--trials", 2)
     assert result.exit_code == 0, result.output
-    stem = f"{name}-small-rounds30-trials2"
+    stem = f"{name}-small-rounds20-trials2"
     page = (tmp_path / f"{stem}.md").read_text()
-    assert "T = 30, 2 trials" in page
+    assert "T = 20, 2 trials" in page
     # Every setting beside the paper's, and every sentence with what was found, elsewhere than there.
     assert page.count("; here ") >= 10
     if name != "feducb-horizon":  # which speaks of decades
         panels = EXPERIMENTS[name].panels
-        assert page.count("not at the paper's setting (T = 30 for 10,000,000; 2 trials for 100") >= len(
+        assert page.count("not at the paper's setting (T = 20 for 10,000,000; 2 trials for 100") >= len(
             panels
         )
     # Two trials decide nothing.

@@ -69,9 +69,9 @@ CANDIDATES = [(panel, name) for panel, one in private_budget.PROBLEMS.items() fo
 def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(panel, name):
     problem = private_budget.PROBLEMS[panel]
     candidate = problem.candidates[name]
-    plan = Plan(panel, Scale(round(600 / problem.rounds), 2), "default")
+    plan = Plan(panel, Scale(round(150 / problem.rounds), 2), "default")
     (settings,) = labelled(private_budget.runs(plan), line=name)
-    assert settings.rounds == 600
+    assert settings.rounds == 150
     small = {"num_agents": 2, **({"num_producers": 2} if panel == "procurement" else {"num_arms": 2})}
     env, policy = replace(settings, env_kwargs=small).build()
     simulate(env, policy, [0])
@@ -81,7 +81,7 @@ def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(pa
     if candidate.pair:
         # mu = 1 / sd of what changes by one scale; the first release has the least noise, or with growing shares most.
         first = min if candidate.how == "growing" else max
-        assert candidate.deviations(600)[0] == pytest.approx(
+        assert candidate.deviations(150)[0] == pytest.approx(
             1 / first(event.loss for event in accountant.events)
         )
 
