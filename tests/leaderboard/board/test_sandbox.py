@@ -234,7 +234,7 @@ def test_what_is_returned_is_a_copy(tmp_path):
     path = file_with(
         tmp_path,
         """
-import threading, time
+import itertools, threading
 import numpy as np
 
 class Late:
@@ -245,9 +245,9 @@ class Late:
         import sys
         shared = sys._getframe(1).f_locals.get("shared", {})  # what the parent will read
         def change():
-            while True:
+            for number in itertools.count():
                 for part in shared.values():
-                    part[...] = 1
+                    part[...] = number
         threading.Thread(target=change, daemon=True).start()
         return self.action
 """,

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from entries import file_with, start_and_play
-from pairs import every_pair
 
 from fedbandit_envs import procurement_v0
 from fedbandit_envs.leaderboard.board.engine import Row, run
@@ -110,7 +109,7 @@ LOOKS = {
 
 
 @pytest.mark.usefixtures("children")
-@pytest.mark.parametrize("name", every_pair([*LOOKS]))
+@pytest.mark.parametrize("name", LOOKS)
 def test_what_an_entry_looks_for_is_not_there(tmp_path, name):
     path = entry(tmp_path, look=LOOKS[name])
     with pytest.raises(LookupError, match="found"):
@@ -142,7 +141,7 @@ WRITES = {
 
 
 @pytest.mark.usefixtures("children")
-@pytest.mark.parametrize("name", every_pair([*WRITES]))
+@pytest.mark.parametrize("name", WRITES)
 def test_observations_cannot_be_written_to(tmp_path, name):
     code, message = WRITES[name]
     env = procurement_v0.parallel_env(max_cycles=5, num_agents=3)
