@@ -1,5 +1,6 @@
 """Children of the sandbox that begin as forks of one interpreter, which has loaded the sandbox's modules once."""
 
+import ctypes
 import json
 import os
 import select
@@ -84,8 +85,6 @@ class _Child:
 
 
 def _set_subreaper(on):
-    import ctypes
-
     if ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(on), 0, 0, 0):
         raise OSError("the kernel lets no process adopt others")
 
