@@ -323,28 +323,28 @@ def test_releasing_out_of_turn_is_named():
 
 @pytest.mark.parametrize("releases", [None, 4])
 def test_randomised_response_is_unbiased_slot_by_slot(releases):
-    """Counts of 1,000 replicas come out right in each slot: 5 standard errors, false alarm 6e-7 a value.
+    """Counts of 700 replicas come out right in each slot: 5 standard errors, false alarm 6e-7 a value.
 
-    Counts that are wrong by a twentieth are off by more than 6.
+    Counts that are wrong by a fifteenth are off by more than 6.
     """
     wrapped = Interleaved(small(max_cycles=60), 3)
     env = RandomizedResponsePrivatizer(wrapped, 4.0, releases=releases)
-    seeds = range(1000)
+    seeds = range(700)
     env.reset_batch(seeds)
     truth = Interleaved(small(max_cycles=60), 3)
     truth.reset_batch(seeds)
     luck = np.random.default_rng(0)
     for z in range(3):
         for _ in range(4):
-            action = luck.integers(0, 20, (1000, 3, PRODUCERS))
+            action = luck.integers(0, 20, (700, 3, PRODUCERS))
             env.step_batch(action)
             truth.step_batch(action)
         # Agents release at different times, so that they are at different shares.
-        sends = np.broadcast_to(np.arange(3) >= z, (1000, 3))
+        sends = np.broadcast_to(np.arange(3) >= z, (700, 3))
         released, true = env.release(sends), truth.release(sends)
         np.testing.assert_array_equal(released["delivered"], true["delivered"])
         error = released["good"] - true["good"]
-        spread = error.std(axis=0) / np.sqrt(1000)
+        spread = error.std(axis=0) / np.sqrt(700)
         assert (np.abs(error.mean(axis=0)) <= 5 * spread + 1e-12).all()
         assert np.abs(error).max() > 0
     with np.errstate(all="raise"):

@@ -65,8 +65,7 @@ def test_gaussian_sequences(pair, calibration, releases):
     assert_tight(attack(privatize, releases=3))
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-@pytest.mark.parametrize("adjacency", MIXED)
+@pytest.mark.parametrize(("adjacency", "pair"), every_pair(MIXED, PAIRS))
 def test_gaussian_adjacencies(pair, adjacency):
     assert_tight(attack(gaussian(6.0, releases=1, pair=pair), adjacency))
 
@@ -74,17 +73,19 @@ def test_gaussian_adjacencies(pair, adjacency):
 @pytest.mark.parametrize("pair", PAIRS)
 def test_gaussian_windows_are_disjoint(pair):
     privatize = gaussian(20.0, pair=pair)
-    assert_tight(attack(privatize, composition="parallel", releases=3, altered=1, samples=15_000))
+    assert_tight(attack(privatize, composition="parallel", releases=3, altered=1, samples=11_000))
 
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
 def test_loose_compositions_hold(composition):
-    result = attack(gaussian(2.0, releases=2), delta=0.05, composition=composition, releases=2)
+    result = attack(gaussian(2.0, releases=2), delta=0.05, composition=composition, releases=2, samples=5_000)
     assert result.holds
     assert 0 < result.tightness < 0.9
 
 
-@pytest.mark.parametrize("adjacency", ["one-quantity", "one-observation", "one-outcome"])
+@pytest.mark.parametrize(
+    "adjacency", ["one-quantity", pytest.param("one-observation", marks=pytest.mark.slow), "one-outcome"]
+)
 def test_laplace_adjacencies(adjacency):
     assert_tight(attack(laplace(1.2, releases=1), adjacency, delta=0.0, samples=25_000))
 
@@ -110,28 +111,31 @@ def test_laplace_sequences(samples, tightness):
 
 
 def test_laplace_above_delta_0():
-    assert attack(laplace(releases=1), delta=0.01).holds
+    assert attack(laplace(releases=1), delta=0.01, samples=5_000).holds
 
 
 def test_randomised_response():
-    assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=16_000))
+    assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=12_000))
 
 
 @pytest.mark.parametrize("privatize", [gaussian(np.inf), laplace(np.inf)])
 def test_no_noise_is_told_apart_beyond_any_claim_an_attack_can_refute(privatize):
-    result = attack(privatize, delta=1e-5, samples=20_000)
+    result = attack(privatize, delta=1e-5, samples=14_000)
     assert result.holds
     assert result.lower_bound > 7
     assert result.claim.epsilon == np.inf
 
 
 def test_honest_mechanisms_are_accused_no_more_often_than_stated():
-    """60 attacks, each wrong with probability 0.3 at most: more than 32 are in less than 1 of 10,000 runs."""
+    """40 attacks, each wrong with probability 0.3 at most: more than 23 are in less than 1 of 10,000 runs.
+
+    If three of five were wrong, two of three runs would notice.
+    """
     accused = 0
-    for seed in range(60):
+    for seed in range(40):
         result = attack(gaussian(1.0, releases=1), samples=300, error=0.3, seed=seed)
         accused += not result.holds
-    assert accused <= 32
+    assert accused <= 23
 
 
 def test_one_attack_is_held_against_many_claims():
@@ -240,7 +244,7 @@ def flip_half_as_often(patch, mechanism):
 def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism):
     privatize, delta = (gaussian(), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
     mutate(monkeypatch, mechanism)
-    assert not attack(privatize, delta=delta, samples=8_000).holds
+    assert not attack(privatize, delta=delta, samples=5_500).holds
 
 
 def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
@@ -282,5 +286,5 @@ def test_a_mutant_with_one_noise_for_good_and_defective_is_caught(monkeypatch):
 
 def test_mutants_of_randomised_response_are_caught(monkeypatch):
     flip_half_as_often(monkeypatch, RandomizedResponse)
-    result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=3_000)
+    result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=2_200)
     assert not result.holds

@@ -260,8 +260,9 @@ def test_a_mutant_that_loses_count_claims_nothing(monkeypatch, mechanism):
     assert (claim.epsilon, claim.reason) == (math.inf, "more has been released than is in the books")
 
 
-@pytest.mark.parametrize("mutate", [drop_a_level, draw_nothing_for_the_last_level])
-@pytest.mark.parametrize("mechanism", ["tree", "honaker"])
+@pytest.mark.parametrize(
+    ("mechanism", "mutate"), every_pair(["tree", "honaker"], [drop_a_level, draw_nothing_for_the_last_level])
+)
 def test_mutants_of_trees_are_caught(monkeypatch, mutate, mechanism):
     mutate(monkeypatch)
     assert not attack(mechanism, releases=4, samples=5_000).holds
@@ -307,7 +308,7 @@ def dyadic(n: int) -> np.ndarray:
     return nodes
 
 
-@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("adjacency", [ADJACENCIES[0], pytest.param(ADJACENCIES[1], marks=pytest.mark.slow)])
 def test_the_square_root_needs_a_twentieth_of_the_printed_trees_noise(adjacency):
     """1000 releases, epsilon 1 and delta 0.1 for all of them: the standard deviation of the last sum's noise."""
     n = 1000

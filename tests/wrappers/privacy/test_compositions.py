@@ -18,7 +18,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 SEQUENCES = st.lists(st.tuples(st.floats(0.05, 1.5), st.integers(1, 4)), min_size=1, max_size=5)
-SLOW = settings(max_examples=15, derandomize=True)
+SLOW = settings(max_examples=8, derandomize=True)
 # For these numbers dp-accounting's estimates are as good with intervals five times as wide as its own, in a fifth of
 # the time.
 INTERVAL = {"value_discretization_interval": 5e-4}

@@ -37,7 +37,7 @@ def procurement(**kwargs) -> ProcurementEnv:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@settings(max_examples=25, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=30))
 def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
     """Any rounds between releases, any of the 2 x 2 agents sending."""
@@ -200,13 +200,13 @@ def test_wrapping_leaves_the_environment_as_it_is():
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
     env = ContinualPrivatizer(procurement(), 1.0, 0.1, mechanism, releases=5, adjacency="one-round")
-    env.reset_batch(range(2000))
+    env.reset_batch(range(800))
     capacity = env.sensitivity().scale["good"]
-    got = env.release(np.ones((2000, 3), np.bool_))
+    got = env.release(np.ones((800, 3), np.bool_))
     sd = math.sqrt(8 * counted(mechanism, 5, 5)) * analytic_noise_multiplier(1.0, 0.1)
-    # 24,000 draws of each name: the deviation errs by 0.46 %, 5 of these 6e-7.
+    # 9,600 draws of each name: the deviation errs by 0.73 %, 5 of these 6e-7. A node of the tree more or less is 15 %.
     for name in ("delivered", "good"):
-        assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0046)
+        assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0073)
         np.testing.assert_allclose(got[f"{name}_noise_variance"], (sd * capacity) ** 2, rtol=1e-6)
 
 

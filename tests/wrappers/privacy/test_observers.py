@@ -91,7 +91,13 @@ def assert_tight(audit: Audit, tightness: float = 0.8) -> None:
     assert audit.tightness >= tightness, audit
 
 
-@pytest.mark.parametrize("view", VIEWS)
+# Of these slow runs try the whole claim as well; ordinary ones try the same observers with others' data or colluders.
+REPEATED = ["the public of a secure sum", "a fellow in a secure sum", "a server with two colluders"]
+
+
+@pytest.mark.parametrize(
+    "view", [pytest.param(view, marks=pytest.mark.slow if view in REPEATED else ()) for view in VIEWS]
+)
 def test_sums_are_nearly_as_revealing_as_claimed(view):
     stage, observer, agents = VIEWS[view]
     result = independent(stage, observer, agents)
@@ -140,7 +146,7 @@ def response_epsilon(delta, n, truth):
     ("mu", "n", "others"),
     [
         (2.0, 5, -1.0),
-        (2.5, 5, 1.0),
+        pytest.param(2.5, 5, 1.0, marks=pytest.mark.slow),
         pytest.param(3.0, 5, -1.0, marks=pytest.mark.slow),
         pytest.param(2.5, 10, -1.0, marks=pytest.mark.slow),
     ],
@@ -162,7 +168,7 @@ def test_shuffled_messages_among_zeros_reveal_less():
     assert result.lower_bound >= 0.6 * response_epsilon(1e-2, 5, norm.cdf(1.25))
 
 
-@pytest.mark.parametrize("others", [-1.0, 0.0])
+@pytest.mark.parametrize("others", [-1.0, pytest.param(0.0, marks=pytest.mark.slow)])
 def test_a_fellow_sees_a_batch_of_one_message_fewer(others):
     result = independent(
         "shuffler", "fellow", 5, 2.5, releases=1, delta=1e-2, problem=Two, others=others, samples=3_000
@@ -253,7 +259,12 @@ def test_the_norm_of_one_column_for_that_of_their_sum_is_caught(monkeypatch, vie
 
 
 @pytest.mark.parametrize(
-    "view", ["a fellow in a secure sum", "a fellow of a pair", "a fellow with two colluders"]
+    "view",
+    [
+        "a fellow in a secure sum",
+        "a fellow of a pair",
+        pytest.param("a fellow with two colluders", marks=pytest.mark.slow),
+    ],
 )
 def test_a_fellow_that_knows_its_own_share_is_caught(monkeypatch, view):
     """The claim is that of all shares but the colluders'."""
@@ -318,7 +329,7 @@ def test_a_clip_per_array_is_caught(monkeypatch, view):
     assert not independent(*VIEWS[view], samples=CAUGHT).holds
 
 
-@pytest.mark.parametrize("seen", [("server", 4), ("fellow", 5, 1_500)])
+@pytest.mark.parametrize("seen", [("server", 4), pytest.param(("fellow", 5, 1_500), marks=pytest.mark.slow)])
 def test_the_loss_of_an_event_in_a_batch_is_caught(monkeypatch, seen):
     assert shuffled(*seen).holds
     monkeypatch.setattr(stage_claims, "AGENT", "one-round")

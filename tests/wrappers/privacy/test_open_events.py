@@ -134,14 +134,14 @@ def check_mixture(seed):
     assert claim.epsilon == pytest.approx(parts[True].get_epsilon_for_delta(delta), rel=0.02)
 
 
-# The mixtures with an odd number hold all kinds.
-@pytest.mark.parametrize("seed", range(1, 8, 2))
+# These two mixtures hold all kinds.
+@pytest.mark.parametrize("seed", [3, 5])
 def test_mixtures_lie_between_dp_accountings_estimates(seed):
     check_mixture(seed)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [*range(0, 8, 2), *range(8, 300)])
+@pytest.mark.parametrize("seed", [seed for seed in range(300) if seed not in (3, 5)])
 def test_more_mixtures_lie_between_dp_accountings_estimates(seed):
     check_mixture(seed)
 

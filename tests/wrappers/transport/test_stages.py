@@ -6,6 +6,7 @@ Every statistical test has a fixed seed; a mean is compared with 6 standard erro
 
 import tracemalloc
 from functools import partial
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -51,11 +52,27 @@ def test_inboxes_are_sums_of_an_independent_computation(problem, transport, stag
     check_sums(SMALL[problem], transport, stage, echo)
 
 
+# Each stage and each transport with noise of one release and of many, which ordinary runs check.
+CHECKED = [
+    ("none", "aggregator", "channel"),
+    ("gaussian", "shuffler", "server"),
+    ("gaussian", "server", "channel"),
+    ("continual", "aggregator", "server"),
+    ("continual", "shuffler", "channel"),
+]
+
+
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
-    ("noise", "stage", "transport"), every_pair(["none", "gaussian", "continual"], [*STAGES], [*TRANSPORTS])
+    ("noise", "stage", "transport"),
+    [
+        pytest.param(*case, marks=() if case in CHECKED else pytest.mark.slow)
+        for case in product(["none", "gaussian", "continual"], STAGES, TRANSPORTS)
+    ],
 )
 def test_federations_with_stages_conform(noise, stage, transport):
+    """Ordinary runs check every stage, noise and transport; slow runs all combinations."""
+
     def wrap(env):
         private = {
             "none": lambda env: env,
