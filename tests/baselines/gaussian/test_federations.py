@@ -87,7 +87,7 @@ def test_agents_stop_joining_when_there_are_no_more():
 
 @pytest.mark.parametrize(("enhanced", "alpha"), every_pair([False, True], [0.0, 0.3, 0.9, 1.0]))
 def test_pf_ucb_decides_like_the_twin(alpha, enhanced):
-    rounds = 6_000 if alpha == 0.3 else 3_000
+    rounds = 6_000
     twins = [PF(3, 4, rounds, alpha, 1.0, 0.5, enhanced=enhanced) for _ in SEEDS]
     require_equal(play("PF-UCB", "FedMixed-v0", rounds, {"enhanced": enhanced}, regret=alpha, **MIXED), twins)
     assert all(twin.left is None for twin in twins)

@@ -171,7 +171,7 @@ def test_hybrid_parameters_after_many_updates(updates):
     assert error < 1e-9
 
 
-@pytest.mark.parametrize(("alpha", "horizon"), [(None, 150), (0.3, 400), (0.1, 200), (0.05, 200), (0.3, 2)])
+@pytest.mark.parametrize(("alpha", "horizon"), [(None, 150), (0.3, 400), (0.1, 200), (0.05, 400), (0.3, 2)])
 def test_suplinucb_is_algorithm_2_7(alpha, horizon):
     arms, dim = 8, 3
     env = parallel_env(
