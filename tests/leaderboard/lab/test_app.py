@@ -1,5 +1,6 @@
 """The lab's application, run without a browser: its cells, with menus and buttons as a user might leave them."""
 
+from functools import cache
 from math import inf
 from types import SimpleNamespace
 
@@ -8,14 +9,41 @@ import pytest
 marimo = pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
 
 # The application imports marimo, without which its tests are left out above.
-from fedbandit_envs.leaderboard.lab import federation  # noqa: E402
+from fedbandit_envs.leaderboard.lab import federation, views  # noqa: E402
 from fedbandit_envs.leaderboard.lab.app import app  # noqa: E402
 from fedbandit_envs.samba.owners.algorithm import RULES  # noqa: E402
 
 
-def played(**values):
-    """Texts of what the application shows, where the first cell's elements have these values."""
-    _, first = app.run()
+ELEMENTS = (
+    "clear", "encrypt", "faults", "log", "numbers", "parts", "problem", "run", "settings", "tab",
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_example():
+    """The example is the same whenever it is played."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(federation, "example", cache(federation.example))
+        yield
+
+
+@cache
+def begun():
+    """The application as it begins: what it shows, and what its cells define; not to be changed."""
+    return app.run()
+
+
+def untouched():
+    """The first cell's elements with the values that they have at first."""
+    _, first = begun()
+    return {name: SimpleNamespace(value=first[name].value, elements={}) for name in ELEMENTS}
+
+
+def played(*, draws=True, **values):
+    """Texts of what the application shows, where the first cell's elements have these values.
+
+    Regret is drawn when cells run the last time, and where ``draws`` says so.
+    """
     shown = []
     state = {"outcomes": [], "refusal": ""}
 
@@ -25,16 +53,16 @@ def played(**values):
 
         return lambda: state[name], setter
 
-    names = (
-        "clear", "encrypt", "faults", "log", "numbers", "parts", "problem", "run", "settings", "tab",
-    )  # fmt: skip
-    elements = {name: SimpleNamespace(value=first[name].value, elements={}) for name in names}
+    elements = untouched()
     for name, value in values.items():
         elements[name].value = {**elements[name].value, **value} if isinstance(value, dict) else value
     for name in state:
         elements[name], elements[f"set_{name}"] = keep(name)
-    for _ in range(2):
-        outputs, _ = app.run(defs=elements)
+    for last in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            if not (last and draws):
+                patch.setattr(views, "regret_svg", lambda outcomes, log: "")
+            outputs, _ = app.run(defs=elements)
         # The setter of a state runs the cells that show it once more.
         elements["run"].value = elements["clear"].value = False
         shown.append(" ".join(one.text for one in outputs if hasattr(one, "text")))
@@ -42,7 +70,7 @@ def played(**values):
 
 
 def test_it_begins_with_all_its_menus():
-    outputs, defined = app.run()
+    outputs, defined = begun()
     assert defined["problem"].value in defined["problem"].options
     assert set(defined["parts"].value) == {"schedule", "topology", "participation", "attack"}
     text = " ".join(one.text for one in outputs if hasattr(one, "text"))
@@ -90,7 +118,7 @@ def test_a_run_shows_regret_privacy_and_traffic():
 
 def test_menus_reach_the_run():
     _, state = played(
-        problem="FedArms-v0", parts={"schedule": "fixed_gap", "attack": "sign_flip"}, run=True,
+        draws=False, problem="FedArms-v0", parts={"schedule": "fixed_gap", "attack": "sign_flip"}, run=True,
         numbers={"rounds": 200, "seeds": 3, "liars": 0.5}, faults={"loss": 0.1},
     )  # fmt: skip
     (outcome,) = state["outcomes"]
@@ -109,14 +137,14 @@ def test_a_problem_s_panel_is_shown():
 
 
 def test_what_does_not_fit_is_a_sentence_and_goes_with_the_next_run():
-    text, state = played(problem="FedArms-v0", numbers={"rounds": None}, run=True)
+    text, state = played(draws=False, problem="FedArms-v0", numbers={"rounds": None}, run=True)
     assert "role=&#x27;alert&#x27;" in text
     assert state["refusal"].startswith("rounds is None")
     assert not state["outcomes"]
 
 
 def test_clear_forgets_runs():
-    _, state = played(clear=True)
+    _, state = played(draws=False, clear=True)
     assert state == {"outcomes": [], "refusal": ""}
 
 
@@ -126,23 +154,8 @@ def test_samba_shows_the_reward_and_what_the_customer_saw():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(paillier, "KEY_BITS", 512)
-        first = dict(app.run()[1])
-        elements = {
-            name: SimpleNamespace(value=first[name].value, elements={})
-            for name in (
-                "clear",
-                "encrypt",
-                "faults",
-                "log",
-                "numbers",
-                "parts",
-                "problem",
-                "run",
-                "settings",
-                "tab",
-            )
-        }
-        elements["settings"].value |= {"arms": 3, "budget": 20}
+        elements = untouched()
+        elements["settings"].value = {**elements["settings"].value, "arms": 3, "budget": 20}
         elements["encrypt"].value, elements["tab"].value = True, "SAMBA"
         for name in ("outcomes", "refusal"):
             elements[name], elements[f"set_{name}"] = (lambda: None), (lambda value: None)
