@@ -3,6 +3,7 @@
 Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are twenty-three of them.
 """
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -174,14 +175,33 @@ def test_two_ways_to_write_procurement_are_one():
     np.testing.assert_array_equal(one.sums, other.sums[..., :30])
 
 
+@pytest.fixture(params=["as Python", pytest.param("compiled", marks=pytest.mark.slow)])
+def loops(request, monkeypatch):
+    """Compiles the loops over rounds, into which all that they call is compiled again, in slow runs only."""
+    from benchmarks.floors import exposure, linear, procurement
+
+    if request.param == "as Python":
+        for module in (exposure, linear, procurement):
+            monkeypatch.setattr(module, "by_rounds", module.by_rounds.py_func)
+
+
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize(
     "run", ["SS-UCB", "P-FCB", "linear alone", "LinUCB", "exposure alone", "FairX-LinUCB"]
 )
 def test_rounds_in_turn_have_the_law_of_rounds_of_one_agent(run):
-    """Words are used in another order: a t-test over replicas whose instances are the same."""
+    """Words are used in another order: a t-test over replicas whose instances are the same.
+
+    The loop over rounds is Python's in ordinary runs, as it is written; what it calls is compiled. Slow runs have it
+    compiled too. That of UCB1 always is, in the next test.
+    """
+    from benchmarks.floors import procurement
     from benchmarks.floors.__main__ import RACES
 
-    turns, agents = (played(RACES[run].floors[name](range(40)), 300) for name in ("by rounds", "by agents"))
+    by_rounds, by_agents = (RACES[run].floors[name] for name in ("by rounds", "by agents"))
+    if "kernel" in by_rounds.keywords:
+        by_rounds = partial(by_rounds, kernel=procurement.by_rounds)
+    turns, agents = (played(floor(range(40)), 300) for floor in (by_rounds, by_agents))
     assert stats.ttest_rel(turns.mean(axis=1), agents.mean(axis=1)).pvalue > ALARM
     assert not np.array_equal(turns, agents)
 
