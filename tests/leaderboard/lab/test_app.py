@@ -13,7 +13,6 @@ from fedbandit_envs.leaderboard.lab import federation, views  # noqa: E402
 from fedbandit_envs.leaderboard.lab.app import app  # noqa: E402
 from fedbandit_envs.samba.owners.algorithm import RULES  # noqa: E402
 
-
 ELEMENTS = (
     "clear", "encrypt", "faults", "log", "numbers", "parts", "problem", "run", "settings", "tab",
 )  # fmt: skip
