@@ -55,9 +55,9 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     if callable(spec) and not isinstance(spec, type):
         return spec
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    foreign = isinstance(name, str) and ":" in name
+    foreign = name if isinstance(name, str) and ":" in name else None
     if foreign:
-        known = {name: resolve(name)}
+        known = {foreign: resolve(foreign)}
     return make(kind, spec, {name: partial(chosen, rule) for name, rule in known.items()}, FunctionType, also)
 
 
