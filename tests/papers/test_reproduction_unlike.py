@@ -85,7 +85,7 @@ def call(*words):
     ("name", "rounds", "agents", "arms"), [("fed-ucb", 700, 200, 100), ("pf-ucb", 300, 10, 40)]
 )
 def test_the_page_is_made(tmp_path, films, name, rounds, agents, arms):
-    # In so many rounds agents have sent what they send in the 2,000 of the scale, but for users of films.
+    # In so many rounds some lines of either page have sent messages.
     found = call(name, "--scale", "tiny", "--rounds", rounds, "--data", films, "--out", tmp_path)
     assert found.exit_code == 0, found.output
     check_page(tmp_path / f"{name}-tiny-rounds{rounds}.md")
@@ -171,7 +171,7 @@ def test_the_plain_program_gives_the_figures_that_pages_print(line, horizon):
 
 
 def test_the_plain_program_plays_by_phases_what_it_plays_by_rounds():
-    """False alarm: 1 in 10,000. A fifth more or less regret is found with certainty: the standard error is 3 %."""
+    """False alarm: 1 in 10,000. A radius half as large again is found."""
     worth = 0.5 * MEANS + 0.5 * MEANS.mean(axis=0)
     gap = worth.max(axis=1, keepdims=True) - worth
 

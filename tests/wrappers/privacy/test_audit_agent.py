@@ -50,9 +50,9 @@ class Matrices(LinearEnv, name="small linear"):
         super().__init__(num_arms=2, dim=3, **kwargs)
 
 
-# With 4,200 samples of each history an audit shows 0.9 of a claim, with a standard deviation of 0.02; with 1,400 it
-# shows 0.84, and all mutants have mu at 1.4 times of what they claim, or more.
-TIGHT, CAUGHT = 4_200, 1_400
+# With 4,200 samples of each history an audit shows 0.9 of a claim, with a standard deviation of 0.02; with 2,000 it
+# shows 0.86, and all mutants have mu at 1.4 times of what they claim, or more.
+TIGHT, CAUGHT = 4_200, 2_000
 
 
 def attack(privatize, problem, releases, weights=None, samples=TIGHT) -> Audit:

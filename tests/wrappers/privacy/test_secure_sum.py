@@ -77,9 +77,9 @@ def square_root_factor(sums):
 
 
 def test_one_window_of_a_matrix_mechanism():
-    """One stream an agent through one matrix, whoever is present: 600 patterns."""
+    """One stream an agent through one matrix, whoever is present: 2,000 patterns."""
     equal = 0
-    for present, known, observers in patterns(600, 3):
+    for present, known, observers in patterns(2000, 3):
         sums = len(present)
         factor = square_root_factor(sums)
         shares = unknown_shares(present, known)[0]

@@ -52,7 +52,7 @@ def test_inboxes_are_sums_of_an_independent_computation(problem, transport, stag
     check_sums(SMALL[problem], transport, stage, echo)
 
 
-# Each stage and each transport with noise of one release and of many, which ordinary runs check.
+# Every noise, stage and transport is in one of these at least.
 CHECKED = [
     ("none", "aggregator", "channel"),
     ("gaussian", "shuffler", "server"),
@@ -71,7 +71,7 @@ CHECKED = [
     ],
 )
 def test_federations_with_stages_conform(noise, stage, transport):
-    """Ordinary runs check every stage, noise and transport; slow runs all combinations."""
+    """Ordinary runs check some combinations; slow runs all."""
 
     def wrap(env):
         private = {
