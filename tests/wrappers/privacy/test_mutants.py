@@ -37,7 +37,7 @@ from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
 
 
-def gaussian(adjacency="one-quantity", epsilon=4.0, samples=4_500, **kwargs) -> Audit:
+def gaussian(adjacency="one-quantity", epsilon=4.0, samples=6_000, **kwargs) -> Audit:
     evidence = attack(
         lambda env: GaussianPrivatizer(env, epsilon, releases=1, **kwargs),
         ProcurementEnv, adjacency, samples=samples,
@@ -45,7 +45,7 @@ def gaussian(adjacency="one-quantity", epsilon=4.0, samples=4_500, **kwargs) -> 
     return evidence.against(1e-5)
 
 
-def continual(mechanism, samples=6_000, epsilon=4.0, releases=4) -> Audit:
+def continual(mechanism, samples=8_000, epsilon=4.0, releases=4) -> Audit:
     evidence = attack(
         lambda env: ContinualPrivatizer(
             env, epsilon, 1e-5, mechanism, releases=releases, adjacency="one-observation"
@@ -101,7 +101,7 @@ def test_a_scale_without_rewards_is_caught(monkeypatch, mechanism):
 
 @pytest.mark.parametrize("adjacency", ["one-quantity", pytest.param("one-outcome", marks=pytest.mark.slow)])
 def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
-    assert gaussian(adjacency, epsilon=0.5, samples=18_000).holds
+    assert gaussian(adjacency, epsilon=0.5, samples=25_000).holds
     honest = Gaussian.draw
 
     def draw(self, generator, share, out):
@@ -109,7 +109,7 @@ def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
         np.clip(out, -3, 3, out=out)
 
     monkeypatch.setattr(Gaussian, "draw", draw)
-    assert not gaussian(adjacency, epsilon=0.5, samples=18_000).holds
+    assert not gaussian(adjacency, epsilon=0.5, samples=25_000).holds
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_gaussian_noise_without_tails_is_caught(monkeypatch, adjacency):
     [("sqrt_toeplitz", SqrtToeplitzNoise), pytest.param("tree", TreeNoise, marks=pytest.mark.slow)],
 )
 def test_continual_noise_without_tails_is_caught(monkeypatch, mechanism, noise):
-    settings = {"epsilon": 1.0, "samples": 14_000, "releases": 2}
+    settings = {"epsilon": 1.0, "samples": 20_000, "releases": 2}
     assert continual(mechanism, **settings).holds
     honest = noise.advance
     monkeypatch.setattr(
@@ -154,7 +154,7 @@ def test_the_same_noise_in_every_release_is_caught(monkeypatch, mechanism, delta
     def result() -> Audit:
         evidence = attack(
             lambda env: mechanism(env, 2.0, releases=2),
-            ProcurementEnv, "one-quantity", releases=2, altered=1, samples=1_500,
+            ProcurementEnv, "one-quantity", releases=2, altered=1, samples=2_000,
         )  # fmt: skip
         return evidence.against(delta)
 
@@ -178,7 +178,7 @@ def test_flips_at_the_share_of_another_release_are_caught(monkeypatch):
     def result() -> Audit:
         evidence = attack(
             lambda env: RandomizedResponsePrivatizer(env, 4.0),
-            ProcurementEnv, "one-outcome", releases=3, samples=2_200,
+            ProcurementEnv, "one-outcome", releases=3, samples=3_000,
         )  # fmt: skip
         return evidence.against(0.0)
 
