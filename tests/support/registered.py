@@ -92,42 +92,37 @@ def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
     """Returns ids with arguments of ``gymnasium.make``; of an id in two versions only the newer one.
 
     What a view shows depends on an id's kind, so that of ids of one kind the first has all views in ordinary runs, and
-    the others have them in slow ones. Of ids that are the first of their kind, but not of their problem, every second
-    view is slow.
+    the others have them in slow ones.
 
     Args:
         stack: Makes a stack of wrappers for a schedule.
     """
     parameters = []
     firsts = _first_of_their_kind()
-    halved = [env_id for env_id in firsts if env_id not in FIRST]
     for env_id, entry in REGISTRY.items():
         if env_id.replace("-v0", "-v1") in REGISTRY.keys() - {env_id}:
             continue
         formats = list(make_federation(env_id, **small(env_id)).action_formats)
         listener = entry.problem.listener
-        for place, (name, view) in enumerate(
-            {
-                "learner": {},
-                "joint": {"joint": True},
-                **{name: {"action_format": name} for name in formats[1:]},
-                f"{formats[-1]}-joint": {"action_format": formats[-1], "joint": True},
-                "stack": {"stack": stack("every_round"), "peers": listener},
-                "stack-joint": {"stack": stack({"name": "fixed_gap", "gap": 2}), "joint": True},
-                "stack-asking": {"stack": stack("on_request"), "action_format": formats[-1]},
-                "features": {"features": True, "action_format": formats[-1]},
-                "stack-asking-features-joint": {
-                    "stack": stack("on_request"),
-                    "action_format": f"{formats[-1]}_and_send",
-                    "features": True,
-                    "joint": True,
-                },
-                "stack-asking-listeners": {"stack": stack("on_request"), "peers": listener},
-            }.items()
-        ):
+        for name, view in {
+            "learner": {},
+            "joint": {"joint": True},
+            **{name: {"action_format": name} for name in formats[1:]},
+            f"{formats[-1]}-joint": {"action_format": formats[-1], "joint": True},
+            "stack": {"stack": stack("every_round"), "peers": listener},
+            "stack-joint": {"stack": stack({"name": "fixed_gap", "gap": 2}), "joint": True},
+            "stack-asking": {"stack": stack("on_request"), "action_format": formats[-1]},
+            "features": {"features": True, "action_format": formats[-1]},
+            "stack-asking-features-joint": {
+                "stack": stack("on_request"),
+                "action_format": f"{formats[-1]}_and_send",
+                "features": True,
+                "joint": True,
+            },
+            "stack-asking-listeners": {"stack": stack("on_request"), "peers": listener},
+        }.items():
             if "stack" in view and (carries_messages(env_id) or not has_bounded_releases(env_id)):
                 continue
-            tried = env_id in firsts and not (env_id in halved and (halved.index(env_id) + place) % 2)
-            slow = () if tried or name in _OF_ALL_IDS else (pytest.mark.slow,)
+            slow = () if env_id in firsts or name in _OF_ALL_IDS else (pytest.mark.slow,)
             parameters.append(pytest.param(env_id, view, id=f"{env_id}-{name}", marks=slow))
     return parameters

@@ -41,9 +41,7 @@ def make_policy(request):
     return policy
 
 
-def test_learners_act_row_by_row(make_policy, monkeypatch):
-    """In 40 rounds: learners take longer than all else, and what is compared is equal to the bit."""
-    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 40)
+def test_learners_act_row_by_row(make_policy):
     check_policy(make_policy, make)
 
 
