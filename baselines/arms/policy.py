@@ -12,6 +12,7 @@ from fedbandit_envs.baselines.arms.rules import Rule, Setting
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import inner_kernel, kernel
+from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.draws import Draws
 from fedbandit_envs.randomness.threefry import threefry, u32
@@ -171,7 +172,7 @@ class ArmPolicy(Rule):
         self._marked = np.zeros((rows, 1), np.int64)
         self._marks = np.zeros((rows, number), np.bool_)
         self._chance, self._never = np.zeros((2, rows))
-        self._everyone, self._all_awake = np.ones(rows, np.bool_), np.ones((rows, number), np.bool_)
+        self._everyone, self._all_awake = everyone(rows), everyone(rows, number)
         self._free = np.ones((rows, number), np.bool_)
         self._received = (
             self._pool.start(count_inbox(spec, seeds.shape, "pulls", "successes"))

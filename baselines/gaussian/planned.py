@@ -4,6 +4,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 
@@ -40,7 +41,7 @@ class PlannedPulls:
         parts, self._arms = plan
         self._reach = np.zeros((*seeds.shape, parts * self._arms), np.int64)
         self._place = np.zeros(seeds.shape, np.int64)
-        self._everyone = np.ones((*seeds.shape, 1), np.bool_)
+        self._everyone = everyone(*seeds.shape, 1)
         self._begun = False
 
     def act(self, observation: Arrays) -> Array:

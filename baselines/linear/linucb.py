@@ -7,6 +7,7 @@ import numpy as np
 from fedbandit_envs.baselines.linear.optimism import Confidence, choose
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import Ridges, arms_last, observe
 from fedbandit_envs.randomness.draws import Draws
@@ -107,7 +108,7 @@ class LinUCB:
         )
         self._parameter = np.zeros((*rows, dim))
         self._arm = np.zeros(rows, np.int64)
-        self._everyone = np.ones((*rows, 1), np.bool_)
+        self._everyone = everyone(*rows, 1)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""

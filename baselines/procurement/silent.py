@@ -9,6 +9,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.procurement.oracle import buy, procure
 from fedbandit_envs.randomness.draws import Draws
@@ -222,7 +223,7 @@ class SSUCB:
         shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
         self._quantity = np.zeros(shape, np.int32)
         self._bound, self._bounded = np.zeros(shape), np.zeros(seeds.shape, np.bool_)
-        self._everyone = np.ones((*seeds.shape, 1), np.bool_)
+        self._everyone = everyone(*seeds.shape, 1)
         # Arrays for the units that other agents report. They are empty, because this policy uses no messages.
         self._received_units, self._received_good = np.zeros((2, 0, 0, 0))
 

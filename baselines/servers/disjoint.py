@@ -44,10 +44,8 @@ class DisjointServer:
         require_uploads(spec, "context", "index", "reward")
         require_fixed(spec)
         arms, dim = spec.observation["contexts"].shape or (0, 0)
-        return {
-            "theta": {"shape": [arms, dim], "dtype": "float64"},
-            "inverse": {"shape": [arms, dim, dim], "dtype": "float64"},
-        }
+        shapes = {"theta": [arms, dim], "inverse": [arms, dim, dim]}
+        return {name: {"shape": shape, "dtype": "float64"} for name, shape in shapes.items()}
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Forgets all observations; see :meth:`.ServerPolicy.reset`."""

@@ -49,11 +49,8 @@ class EpochServer:
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of the plan: pulls of each arm, rounds of the epoch, and the arm to rest on."""
         (arms,) = spec.release["pulls"].shape or (0,)
-        return {
-            "pulls": {"shape": [1, arms], "dtype": "int64"},
-            "rounds": {"shape": [], "dtype": "int64"},
-            "rest": {"shape": [], "dtype": "int64"},
-        }
+        shapes: dict[str, list[int]] = {"pulls": [1, arms], "rounds": [], "rest": []}
+        return {name: {"shape": shape, "dtype": "int64"} for name, shape in shapes.items()}
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with the first arm; see :meth:`.ServerPolicy.reset`."""

@@ -93,11 +93,8 @@ class PhasedServer:
         known = ("lengths",) if self._collaborative else ()
         require_uploads(spec, "rewards", "shortest", "left", "best", *known)
         arms = (spec.release["rewards"].shape or (0,))[0]
-        return {
-            "pulls": {"shape": [1, arms], "dtype": "int64"},
-            "rounds": {"shape": [], "dtype": "int64"},
-            "rest": {"shape": [], "dtype": "int64"},
-        }
+        shapes: dict[str, list[int]] = {"pulls": [1, arms], "rounds": [], "rest": []}
+        return {name: {"shape": shape, "dtype": "int64"} for name, shape in shapes.items()}
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with one pull of each arm; see :meth:`.ServerPolicy.reset`."""

@@ -23,6 +23,16 @@ def zeros(space: Mapping[str, spaces.Space[Any]], rows: tuple[int, ...], dtype: 
     return {name: np.zeros((*rows, *(part.shape or ())), dtype or part.dtype) for name, part in space.items()}
 
 
+def everyone(*rows: int) -> Array:
+    """Returns what observations say where all agents act: read-only True, bool ``rows``.
+
+    Kernels are compiled once more for an array that can be written to, as observed arrays cannot.
+    """
+    array = np.ones(rows, np.bool_)
+    array.flags.writeable = False
+    return array
+
+
 class Buffers:
     """Arrays by name, with read-only views that show whatever is written to the arrays.
 

@@ -12,7 +12,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
-from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec
+from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
 
 _NEVER = 2**62
@@ -150,7 +150,7 @@ class Server(Transport):
             self._inbox_spaces = {"server_mask": flag, "sent": flag}
             self._answer_bytes = HEADER_BYTES + self._computation.num_bytes
             answered: dict[str, spaces.Space[Any]] = {
-                f"server_{name}": box for name, box in self._computation.spaces.items()
+                f"server_{name}": box for name, box in answered_by.items()
             }
             if self._computation.admits:
                 if "active" in env.single_observation_space.spaces:
@@ -329,8 +329,7 @@ class Server(Transport):
         arriving = self._transmitted(rows, upwards, self._answer_bytes if answers else None)
         content = {}
         for name, array in waiting.arrays.items():
-            each = arriving.reshape(arriving.shape + (1,) * (array.ndim - 2))
-            content[name] = np.where(each, array, 0.0)
+            content[name] = np.where(spread(arriving, array), array, 0.0)
             array[arriving] = 0.0
         waiting.something[arriving] = False
         return arriving, content

@@ -67,19 +67,18 @@ class Stage:
         went = arrived.sum(axis=1) >= self.honest
         arrived = arrived & went[:, np.newaxis]
         content = {name: np.where(spread(arrived, array), array, 0.0) for name, array in statistic.items()}
-        if self.trust != "shuffler":
-            return Combined(
-                went, arrived, content, {name: array.sum(axis=1) for name, array in content.items()}
-            )
-        # Sorted messages show what messages in random order show: which there are, and not whose. Their sum, too, has
-        # the same bits whoever sent them.
-        numbers = [array.reshape(*arrived.shape, -1) for array in content.values()]
-        keys = np.concatenate([~arrived[..., np.newaxis], *numbers], axis=-1)
-        order = np.stack([np.lexsort(rows.T[::-1]) for rows in keys])
-        batch = {
-            name: np.take_along_axis(array, spread(order, array), axis=1) for name, array in content.items()
-        }
-        total = {name: array.sum(axis=1) for name, array in batch.items()}
+        batch = None
+        if self.trust == "shuffler":
+            # Sorted messages show what messages in random order show: which there are, and not whose. Their sum, too,
+            # has the same bits whoever sent them.
+            numbers = [array.reshape(*arrived.shape, -1) for array in content.values()]
+            keys = np.concatenate([~arrived[..., np.newaxis], *numbers], axis=-1)
+            order = np.stack([np.lexsort(rows.T[::-1]) for rows in keys])
+            batch = {
+                name: np.take_along_axis(array, spread(order, array), axis=1)
+                for name, array in content.items()
+            }
+        total = {name: array.sum(axis=1) for name, array in (batch or content).items()}
         return Combined(went, arrived, content, total, batch)
 
 

@@ -204,7 +204,9 @@ class Transport(FederatedWrapper):
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
         # _extra_bytes: by how much messages of another size than a release exceed that of as many releases.
         self._total_messages, self._extra_bytes = np.zeros((2, *rows), np.int64)
-        self._dirty = False
+        # _dirty: whether the round before this one has had messages. _stale: whether the numbers in the inboxes are
+        # still that round's, since replacing them is faster than clearing them first.
+        self._dirty = self._stale = False
         drawn = getattr(self.unwrapped, "render_mode", None) == "rgb_array"
         self.history = Recording(rows) if drawn else None
         return BatchReset(
@@ -227,18 +229,17 @@ class Transport(FederatedWrapper):
             raise ResetNeeded(
                 "the environment was reset without its transport, or wrapped later; call reset first"
             )
-        if self._schedule.fixed_in_advance:
-            # If the caller passes a mapping by mistake, the environment raises the error.
-            observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
-            asked = self._everyone
-        else:
+        asked = self._everyone
+        if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
-            observation, reward, truncated, info = self.env.step_batch(action)
+        # If the caller passes a mapping by mistake, the environment raises the error.
+        observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
         self._round += 1
         if self._dirty:
             for array in (*self._inbox.values(), *self._traffic.values()):
-                array.fill(0)
-            self._dirty = False
+                if array.dtype != np.float64:
+                    array.fill(0)
+            self._stale, self._dirty = True, False
         if self._schedule.sends(self._round) and (wants := self._wants(asked)).any():
             senders = self._gated(self.env.allowed_senders(wants))
             if self._stage is not None and senders.any():
@@ -250,14 +251,15 @@ class Transport(FederatedWrapper):
                     for name, array in self._released(senders).items()
                 }
                 self._send(statistic, senders)
+        if self._stale:
+            for array in self._inbox.values():
+                array.fill(0)
+            self._stale = False
         self._arrive()
         if self.history is not None:
             self.history.end_round(info["regret"], self._inbox)
         return BatchStep(
-            {**observation, **self._inbox_buffers.views},
-            reward,
-            truncated,
-            {**info, **self._traffic_buffers.views},
+            observation | self._inbox_buffers.views, reward, truncated, info | self._traffic_buffers.views
         )
 
     def _released(self, senders: Array) -> Arrays:
@@ -371,7 +373,8 @@ class Transport(FederatedWrapper):
         self._inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
             inbox = self._inbox[f"inbox_{name}"]
-            _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1))
+            _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1), self._stale)
+        self._stale = False
 
     def _give(self, received: Array, content: Arrays, complete: Array) -> None:
         """Adds sums to inboxes that have a single sender.
@@ -396,8 +399,7 @@ class Transport(FederatedWrapper):
             messages: Numbers of messages, int64 ``(replicas, agents)``.
             size: Bytes of each message; None for those of a release.
         """
-        # The inboxes are cleared before the next round if this is set. It is enough to set it here, since every round
-        # with a delivery also counts messages.
+        # It is enough to set this here, since every round with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
         self._traffic["bytes"] += messages * (self._bytes_per_message if size is None else size)
@@ -417,18 +419,20 @@ def _released_bytes(env: FederatedEnv, names: Collection[str]) -> int:
 
 
 @kernel
-def _add_arrivals(statistic: Array, arrives: Array, inbox: Array) -> None:
+def _add_arrivals(statistic: Array, arrives: Array, inbox: Array, stale: bool) -> None:
     """Adds messages to the inboxes in which they arrive.
 
     Args:
         statistic: The messages, float64 ``(replicas, senders, numbers)``.
         arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
         inbox: The inboxes that are added to, float64 ``(replicas, agents, senders, numbers)``.
+        stale: Whether the inboxes still hold the messages of an earlier round, which are replaced.
     """
     replicas, agents, senders, numbers = inbox.shape
     for r in range(replicas):
         for i in range(agents):
             for j in range(senders):
-                if arrives[r, i, j]:
+                if stale or arrives[r, i, j]:
                     for k in range(numbers):
-                        inbox[r, i, j, k] += statistic[r, j, k]
+                        held = 0.0 if stale else inbox[r, i, j, k]
+                        inbox[r, i, j, k] = held + (statistic[r, j, k] if arrives[r, i, j] else 0.0)

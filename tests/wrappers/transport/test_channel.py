@@ -245,11 +245,14 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
     echoing.reset_batch([0])
     sent = [echoing.step_batch(buying(echoing)).observation["sent"].tolist() for _ in range(4)]
     assert sent == [[[[True]] * 4]] * 2 + [[[[False]] * 4]] * 2
-    strict = Channel(private(small(), releases=1))
+    strict = Channel(private(small(), releases=1), schedule=Schedule(lambda t: min(t, 2)))
     strict.reset_batch([0])
-    strict.step_batch(buying(strict))
+    assert strict.step_batch(buying(strict)).observation["inbox_good"].any()
     with pytest.raises(BudgetExhaustedError):
         strict.step_batch(buying(strict))
+    # The first round's messages are not seen again.
+    later = strict.step_batch(buying(strict)).observation
+    assert not any(later[name].any() for name in ("inbox_mask", "inbox_good", "inbox_delivered"))
 
 
 @pytest.mark.parametrize(
