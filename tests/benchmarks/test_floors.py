@@ -13,6 +13,9 @@ from scipy import stats
 from fedbandit_envs import procurement_v0
 from fedbandit_envs.procurement.oracle import procure
 
+pytestmark = pytest.mark.ci
+"""Benchmarks are not a part of the package, and their kernels take long to compile."""
+
 ALARM = 1e-4
 
 

@@ -51,7 +51,7 @@ def modules(extras):
     return {module for module, by in brought.items() if by} | {name.replace("-", "_") for name in absent}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_site_needs_no_extras_but_those_that_are_named(tmp_path):
     pytest.importorskip("sklearn", reason="the extra 'data' is not installed")
     there = modules(lambda every: named())

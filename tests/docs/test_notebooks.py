@@ -54,7 +54,9 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("in_a_folder_of_its_own")
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "first-steps" else pytest.mark.ci) for name in NOTEBOOKS]
+)
 def test_notebooks_run(name, capsys):
     """In a shell of this process, since a kernel imports everything for longer than a notebook plays."""
     shell = interactiveshell.InteractiveShell()

@@ -12,14 +12,14 @@ PAGES.append(FOLDER.parent / "own_data.md")
 NEEDS = {"ppo": "stable_baselines3", "sweep": "matplotlib", "samba": "cryptography", "own_data": "pandas"}
 """Libraries of extras, by the page that cannot do without."""
 
-COSTLY = {"ppo", "privatizer"}
-"""Pages that are run as slow tests; their commands are read in ordinary ones, by `test_commands.py`."""
+COSTLY = {"ppo", "privatizer", "epsilon", "liars", "sweep", "own_data"}
+"""Pages that continuous integration runs; their commands are read in ordinary runs, by `test_commands.py`."""
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in COSTLY else [])
+        pytest.param(path, id=path.stem, marks=[pytest.mark.ci] if path.stem in COSTLY else [])
         for path in PAGES
     ],
 )

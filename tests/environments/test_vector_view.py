@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from pairs import every_second
 from registered import small, views
 from view_stacks import stack
 
@@ -35,7 +36,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(("env_id", "view", "mode"), MODES)
+@pytest.mark.parametrize(("env_id", "view", "mode"), every_second(MODES))
 def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     """Two episodes of two copies, step by step, against a SyncVectorEnv of single environments: the same call."""
     kwargs = {"max_cycles": 9, "max_episode_steps": 2, "num_agents": 3, **small(env_id), **view}

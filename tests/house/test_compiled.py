@@ -113,6 +113,7 @@ largest(np.zeros(3, np.int64))
 """
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
 def test_a_terminal_says_once_that_kernels_are_compiled_and_nothing_of_cached_ones(tmp_path):
     import pty

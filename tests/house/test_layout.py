@@ -65,6 +65,7 @@ def test_imports_go_down_only(path):
                 assert room_of(name) <= room, f"{path} imports {name} from a room above"
 
 
+@pytest.mark.ci
 def test_wheel_holds_every_module(tmp_path):
     # A copy: what an earlier build has left in the checkout would get into the wheel.
     tree = tmp_path / "tree"

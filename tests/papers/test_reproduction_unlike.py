@@ -82,7 +82,8 @@ def call(*words):
 
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
-    ("name", "rounds", "agents", "arms"), [("fed-ucb", 700, 200, 100), ("pf-ucb", 300, 10, 40)]
+    ("name", "rounds", "agents", "arms"),
+    [pytest.param("fed-ucb", 700, 200, 100, marks=pytest.mark.ci), ("pf-ucb", 300, 10, 40)],
 )
 def test_the_page_is_made(tmp_path, films, name, rounds, agents, arms):
     # In so many rounds some lines of either page have sent messages.

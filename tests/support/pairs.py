@@ -1,4 +1,4 @@
-"""Parameters of tests of which ordinary runs try some, and slow runs all."""
+"""Parameters of tests of which ordinary runs try some, and continuous integration or slow runs all."""
 
 from collections.abc import Iterable
 from itertools import product
@@ -27,4 +27,13 @@ def every_fourth(values: Iterable[Any]) -> list[Any]:
     return [
         one if place % 4 == 0 else one._replace(marks=(*one.marks, pytest.mark.slow))
         for place, one in enumerate(params)
+    ]
+
+
+def every_second(values: Iterable[Any]) -> list[Any]:
+    """Returns values or parameters; of those that are not slow every second one is left to continuous integration."""
+    params = [one if hasattr(one, "marks") else pytest.param(one) for one in values]
+    left = [place for place, one in enumerate(params) if not one.marks][1::2]
+    return [
+        one._replace(marks=(pytest.mark.ci,)) if place in left else one for place, one in enumerate(params)
     ]

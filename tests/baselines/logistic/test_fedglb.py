@@ -142,6 +142,7 @@ def test_its_models_are_as_near_to_the_minimum_as_is_said(solver, monkeypatch):
         assert loss(model) - best.fun <= 1 / n**2
 
 
+@pytest.mark.ci
 def test_steps_with_a_bound_of_the_hessian_need_a_fraction_of_the_numbers():
     """A fifteenth at the paper's size, where more data need more gradients; here a fifth."""
     numbers = {}

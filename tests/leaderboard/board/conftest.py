@@ -60,9 +60,9 @@ def nursery():
     made.close()
 
 
-@pytest.fixture(params=["forked", pytest.param("started", marks=pytest.mark.slow)])
+@pytest.fixture(params=["forked", pytest.param("started", marks=pytest.mark.ci)])
 def children(request, monkeypatch):
-    """Children of the sandbox are forks of one interpreter; in slow runs each is a new interpreter, too."""
+    """Children of the sandbox are forks of one interpreter; in continuous integration each is a new one, too."""
     if request.param == "forked":
         place = "fedbandit_envs.leaderboard.sandbox.process.subprocess"
         monkeypatch.setattr(place, request.getfixturevalue("nursery"))

@@ -14,6 +14,9 @@ from chromium import until
 from fedbandit_envs.leaderboard.board.report import report
 from fedbandit_envs.leaderboard.board.suites import SUITES
 
+pytestmark = pytest.mark.ci
+"""Ordinary runs read the page as text."""
+
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):

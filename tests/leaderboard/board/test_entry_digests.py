@@ -207,7 +207,7 @@ class Mine:
     [
         pytest.param(True, "started", id="regular"),
         pytest.param(False, "forked", id="namespace"),
-        pytest.param(False, "started", id="namespace, started", marks=pytest.mark.slow),
+        pytest.param(False, "started", id="namespace, started", marks=pytest.mark.ci),
     ],
     indirect=["children"],
 )

@@ -65,7 +65,7 @@ ENVIRONMENTS = {
         ("arms", ">i4", "started"),
         ("agents choose when to send", "int64", "forked"),
         *(
-            pytest.param(name, dtype, "started", marks=pytest.mark.slow)
+            pytest.param(name, dtype, "started", marks=pytest.mark.ci)
             for name, dtype in (
                 ("agents choose when to send", "int64"),
                 ("arms", "int64"),

@@ -91,11 +91,7 @@ ANSWERS = {
     [
         ("crashes", "started"),
         *((name, "forked") for name in IN_A_PROCESS),
-        *(
-            pytest.param(name, "started", marks=pytest.mark.slow)
-            for name in IN_A_PROCESS
-            if name != "crashes"
-        ),
+        *(pytest.param(name, "started", marks=pytest.mark.ci) for name in IN_A_PROCESS if name != "crashes"),
     ],
     indirect=["children"],
 )
@@ -113,11 +109,11 @@ def test_in_a_round(tmp_path, name):
     ("name", "play"),
     [
         *((name, play_in_a_thread) for name in ANSWERS),
-        *(pytest.param(name, start_and_play, marks=pytest.mark.slow) for name in ANSWERS),
+        *(pytest.param(name, start_and_play, marks=pytest.mark.ci) for name in ANSWERS),
     ],
 )
 def test_answers(tmp_path, name, play):
-    """What a process has no part in is tried in a thread; in slow runs in a process, too."""
+    """What a process has no part in is tried in a thread; in continuous integration in a process, too."""
     code, message = ANSWERS[name]
     path = file_with(tmp_path, POLICY.format(reset="", act=code))
     with pytest.raises(EntryError, match=message):
@@ -211,7 +207,7 @@ def test_cpu_time_ends(tmp_path, children):
         ("{'action': self.action, 'send': [1]}", r"action\['send'\] is a list; a numpy array is required"),
     ],
 )
-@pytest.mark.parametrize("play", [play_in_a_thread, pytest.param(start_and_play, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("play", [play_in_a_thread, pytest.param(start_and_play, marks=pytest.mark.ci)])
 def test_of_agents_that_choose_when_to_send(tmp_path, action, message, play):
     env = Channel(arms_v0.parallel_env(max_cycles=3, num_agents=ROWS[1]), schedule="on_request")
     good = "return {'send': self.action, 'action': self.action}"
@@ -248,7 +244,7 @@ LIES = [
     [
         (LIES[0], start_and_play, "forked"),
         *((lie, play_in_a_thread, "started") for lie in LIES),
-        *(pytest.param(lie, start_and_play, "started", marks=pytest.mark.slow) for lie in LIES),
+        *(pytest.param(lie, start_and_play, "started", marks=pytest.mark.ci) for lie in LIES),
     ],
     indirect=["children"],
 )

@@ -289,7 +289,7 @@ def test_what_it_has_no_business_with(tmp_path):
 
 @pytest.mark.usefixtures("children")
 @pytest.mark.parametrize(
-    "channel", ["locks", *(pytest.param(name, marks=pytest.mark.slow) for name in ("atime", "utime", "load"))]
+    "channel", ["locks", *(pytest.param(name, marks=pytest.mark.ci) for name in ("atime", "utime", "load"))]
 )
 def test_who_pools_rows_is_refused_or_refuted(tmp_path, channel):
     """By the kernel, by rows that are played alone, or by its regret; all channels are open in test_pooling.py."""

@@ -144,10 +144,17 @@ def memory(env):
     return repeated, min(chances)
 
 
+def marks_of(suite, task):
+    """Returns the marks of a task's test: full suites are slow, and a table of images takes half of the time."""
+    if suite.name.endswith("-quick"):
+        return pytest.mark.ci if task.id.endswith("/digits") else ()
+    return pytest.mark.slow
+
+
 @pytest.mark.parametrize(
     "task",
     [
-        pytest.param(task, id=task.id, marks=() if suite.name.endswith("-quick") else pytest.mark.slow)
+        pytest.param(task, id=task.id, marks=marks_of(suite, task))
         for suite in SUITES.values()
         for task in suite.tasks
     ],

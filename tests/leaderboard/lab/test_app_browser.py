@@ -19,6 +19,9 @@ from fedbandit_envs.registry.registration import REGISTRY
 
 pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
 
+pytestmark = pytest.mark.ci
+"""Ordinary runs try the lab without a browser."""
+
 WATCHED = """
 import sys
 

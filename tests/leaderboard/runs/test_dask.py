@@ -90,6 +90,7 @@ def contents(cell, folder):
         yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
+@pytest.mark.ci
 def test_a_scheduler_without_workers_is_named(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("fedbandit_envs.leaderboard.runs.execute._TIMEOUT", 0.2)
     with pytest.raises(BackendError, match=f"at {cluster.address} has no workers"):
@@ -97,6 +98,7 @@ def test_a_scheduler_without_workers_is_named(cluster, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.ci
 def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster, tmp_path):
     """A suite in miniature, and slow shards, during which the worker that is playing one of them is killed."""
     log = tmp_path / "log"
@@ -143,6 +145,7 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     assert sum(plays(log).values()) == before + 1
 
 
+@pytest.mark.ci
 def test_workers_play_and_this_process_does_not(cluster, tmp_path):
     (tmp_path / "log").mkdir()
     cell = Drawn((0, 1, 2), log=str(tmp_path / "log"))
@@ -151,6 +154,7 @@ def test_workers_play_and_this_process_does_not(cluster, tmp_path):
     assert set() < players(tmp_path / "log") <= pids
 
 
+@pytest.mark.ci
 def test_an_error_in_a_worker_is_raised_here(cluster, tmp_path):
     cluster.workers(1)
     with pytest.raises(ValueError, match="seed 2 fails"):
@@ -158,6 +162,7 @@ def test_an_error_in_a_worker_is_raised_here(cluster, tmp_path):
     assert not [file for file in tmp_path.iterdir() if file.suffix == ".partial"]
 
 
+@pytest.mark.ci
 def test_the_command_line_takes_a_scheduler(cluster, tmp_path):
     cluster.workers(1)
     words = ["tune", "arms", "--rounds", "30", "--seeds", "1"]

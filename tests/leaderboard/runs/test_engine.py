@@ -98,6 +98,7 @@ def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
     np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
 
 
+@pytest.mark.ci
 def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_path, log):
     """By the kernel, for want of memory say: two jobs, of which the third shard's is killed."""
     cell = Drawn(tuple(range(6)), log=str(log), deadly=(2,))
@@ -239,7 +240,9 @@ play(cell.split(), Path(sys.argv[1]), Local(2))
 """
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(2, marks=pytest.mark.ci), pytest.param(50, marks=pytest.mark.slow)]
+)
 def test_killed_with_two_jobs_its_workers_end_and_nothing_is_lost_or_repeated(tmp_path, log, kills):
     """The process that was started alone is killed; what it has started notices."""
     cell = Drawn(tuple(range(12 * kills)), numbers=20_000, seconds=0.1, log=str(log))

@@ -85,7 +85,14 @@ def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("count", "rows"), [(1, 1), (3, 1), (4, 2), pytest.param(5, 2, marks=pytest.mark.slow), (7, 3)]
+    ("count", "rows"),
+    [
+        (1, 1),
+        (3, 1),
+        (4, 2),
+        pytest.param(5, 2, marks=pytest.mark.slow),
+        pytest.param(7, 3, marks=pytest.mark.ci),
+    ],
 )
 def test_more_than_three_panels_stand_in_rows(count, rows, tmp_path):
     panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}

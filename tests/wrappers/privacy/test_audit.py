@@ -114,6 +114,7 @@ def test_laplace_above_delta_0():
     assert attack(laplace(releases=1), delta=0.01, samples=5_000).holds
 
 
+@pytest.mark.ci
 def test_randomised_response():
     assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=12_000))
 
@@ -126,6 +127,7 @@ def test_no_noise_is_told_apart_beyond_any_claim_an_attack_can_refute(privatize)
     assert result.claim.epsilon == np.inf
 
 
+@pytest.mark.ci
 def test_honest_mechanisms_are_accused_no_more_often_than_stated():
     """60 attacks, each wrong with probability 0.3 at most: more than 32 are in less than 1 of 10,000 runs."""
     accused = 0

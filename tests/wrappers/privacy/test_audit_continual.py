@@ -123,6 +123,7 @@ def test_printed_noise(mechanism, adjacency):
     assert result.holds
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("adjacency", [ADJACENCIES[0], pytest.param(ADJACENCIES[1], marks=pytest.mark.slow)])
 def test_honakers_estimates_tell_a_little_less_than_their_tree(adjacency):
     results = {releases: attack("honaker", adjacency, releases) for releases in (2, 4, 8)}
@@ -308,6 +309,7 @@ def dyadic(n: int) -> np.ndarray:
     return nodes
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("adjacency", [ADJACENCIES[0], pytest.param(ADJACENCIES[1], marks=pytest.mark.slow)])
 def test_the_square_root_needs_a_twentieth_of_the_printed_trees_noise(adjacency):
     """1000 releases, epsilon 1 and delta 0.1 for all of them: the standard deviation of the last sum's noise."""
@@ -343,6 +345,7 @@ def test_many_releases_of_the_square_root(n):
 
 
 @MANY
+@pytest.mark.ci
 def test_many_releases_of_the_printed_tree(n):
     adjacency = "one-observation-added"
     weights = known_filter(dyadic(n), adjacency)
