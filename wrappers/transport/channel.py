@@ -167,14 +167,14 @@ class Channel(Transport):
         self._sums[self._round + self._delay] = received, content, combined.arrived & received
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
-        if self._echo:
-            own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=np.bool_)
-            self._deliver(statistic, own)
-            self._inbox["inbox_own"][...] = own
-            self._inbox["sent"][..., 0] = senders
         hops, traversals = self._episodes.carry(senders, self._round)
+        at_once = (hops > 0) & (self._delay == 0)
+        if self._echo:
+            self._inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
+            self._inbox["sent"][..., 0] = senders
+            at_once |= self._inbox["inbox_own"]
+        self._deliver(statistic, at_once)
         if self._delay == 0:
-            self._deliver(statistic, hops > 0)
             self._book(traversals.sum(axis=-1))
             return
         self._book(traversals[..., 0])

@@ -229,11 +229,12 @@ class Transport(FederatedWrapper):
             raise ResetNeeded(
                 "the environment was reset without its transport, or wrapped later; call reset first"
             )
-        asked = self._everyone
         if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
         # If the caller passes a mapping by mistake, the environment raises the error.
         observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
+        if self._schedule.fixed_in_advance:
+            asked = self._everyone
         self._round += 1
         if self._dirty:
             for array in (*self._inbox.values(), *self._traffic.values()):
