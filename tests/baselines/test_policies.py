@@ -37,7 +37,7 @@ def test_random_regret_is_linear(market):
 
 
 @pytest.mark.parametrize("rounds", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("market", ["uniform", "normal"])
+@pytest.mark.parametrize("market", ["uniform", pytest.param("normal", marks=pytest.mark.ci)])
 def test_ss_ucb_regret_flattens_like_a_logarithm(market, rounds):
     """Over markets whose constraint does not bind: a decade of rounds adds a falling share of regret.
 

@@ -53,6 +53,7 @@ def test_no_exponent_is_printed_that_cannot_tell_one_from_two():
     assert "| 0.1 to 0.8 | - | 1 | 50 to 400 | 1.00 [1.00, 1.00] | 0 |" in printed
 
 
+@pytest.mark.ci
 def test_measurements_are_of_what_is_run():
     """Memory is what a run holds; time is that of a process of its own, in which nothing is left from the last one."""
     from benchmarks.growth.series import Series, measure
@@ -98,6 +99,7 @@ def test_every_series_runs():
             series.run(**{**few, series.size: min(series.values[0], 10)})()
 
 
+@pytest.mark.ci
 def test_files_hold_what_was_measured(tmp_path):
     from benchmarks.growth.page import draw, read_csv, table, write_csv, write_page
 

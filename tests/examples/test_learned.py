@@ -23,6 +23,7 @@ def tiny(seed=0, env_id="FedProcurement-v0", **sizes):
     return train(env_id, seed, replicas=1, rollouts=2, horizon=10, num_agents=3, **few, **sizes).policy
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("env_id", ["FedProcurement-v0", "FedArms-v0", "FedLinear-v0"])
 def test_training_repeats(env_id):
     one, again, other = (tiny(seed, env_id).state_dict() for seed in (0, 0, 1))

@@ -22,7 +22,7 @@ MOST = {
 @pytest.mark.parametrize(
     "env_id",
     [
-        "FedProcurement-v0",
+        pytest.param("FedProcurement-v0", marks=pytest.mark.ci),
         *(pytest.param(one, marks=pytest.mark.slow) for one in MOST if one != "FedProcurement-v0"),
     ],
 )

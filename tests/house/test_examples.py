@@ -19,7 +19,9 @@ def test_every_example_is_run():
 
 
 @pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.ci if name.endswith("_arms") else ()) for name in SMALL]
+)
 def test_examples_run(name, capsys):
     library, arguments, names = SMALL[name]
     pytest.importorskip(library)

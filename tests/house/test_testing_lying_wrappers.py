@@ -39,6 +39,7 @@ def test_the_honest_mechanism_passes():
 small_arms = partial(RegisteredArms, num_agents=3, num_arms=3)
 
 
+@pytest.mark.ci
 def test_other_kinds_are_attacked(monkeypatch):
     check_wrapper(behind(OwnKind), small_arms)
     with pytest.raises(AssertionError, match=OwnKindBookedLow.__doc__):

@@ -35,6 +35,7 @@ def attack(baseline, horizons, made_for):
     return Measurement(first_messages, arguments, range(40), 40, 1.0)
 
 
+@pytest.mark.ci
 def test_the_page_on_what_is_wrong_with_fed_ucb(tmp_path):
     words = ["reproduce", "feducb-critique", "--scale", "tiny", "--out", str(tmp_path)]
     ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})

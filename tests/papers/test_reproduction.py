@@ -29,19 +29,19 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
 
 
-# The panel of which an experiment makes its page in ordinary runs, where it is not all of them.
+# The panel of which an experiment makes its page in continuous integration, where it is not all of them.
 PANEL = {"pfcb-exp2": "normal-20", "pfcb-exp3": "uniform", "pfcb-fig2": "normal"}
 
 
 @pytest.mark.parametrize(
     ("mode", "one"),
     [
-        ("default", PANEL),
+        pytest.param("default", PANEL, marks=pytest.mark.ci),
         *(pytest.param(mode, {}, marks=pytest.mark.slow) for mode in ("default", "printed")),
     ],
 )
 def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode, one):
-    """The first one with all panels, the others with one each; slow runs try all panels of each, in both modes."""
+    """In continuous integration the first one with all panels, the others with one each; in slow runs all panels."""
     names = [name for name in experiments() if name.startswith("pfcb")]
     for name in names:
         words = (name, "--out", tmp_path, "--mode", mode, "--panel", one.get(name, "all"))

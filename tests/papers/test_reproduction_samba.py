@@ -59,7 +59,7 @@ def reproduce(*words):
     [
         pytest.param("samba-fig8a", "jester", marks=pytest.mark.ci),
         ("samba-fig8b", "movielens"),
-        ("samba-fig8c", "all"),
+        pytest.param("samba-fig8c", "all", marks=pytest.mark.ci),
         pytest.param("samba-fig8d", "jester", marks=pytest.mark.ci),
         ("samba-privacy", "all"),
         *(pytest.param(name, "all", marks=pytest.mark.slow) for name in ("samba-fig8b", "samba-fig8d")),

@@ -80,7 +80,7 @@ def test_a_panel_has_all_lines_at_all_numbers_of_agents(monkeypatch, panel, scal
 
 
 @pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize("panel", ["procurement-event", "arms-agent"])
+@pytest.mark.parametrize("panel", ["procurement-event", pytest.param("arms-agent", marks=pytest.mark.ci)])
 def test_the_page_is_made(tmp_path, panel):
     words = ["reproduce", "trust", "--scale", "tiny", "--panel", panel, "--out", str(tmp_path)]
     found = CliRunner().invoke(app, words, env={"TERM": "dumb"})

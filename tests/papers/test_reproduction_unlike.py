@@ -171,6 +171,7 @@ def test_the_plain_program_gives_the_figures_that_pages_print(line, horizon):
     np.testing.assert_allclose(found, PLAIN[line, horizon], atol=1)
 
 
+@pytest.mark.ci
 def test_the_plain_program_plays_by_phases_what_it_plays_by_rounds():
     """False alarm: 1 in 10,000. A radius half as large again is found."""
     worth = 0.5 * MEANS + 0.5 * MEANS.mean(axis=0)

@@ -1,8 +1,10 @@
 """SAMBA earns what the same run in the open earns, bit for bit, however owners are spread."""
 
+from itertools import product, starmap
 from math import inf
 
 import pytest
+from pairs import every_second
 from samba_runs import ALGORITHMS, DATA, assert_same, make_roles, means_of, plain, play
 
 from fedbandit_envs.samba.owners.algorithm import Algorithm
@@ -10,8 +12,7 @@ from fedbandit_envs.samba.record import Counts, Record
 from fedbandit_envs.samba.runs import run_secure
 
 
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize(("name", "data"), every_second(starmap(pytest.param, product(ALGORITHMS, DATA))))
 def test_secure_is_plain(name, data):
     means = means_of(data, 4)
     for seed in range(20):

@@ -46,6 +46,7 @@ def test_parallel_api_and_seeds(make_level):
 
 @settings(max_examples=150)
 @given(data=st.data())
+@pytest.mark.ci
 def test_whoever_sends_hands_out_what_was_not_yet_sent_by_slot(data):
     """Against a ledger of single observations: what was seen when, by whom, and whether it has been sent."""
     period = data.draw(st.integers(1, 5))

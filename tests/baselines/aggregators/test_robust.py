@@ -179,6 +179,7 @@ def honest_regret(baseline, agents, policy=()):
     return np.mean(settings.run().as_json()["groups"]["honest"]["per_seed"])
 
 
+@pytest.mark.ci
 def test_garbage_from_a_fifth_of_the_agents_costs_trimmed_fed_ucb_little():
     """Fixed seeds: either it holds or it does not, with false alarms only where floating-point numbers differ."""
     without, lied_to = (honest_regret("FedUCB-trimmed", share) for share in (0, 0.2))

@@ -141,6 +141,7 @@ def test_packaged_networks_are_small_and_registered():
     assert all(file.stat().st_size < 50_000 for file in files)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("name", "problem", "rounds", "replicas"),
     [

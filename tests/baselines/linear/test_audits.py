@@ -47,12 +47,14 @@ def shuffled(samples, agents=2, **changes):
 LESS_NOISE = {"noise_multiplier": 2.0, "budget": None}
 
 
+@pytest.mark.ci
 def test_it_is_listed_with_the_claim_that_it_makes():
     for audit in (local(100), shuffled(100), shuffled(100, agents=4)):
         assert audit.claim.epsilon == pytest.approx(0.2, rel=1e-3)
         assert audit.claim.epsilon <= 0.2 * (1 + 1e-9)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("audited", "tightness"),
     [(partial(local, 5_000, epsilon=4.0), 0.8), (partial(shuffled, 4_000, **LESS_NOISE), 0.6)],
@@ -65,6 +67,7 @@ def test_with_less_noise_its_claim_holds_and_is_hardly_too_large(audited, tightn
     assert audit.tightness >= tightness, audit
 
 
+@pytest.mark.ci
 def test_with_less_noise_the_claim_behind_a_shuffler_of_more_agents_holds():
     audit = shuffled(1_500, agents=4, **LESS_NOISE)
     assert 2.5 < audit.claim.epsilon < 4.5

@@ -174,7 +174,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
     pytest.param("Batched-FedLinUCB", None, None, 1.0, 0.15, marks=pytest.mark.slow),
     pytest.param("LDP-FedLinUCB-printed", "local", None, 1.0, 0.1, marks=pytest.mark.slow),
     # With so little exploration the noise decides.
-    ("LDP-FedLinUCB-printed", "local", 500.0, 0.01, 0.7),
+    pytest.param("LDP-FedLinUCB-printed", "local", 500.0, 0.01, 0.7, marks=pytest.mark.ci),
 ])  # fmt: skip
 def test_regret_is_the_programs(name, noise, ridge, scale, noticed, rounds):
     runs, baseline = 20, BASELINES[name]

@@ -250,6 +250,7 @@ def test_shared_ucb_glm_is_that_of_one_agent_with_all_data():
     np.testing.assert_allclose(server._gram[0], 2 * np.eye(4) + x.T @ x, rtol=1e-9)
 
 
+@pytest.mark.ci
 def test_more_exchange_means_less_regret():
     """Sums over 8 replicas, of agents that never, sometimes and always exchange data: ratios of 0.3 to 0.5."""
     total = {}

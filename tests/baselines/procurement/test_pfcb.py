@@ -134,6 +134,7 @@ plans = st.fixed_dictionaries(
 
 @settings(max_examples=15, derandomize=True)
 @given(plans, st.sampled_from([0.1, 1.0, np.inf]))
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:the classic calibration")
 def test_faults_do_little_harm(plan, epsilon):
     """No NaN, no negative weight, no estimate outside [0, 1], and never over twice the silent regret."""

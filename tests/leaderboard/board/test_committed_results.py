@@ -71,6 +71,7 @@ def test_tables_are_those_of_the_results(folder):
     assert tables == markdown(rows(folder), records(folder).withdrawn()), STALE
 
 
+@pytest.mark.ci
 def test_readme_is_that_of_the_full_suites():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert renewed(readme, summary(rows(FULL))) == readme, STALE

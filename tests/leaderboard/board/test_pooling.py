@@ -170,6 +170,7 @@ def test_a_pooling_row_that_was_taken_in_all_the_same_is_refuted(tmp_path, monke
     assert [one.what for one in refuted] == ["replay of small/one", "replay of small/two"]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", ["Honest", "Pooler"])
 def test_new_random_numbers_find_it_as_well(tmp_path, monkeypatch, name):
     with monkeypatch.context() as lenient:
@@ -350,7 +351,9 @@ def test_rows_played_alone_are_kept_when_the_run_fails(tmp_path, monkeypatch):
     assert [event[1] for event in EVENTS[::2]] == [(8, 10)] * 2
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(3, marks=pytest.mark.ci), pytest.param(50, marks=pytest.mark.slow)]
+)
 def test_killed_at_random_moments_nothing_finished_is_lost_or_played_again(tmp_path, kills):
     """Tasks have several shards; files that are there stay as they are, and what they hold is not begun again."""
     tasks = tuple(

@@ -165,6 +165,7 @@ def files_in(folder):
     return sorted(file for file in folder.rglob("*") if file.is_file())
 
 
+@pytest.mark.ci
 def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path, monkeypatch):
     """What is compiled here is compiled in no child; the child's own kernels are, and nobody keeps them."""
     # A cache of its own: other processes of the tests may store theirs meanwhile.
@@ -182,6 +183,7 @@ def test_it_reads_the_kernels_of_this_package_and_stores_none(tmp_path, monkeypa
     assert not list(cache.glob("fedbandit-entry-*"))
 
 
+@pytest.mark.ci
 def test_without_a_cache_it_compiles(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     start_and_play(f"{file_with(tmp_path, COMPILES)}:Own")

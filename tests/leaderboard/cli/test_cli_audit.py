@@ -18,7 +18,9 @@ def call(*words):
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "200", "TERM": "dumb"})
 
 
-@pytest.mark.parametrize("samples", [300, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "samples", [pytest.param(300, marks=pytest.mark.ci), pytest.param(1000, marks=pytest.mark.slow)]
+)
 def test_all_mechanisms_stand(samples):
     """A tenth of the noise is refuted by 300 samples as by 1,000; of a third of it 1,000 find twice as much as 300."""
     result = call("all", "--samples", samples, "--json")

@@ -78,7 +78,7 @@ def test_square_brackets_are_printed():
     assert "[default: 0.01; pure: 0; continual: 0.1]" in plain(call(["audit", "--help"], columns=200).output)
 
 
-COSTLY = {"audit", "sweep"}
+COSTLY = {"audit", "plot", "sweep"}
 """Commands whose examples continuous integration runs."""
 
 

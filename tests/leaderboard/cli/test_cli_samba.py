@@ -219,6 +219,7 @@ def test_keys_for_machines(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.ci
 def test_the_five_hosts_of_the_example(tmp_path):
     """Every role by the command that docs/samba-compose.yaml gives it, under TLS; keys are gone afterwards."""
     keys = tmp_path / "keys"

@@ -93,6 +93,7 @@ def assert_nothing_is_half_written(out):
         ResultFile.load(file)
 
 
+@pytest.mark.ci
 def test_a_run_on_a_full_disk_is_explained_and_goes_on_when_there_is_room(tmp_path, played):
     """The disk fills in the middle of each file that the run writes, from the smallest to the largest."""
     sizes = sorted({9 * len(content) // 10 for content in files_in(played).values()})

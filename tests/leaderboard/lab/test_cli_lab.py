@@ -18,6 +18,7 @@ def test_without_marimo_it_says_what_to_install(monkeypatch):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.ci
 def test_a_port_that_is_taken_is_named():
     pytest.importorskip("marimo", reason="marimo is not installed: the extra 'lab' has it")
     with socket.create_server((serve.HOST, 0)) as taken:

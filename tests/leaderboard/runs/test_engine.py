@@ -202,7 +202,9 @@ class Killed:
         assert {file.suffix for file in self.folder.iterdir()} == {".npz"}
 
 
-@pytest.mark.parametrize("kills", [15, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [5, pytest.param(15, marks=pytest.mark.ci), pytest.param(50, marks=pytest.mark.slow)]
+)
 def test_killed_at_random_moments_nothing_is_lost_or_repeated(tmp_path, log, kills):
     """Killed while shards are claimed, played, packed and written. Each child is a copy of this process."""
     cell = Drawn(tuple(range(6 * kills)), numbers=20_000, seconds=0.004, log=str(log))

@@ -119,6 +119,7 @@ def test_randomised_response():
     assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=12_000))
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("privatize", [gaussian(np.inf), laplace(np.inf)])
 def test_no_noise_is_told_apart_beyond_any_claim_an_attack_can_refute(privatize):
     result = attack(privatize, delta=1e-5, samples=20_000)

@@ -76,6 +76,7 @@ def square_root_factor(sums):
     )
 
 
+@pytest.mark.ci
 def test_one_window_of_a_matrix_mechanism():
     """One stream an agent through one matrix, whoever is present: 2,000 patterns."""
     equal = 0

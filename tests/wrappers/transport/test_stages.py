@@ -66,12 +66,19 @@ CHECKED = [
 @pytest.mark.parametrize(
     ("noise", "stage", "transport"),
     [
-        pytest.param(*case, marks=() if case in CHECKED else pytest.mark.slow)
+        pytest.param(
+            *case,
+            marks=pytest.mark.slow
+            if case not in CHECKED
+            else pytest.mark.ci
+            if case[0] == "continual"
+            else (),
+        )
         for case in product(["none", "gaussian", "continual"], STAGES, TRANSPORTS)
     ],
 )
 def test_federations_with_stages_conform(noise, stage, transport):
-    """Ordinary runs check some combinations; slow runs all."""
+    """Ordinary runs check some combinations, continuous integration more, slow runs all."""
 
     def wrap(env):
         private = {
