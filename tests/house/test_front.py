@@ -19,6 +19,15 @@ def test_the_version_is_the_same_everywhere():
     assert f"version = {{{PROJECT['version']}}}" in (ROOT / "docs/citing.md").read_text()
 
 
+def test_continuous_integration_runs_what_ordinary_runs_leave_to_it():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    assert settings["addopts"].endswith("-m 'not slow and not ci'")
+    script = (ROOT / ".ci/run").read_text()
+    assert re.findall(r'-m "ci and not slow" (.*)', script) == ["tests/docs", "--ignore=tests/docs"]
+    # Each of the two functions with these lines is a stage of a lane.
+    assert re.search(r"beside=\(.*rest_of_the_tests\) main=\(.*documentation.*\)", script)
+
+
 def test_the_address_of_the_repository_has_one_source():
     """None is named before `[project.urls]` names one; then README has its badge, and CITATION.cff names it too."""
     url = PROJECT.get("urls", {}).get("Repository")
