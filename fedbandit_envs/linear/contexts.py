@@ -188,7 +188,8 @@ class _Independent:
             return
         side = self._bound / np.sqrt(contexts.shape[2])
         low, width = (-side, 2.0 * side) if self._name == "signed_hypercube" else (0.0, side)
-        _fill_cube(*episode, low, width, contexts, means)
+        words = np.empty(padded_size(contexts[0, 0].size), np.uint32)
+        _fill_cube(*episode, low, width, words, contexts, means)
 
 
 @allocating_kernel
@@ -230,10 +231,9 @@ def _shrink(normals, numbers, length, scale):
         scale[k] = length / np.sqrt(scale[k])
 
 
-@allocating_kernel
-def _fill_cube(active, round_, key, parameter, low, width, contexts, means):
+@kernel
+def _fill_cube(active, round_, key, parameter, low, width, words, contexts, means):
     dim, arms = contexts.shape[2:]
-    words = np.empty(padded(arms * dim), np.uint32)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j]:
