@@ -24,9 +24,10 @@ def zeros(space: Mapping[str, spaces.Space[Any]], rows: tuple[int, ...], dtype: 
 
 
 def everyone(*rows: int) -> Array:
-    """Returns what observations say where all agents act: read-only True, bool ``rows``.
+    """Returns an array that marks all agents as active: True everywhere, read-only, of the shape ``rows``.
 
-    Kernels are compiled once more for an array that can be written to, as observed arrays cannot.
+    Observations mark active agents by such arrays. Like them it is read-only, since Numba would compile each kernel a
+    second time for an array that can be written to.
     """
     array = np.ones(rows, np.bool_)
     array.flags.writeable = False

@@ -31,7 +31,13 @@ def every_fourth(values: Iterable[Any]) -> list[Any]:
 
 
 def every_second(values: Iterable[Any]) -> list[Any]:
-    """Returns values or parameters; of those that are not slow every second one is left to continuous integration."""
+    """Returns parameters of which ordinary runs try every second one, and continuous integration the others.
+
+    Parameters that are marked as slow stay so, and do not count.
+
+    Args:
+        values: Values, or results of ``pytest.param``.
+    """
     params = [one if hasattr(one, "marks") else pytest.param(one) for one in values]
     left = [place for place, one in enumerate(params) if not one.marks][1::2]
     return [
