@@ -29,9 +29,7 @@ def everyone(*rows: int) -> Array:
     Observations mark active agents by such arrays. Like them it is read-only, since Numba would compile each kernel a
     second time for an array that can be written to.
     """
-    array = np.ones(rows, np.bool_)
-    array.flags.writeable = False
-    return array
+    return Buffers({"active": np.ones(rows, np.bool_)}).views["active"]
 
 
 class Buffers:

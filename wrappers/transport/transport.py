@@ -204,9 +204,8 @@ class Transport(FederatedWrapper):
         self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
         # _extra_bytes: by how much messages of another size than a release exceed that of as many releases.
         self._total_messages, self._extra_bytes = np.zeros((2, *rows), np.int64)
-        # _dirty: whether the round before this one has had messages. _stale: whether the numbers in the inboxes are
-        # still that round's, since replacing them is faster than clearing them first.
         self._dirty = self._stale = False
+        self._marks = [one for one in (*self._inbox.values(), *self._traffic.values()) if one.dtype != float]
         drawn = getattr(self.unwrapped, "render_mode", None) == "rgb_array"
         self.history = Recording(rows) if drawn else None
         return BatchReset(
@@ -237,9 +236,8 @@ class Transport(FederatedWrapper):
             asked = self._everyone
         self._round += 1
         if self._dirty:
-            for array in (*self._inbox.values(), *self._traffic.values()):
-                if array.dtype != np.float64:
-                    array.fill(0)
+            for array in self._marks:
+                array.fill(0)
             self._stale, self._dirty = True, False
         if self._schedule.sends(self._round) and (wants := self._wants(asked)).any():
             senders = self._gated(self.env.allowed_senders(wants))
@@ -367,6 +365,9 @@ class Transport(FederatedWrapper):
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds messages to the inboxes of the agents that receive them.
 
+        A round's marks are cleared when the next one begins (``_dirty``). Its numbers may stay until then or until the
+        first delivery (``_stale``), which replaces them: that is faster than to clear them first.
+
         Args:
             statistic: The messages by name, float64 ``(replicas, senders, numbers)``.
             arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
@@ -400,7 +401,6 @@ class Transport(FederatedWrapper):
             messages: Numbers of messages, int64 ``(replicas, agents)``.
             size: Bytes of each message; None for those of a release.
         """
-        # It is enough to set this here, since every round with a delivery also counts messages.
         self._dirty = True
         self._traffic["messages"] += messages
         self._traffic["bytes"] += messages * (self._bytes_per_message if size is None else size)
@@ -433,7 +433,8 @@ def _add_arrivals(statistic: Array, arrives: Array, inbox: Array, stale: bool) -
     for r in range(replicas):
         for i in range(agents):
             for j in range(senders):
-                if stale or arrives[r, i, j]:
+                if arrives[r, i, j]:
                     for k in range(numbers):
-                        held = 0.0 if stale else inbox[r, i, j, k]
-                        inbox[r, i, j, k] = held + (statistic[r, j, k] if arrives[r, i, j] else 0.0)
+                        inbox[r, i, j, k] = statistic[r, j, k] + (0.0 if stale else inbox[r, i, j, k])
+                elif stale:
+                    inbox[r, i, j] = 0.0
