@@ -230,7 +230,7 @@ class Transport(FederatedWrapper):
             )
         if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
-        # If the caller passes a mapping by mistake, the environment raises the error.
+        # Where agents do not choose when to send, a mapping is a mistake, for which the environment raises the error.
         observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
         if self._schedule.fixed_in_advance:
             asked = self._everyone
@@ -365,8 +365,9 @@ class Transport(FederatedWrapper):
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds messages to the inboxes of the agents that receive them.
 
-        A round's marks are cleared when the next one begins (``_dirty``). Its numbers may stay until then or until the
-        first delivery (``_stale``), which replaces them: that is faster than to clear them first.
+        The marks of a round are cleared when the next round begins. Its numbers stay (``_stale``) until the first
+        delivery of the next round replaces them, which is faster than to clear them first. Without a
+        delivery they are cleared.
 
         Args:
             statistic: The messages by name, float64 ``(replicas, senders, numbers)``.
