@@ -38,7 +38,7 @@ def write(folder: Folder, docs: Path) -> None:
         "## All pages",
         "Numbers of instances are the least and the largest that an interval of the page is over; verdicts those on\n"
         "sentences of its paper. Pages of P-FCB have the paper's protocol of five markets, and twenty markets;\n"
-        "those of FedUCB at the scale `medium` have 10 (Figures 1 C and 2) or 3 (1 B, about three hours of two cores\n"
+        "those of FedUCB at the scale `medium` have 10 (Figures 1 C and 2) or 6 (1 B, about four hours of two cores\n"
         "for 10), and the one over 1e7 rounds has 3.",
         table(
             ["page", "instances", "CPU-seconds", *_COUNTED, "command"],
