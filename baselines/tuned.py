@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 DATA: dict[str, Any] = json.loads(files("fedbandit_envs.baselines").joinpath("tuned.json").read_text())
-"""Content of ``tuned.json``; :func:`fedbandit_envs.leaderboard.tuning.best_constants` describes its entries."""
+"""Content of ``tuned.json``; :func:`fedbandit_envs.experiments.tuning.best_constants` describes its entries."""
 
 TUNED_NAMES: dict[str, str] = {entry["of"]: name for name, entry in DATA["baselines"].items()}
 """The name of the tuned form of each baseline that was tuned, by the name of the original baseline."""

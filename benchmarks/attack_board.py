@@ -17,16 +17,16 @@ from pathlib import Path
 from runpy import run_path
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.board import engine
-from fedbandit_envs.leaderboard.board.entries import baselines_of, submission_of
-from fedbandit_envs.leaderboard.board.pooling import PooledRowsError
-from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.board.tracks import tracks_of
-from fedbandit_envs.leaderboard.runs import execute
-from fedbandit_envs.leaderboard.runs.row_check import MixedRowsError
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments import execute
+from fedbandit_envs.experiments.row_check import MixedRowsError
+from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.leaderboard import engine
+from fedbandit_envs.leaderboard.entries import baselines_of, submission_of
+from fedbandit_envs.leaderboard.pooling import PooledRowsError
+from fedbandit_envs.leaderboard.records import Records
 from fedbandit_envs.leaderboard.sandbox import EntryError
+from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.tracks import tracks_of
 
 ENTRIES = Path(__file__).parents[1] / "tests" / "support" / "pooling_entries.py"
 CHANNELS = ("", "locks", "atime", "utime", "load", "file")

@@ -11,7 +11,7 @@ import pytest
 
 from fedbandit_envs import make_federation
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 
 
 @pytest.mark.benchmark(timer=time.process_time)

@@ -14,9 +14,9 @@ import argparse
 import numpy as np
 
 from fedbandit_envs.baselines.arms import UCB1
-from fedbandit_envs.leaderboard import simulate
-from fedbandit_envs.leaderboard.board.pooling import LEVEL, chance
-from fedbandit_envs.leaderboard.board.suites import SUITES
+from fedbandit_envs.experiments import simulate
+from fedbandit_envs.leaderboard.pooling import LEVEL, chance
+from fedbandit_envs.leaderboard.suites import SUITES
 
 REPLICAS = 200
 

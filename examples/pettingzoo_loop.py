@@ -12,7 +12,7 @@ import numpy as np
 from fedbandit_envs import procurement_v0
 from fedbandit_envs.baselines.adapters import AgentFunctions
 from fedbandit_envs.baselines.procurement import SSUCB
-from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.experiments import simulate
 
 AGENTS = 4
 

@@ -16,7 +16,7 @@ import fedbandit_envs  # noqa: F401 - registers the environments
 from fedbandit_envs import make_federation
 from fedbandit_envs.baselines.adapters import PredictPolicy
 from fedbandit_envs.baselines.arms import UniformArms
-from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.experiments import simulate
 
 ROUNDS, COPIES, LENGTH = 100, 16, 50
 GAMMA, LAMBDA, CLIP, EPOCHS, BATCHES = 0.99, 0.9, 0.2, 4, 4

@@ -13,7 +13,7 @@ from stable_baselines3 import PPO
 from fedbandit_envs import make_federation
 from fedbandit_envs.baselines.adapters import SB3Policy
 from fedbandit_envs.baselines.arms import UCB1, UniformArms
-from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.experiments import simulate
 from fedbandit_envs.views import to_sb3
 
 ROUNDS = 200

@@ -16,7 +16,7 @@ from torchrl.objectives import ClipPPOLoss, ValueEstimators
 from fedbandit_envs import arms_v0, make_federation
 from fedbandit_envs.baselines.adapters import TorchRLPolicy
 from fedbandit_envs.baselines.arms import UniformArms
-from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.experiments import simulate
 
 AGENTS, ARMS, ROUNDS = 4, 5, 100
 HELD_OUT = range(1_000_000, 1_000_020)

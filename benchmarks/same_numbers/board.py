@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from capture import first_of
 
-_BOARD = "fedbandit_envs.leaderboard.board"
+_BOARD = "fedbandit_envs.leaderboard"
 _plays, _result = import_module(f"{_BOARD}.plays"), import_module(f"{_BOARD}.result")
 # By the names of today, or those of before.
 Play = getattr(_plays, "EntryRun", None) or _plays.Play

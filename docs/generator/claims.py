@@ -33,8 +33,8 @@ from math import inf, nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedbandit_envs.leaderboard.reproduction import comparison
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, all_hold
+from fedbandit_envs.papers.reproduction import comparison
+from fedbandit_envs.papers.reproduction.comparison import Mean, all_hold
 
 HOLDS, FAILS, UNDECIDED = "holds", "does **not** hold", "undecided"
 EXPLORATORY, NOT_COMPARABLE = "exploratory", "not comparable"

@@ -6,7 +6,7 @@ from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.comparison import ENOUGH, Mean
+from fedbandit_envs.papers.reproduction.comparison import ENOUGH, Mean
 from generator.claims import (
     EXPLORATORY,
     FAILS,

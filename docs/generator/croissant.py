@@ -18,7 +18,7 @@ _DESCRIPTION = """\
 Results of the leaderboard of fedbandit-envs: cumulative regret, messages, bytes and privacy claims of policies for
 federated bandits, by suite of tasks and by track (what agents may send, and with how much privacy). A file in results/
 is a row: an entry on a track of a suite, with a part for each task of the suite. results/record.jsonl lists the rows
-with a digest of each. leaderboard/board/result.schema.json describes all fields, and `fedbandit leaderboard verify`
+with a digest of each. leaderboard/result.schema.json describes all fields, and `fedbandit leaderboard verify`
 plays a row again."""
 
 # Terms of the vocabulary: the specification wants all of them named, used or not.

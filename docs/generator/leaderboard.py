@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.report.page import page
-from fedbandit_envs.leaderboard.board.report.rows import rows_of
+from fedbandit_envs.leaderboard.records import Records
+from fedbandit_envs.leaderboard.report.page import page
+from fedbandit_envs.leaderboard.report.rows import rows_of
 
 RESULTS = {
     "leaderboard-page.html": "leaderboard-full/results",

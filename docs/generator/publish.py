@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from fedbandit_envs.leaderboard.board.records import Records
+from fedbandit_envs.leaderboard.records import Records
 
 FILE = Path(__file__).parents[2] / "leaderboard" / "board" / "published.json"
 

@@ -37,7 +37,7 @@ from ray.tune.registry import register_env
 from fedbandit_envs import arms_v0, make_federation
 from fedbandit_envs.baselines.adapters import PredictPolicy
 from fedbandit_envs.baselines.arms import UCB1, UniformArms
-from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.experiments import simulate
 
 AGENTS, ARMS, ROUNDS = 4, 5, 100
 ENVIRONMENT, SHARED = "fedbandit_arms", "shared"

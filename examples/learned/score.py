@@ -18,7 +18,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned import LearnedArms, LearnedLinear, LearnedProcurement
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard import simulate
+from fedbandit_envs.experiments import simulate
 from fedbandit_envs.registry.registration import make_federation
 
 HELD_OUT = 9000

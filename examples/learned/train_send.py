@@ -22,7 +22,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned.sending import FEATURES, LAYERS, LearnedSend, SendingRule
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard import RunResult, simulate
+from fedbandit_envs.experiments import RunResult, simulate
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel

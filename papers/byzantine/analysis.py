@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from operator import methodcaller
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, over, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
-from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.papers.byzantine.experiments import SILENT
+from fedbandit_envs.papers.reproduction.comparison import Ratio, over, ratio
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Curves, Table, each
 
 SHARE, BOUND = 0.2, 1.3
 

@@ -1,7 +1,7 @@
 """Runs that measure how much Byzantine agents raise the regret of honest agents; the experiment is from no paper."""
 
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 
 SILENT = "LinUCB"
 BY_NUMBER = "FedUCB-trimmed-mean"

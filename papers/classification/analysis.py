@@ -1,9 +1,9 @@
 """Table of the page on digits."""
 
-from fedbandit_envs.leaderboard.reproduction.comparison import final_regret, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.papers.classification.experiments import ALONE
+from fedbandit_envs.papers.reproduction.comparison import final_regret, ratio
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 
 MEANINGS = {
     "random": "guesses",

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import LINEAR, Experiment, Plan, Scale
 
 DELTA = 1e-5
 ALPHA = 0.1

@@ -8,7 +8,9 @@ import numpy as np
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.baselines.tuned import DATA
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, SILENT, WEIGHTED
+from fedbandit_envs.papers.reproduction.comparison import (
     Mean,
     Ratio,
     Statement,
@@ -20,10 +22,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
-from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.papers.fairx.experiments import FED, GREEDY, PLACEBO, PRIV, SILENT, WEIGHTED
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Curves, Table, each
 
 TUNED = DATA["baselines"]["FairX-tuned"]
 NEVER_ABOVE = 1.05

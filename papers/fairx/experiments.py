@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import LINEAR, Experiment, Plan, Scale
 
 THESIS_ROUNDS = 100_000
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, mean_of, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.papers.fedlinucb.experiments import MEANINGS
+from fedbandit_envs.papers.reproduction.comparison import Mean, mean_of, ratio
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 
 _DIM = 15
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 
 PAPER_ROUNDS = 30_000
 _RADIUS = 0.5

@@ -9,7 +9,11 @@ from gymnasium import spaces
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.papers.feducb import experiments
+from fedbandit_envs.papers.feducb.experiments import FEDERATIONS, RANDOM, SILENCE
+from fedbandit_envs.papers.reproduction.comparison import (
     Mean,
     Ratio,
     Statement,
@@ -20,12 +24,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     over_rounds,
     ratio,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import LabelledResult, PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers.feducb import experiments
-from fedbandit_envs.papers.feducb.experiments import FEDERATIONS, RANDOM, SILENCE
+from fedbandit_envs.papers.reproduction.experiment import LabelledResult, PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 
 
 def name_of(labels: Mapping[str, Any]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from math import inf, isqrt
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.simulate import ROWS_PER_SHARD
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 
 DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100

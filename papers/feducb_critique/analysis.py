@@ -7,13 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import final_regret, regret_by_instance
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, by_line, each
-from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.papers.feducb.analysis import fitted
 from fedbandit_envs.papers.feducb.experiments import DELTA
 from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM, PRINTED, TRUE
+from fedbandit_envs.papers.reproduction.comparison import final_regret, regret_by_instance
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Curves, Table, by_line, each
 from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most
 
 ERROR = 1e-4

@@ -7,10 +7,10 @@ Reference:
 
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Measurement, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.feducb.experiments import SHARED, linear_run
 from fedbandit_envs.papers.feducb_critique.runs import ATTACKED, added_noise, first_messages
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Measurement, Plan, Scale
 
 PRINTED, FIXED, TRUE = "FedUCB-printed-trigger", "FedUCB-printed", "FedUCB-nonprivate-trigger"
 MADE, SEARCHED, DOUBLING = "its trigger, D made for it", "its trigger, printed D", "doubling rounds"

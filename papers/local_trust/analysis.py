@@ -4,15 +4,6 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.comparison import (
-    Ratio,
-    final_regret,
-    over_line,
-    ratio,
-    regret_by_instance,
-)
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.papers.local_trust.experiments import (
     BASELINE_OF,
     LADDER,
@@ -23,6 +14,15 @@ from fedbandit_envs.papers.local_trust.experiments import (
     TRUE,
     TWIN,
 )
+from fedbandit_envs.papers.reproduction.comparison import (
+    Ratio,
+    final_regret,
+    over_line,
+    ratio,
+    regret_by_instance,
+)
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 from fedbandit_envs.papers.trust.analysis import against_fellow
 
 TARGETS = {(LOCAL, SILENT): 0.55, (LOCAL, RELEASED): 0.08, (MOST, TRUE): 1.25}

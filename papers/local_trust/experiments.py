@@ -9,8 +9,8 @@ from math import sqrt
 from typing import Any
 
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.papers.trust.experiments import Releases
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 

@@ -7,8 +7,8 @@ import argparse
 
 from joblib import Parallel, delayed
 
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.leaderboard.tuning import FIRST_SEED
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers.local_trust.experiments import OF_AGENTS, protecting_agents
 from fedbandit_envs.papers.trust.experiments import Releases
 from fedbandit_envs.papers.trust.tuning import best

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.statistics import mean_and_half_width
+from fedbandit_envs.papers.pfcb.experiments import MARGIN, PROTOCOL, SAMPLES, SCALES, choose_markets
+from fedbandit_envs.papers.reproduction.comparison import (
     Ratio,
     Statement,
     all_hold,
@@ -22,11 +25,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns, Scale
-from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.statistics import mean_and_half_width
-from fedbandit_envs.papers.pfcb.experiments import MARGIN, PROTOCOL, SAMPLES, SCALES, choose_markets
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns, Scale
+from fedbandit_envs.papers.reproduction.page import Table
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 

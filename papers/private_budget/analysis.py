@@ -3,10 +3,10 @@
 from operator import itemgetter
 
 from fedbandit_envs.baselines.comparison_lines import TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, claim_of, final_regret, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
 from fedbandit_envs.papers.private_budget.experiments import PROBLEMS
+from fedbandit_envs.papers.reproduction.comparison import Mean, claim_of, final_regret, ratio
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 
 
 def noise_and_regret(runs: PanelRuns) -> Table:

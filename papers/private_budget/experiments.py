@@ -9,9 +9,9 @@ import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.private_federation.experiments import PROBLEMS as COMPARED
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,

@@ -10,7 +10,9 @@ import numpy as np
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.papers.private_federation.experiments import NEVER_ABOVE, PROBLEMS
+from fedbandit_envs.papers.reproduction.comparison import (
     Ratio,
     final_regret,
     over,
@@ -18,10 +20,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.papers.private_federation.experiments import NEVER_ABOVE, PROBLEMS
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 
 
 def level(runs: PanelRuns) -> PanelRuns:

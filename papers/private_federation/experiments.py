@@ -10,9 +10,9 @@ from typing import Any
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import OURS, OURS_TUNED, PAPER, PLACEBO, SILENT, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.leaderboard.runs.statistics import Middle
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.statistics import Middle
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.stats import linregress
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, Statement, all_hold, compare, mean_of
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Curves, Table, each
-from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.papers.reproduction.comparison import Ratio, Statement, all_hold, compare, mean_of
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Curves, Table, each
 from fedbandit_envs.papers.samba import experiments
 from fedbandit_envs.papers.samba.experiments import (
     ALGORITHMS,

@@ -3,8 +3,8 @@
 from typing import Any
 
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.leaderboard.reproduction.experiment import LINEAR, Experiment, Measurement, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import LINEAR, Experiment, Measurement, Plan, Scale
 from fedbandit_envs.papers.samba.runs import select
 from fedbandit_envs.samba.crypto.libraries import require_extra
 

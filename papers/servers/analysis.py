@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio, mean_of, over_line, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.papers.reproduction.comparison import Mean, Ratio, mean_of, over_line, ratio
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 from fedbandit_envs.papers.servers.experiments import SILENT
 from fedbandit_envs.papers.trust.analysis import against_fellow
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES

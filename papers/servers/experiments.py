@@ -3,8 +3,8 @@
 from math import log
 from typing import Any
 
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.registry.registration import REGISTRY
 
 SHARED, ALONE, SILENT = "all shared", "alone", "silence"

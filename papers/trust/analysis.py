@@ -4,10 +4,10 @@ from itertools import pairwise
 
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, final_regret, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.papers.reproduction.comparison import Ratio, final_regret, ratio
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 from fedbandit_envs.papers.trust.experiments import (
     AGENT,
     HALF,

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines import comparison_lines
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.leaderboard.runs.statistics import Middle
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.statistics import Middle
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
-from fedbandit_envs.leaderboard.tuning import FIRST_SEED
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers.trust.experiments import AGENT, EPSILONS, LOCAL, PROBLEMS, SERVER, Releases, run
 
 GRID = tuple(map(Releases._make, product((0.03, 0.3, 1.0), (8, 32, 128), (1, 3))))

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.papers.reproduction.comparison import (
     ENOUGH,
     Mean,
     Ratio,
@@ -15,9 +16,8 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     over_rounds,
     ratio,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import PanelRuns
-from fedbandit_envs.leaderboard.reproduction.page import Table
-from fedbandit_envs.leaderboard.runs.result import RunResult
+from fedbandit_envs.papers.reproduction.experiment import PanelRuns
+from fedbandit_envs.papers.reproduction.page import Table
 from fedbandit_envs.papers.trust.analysis import against_fellow
 from fedbandit_envs.papers.unlike.experiments import PLAIN, READ_OFF, RELEASED
 

@@ -7,8 +7,8 @@ from typing import Any
 from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.config import make
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Plan, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 
 HORIZON = 1_000_000
 """T in the papers' experiments."""

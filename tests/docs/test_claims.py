@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fedbandit_envs.leaderboard.reproduction import comparison
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean
+from fedbandit_envs.papers.reproduction import comparison
+from fedbandit_envs.papers.reproduction.comparison import Mean
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "reproductions"

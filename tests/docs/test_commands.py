@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -13,8 +13,8 @@ from linear_offers import offers
 from scipy import stats
 
 from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
-from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear.queries import read_queries
 from fedbandit_envs.linear_v0 import parallel_env
 

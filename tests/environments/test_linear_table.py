@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 from undrawn import undrawn
 
+from fedbandit_envs.cli import app
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
-from fedbandit_envs.leaderboard.cli import app
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.wrappers import Participation

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fedbandit_envs.arms.ratings import arm_means, keep_largest, table_means
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.basics import tables
-from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.cli import app
 
 pandas = pytest.importorskip("pandas")
 

@@ -7,7 +7,7 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.linear import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
-from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.views.single import FederationEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Server
 from fedbandit_envs.wrappers.privacy.budget import Budget

@@ -14,7 +14,17 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ("fedbandit_envs", "wrappers", "baselines", "samba", "leaderboard", "papers")
+FLOORS = (
+    "fedbandit_envs",
+    "wrappers",
+    "baselines",
+    "samba",
+    "experiments",
+    "leaderboard",
+    "papers",
+    "lab",
+    "cli",
+)
 WITH_EXAMPLES = sorted(
     path for floor in FLOORS for path in (ROOT / floor).rglob("*.py") if ">>> " in path.read_text()
 )

@@ -10,10 +10,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOORS = ("fedbandit_envs", "wrappers", "baselines", "samba", "leaderboard", "papers")
+FLOORS = (
+    "fedbandit_envs",
+    "wrappers",
+    "baselines",
+    "samba",
+    "experiments",
+    "leaderboard",
+    "papers",
+    "lab",
+    "cli",
+)
 FILES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 # What commands take is told by --help, and made of annotations.
-SPEAKING = [path for path in FILES if not path.is_relative_to(ROOT / "leaderboard" / "cli")]
+SPEAKING = [path for path in FILES if not path.is_relative_to(ROOT / "cli")]
 TREES = {path: ast.parse(path.read_text()) for path in FILES}
 BASES = {
     node.name: [ast.unparse(base).split(".")[-1] for base in node.bases]

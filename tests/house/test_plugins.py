@@ -14,13 +14,13 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.baseline import listed
 from fedbandit_envs.core.stack import build
-from fedbandit_envs.leaderboard.board import engine, entries, suites
-from fedbandit_envs.leaderboard.board.entries import require_random
-from fedbandit_envs.leaderboard.board.plays import EntryRun
-from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.board.tracks import tracks_of
-from fedbandit_envs.leaderboard.runs.source import package_digest
-from fedbandit_envs.leaderboard.runs.spec import RunSpec, SettingsError
+from fedbandit_envs.experiments.source import package_digest
+from fedbandit_envs.experiments.spec import RunSpec, SettingsError
+from fedbandit_envs.leaderboard import engine, entries, suites
+from fedbandit_envs.leaderboard.entries import require_random
+from fedbandit_envs.leaderboard.plays import EntryRun
+from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.plugins import Package, Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.registry.registration import find_registered

@@ -57,7 +57,7 @@ def ids():
 
 
 def commands():
-    from fedbandit_envs.leaderboard.cli import app
+    from fedbandit_envs.cli import app
 
     def walk(command, name):
         inside = getattr(command, "commands", {})

@@ -8,8 +8,8 @@ import pytest
 from pages import check_page
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.page import Reproduction
+from fedbandit_envs.cli import app
+from fedbandit_envs.papers.reproduction.page import Reproduction
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "reproductions").glob("*.md"))
 
@@ -28,7 +28,7 @@ def test_a_page_says_what_its_csv_file_says(page):
 def test_the_command_that_a_page_states_makes_files_of_its_name(page, tmp_path, monkeypatch):
     stated = re.search("^Made by `fedbandit (.*)`, whose runs", page.read_text(), re.MULTILINE)
     assert stated, f"{page.name} states no command"
-    monkeypatch.setattr("fedbandit_envs.leaderboard.cli.terminal.play_missing", lambda *_: None)
+    monkeypatch.setattr("fedbandit_envs.cli.terminal.play_missing", lambda *_: None)
     monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
     # No name depends on how much noise there is, which takes long to find for a shuffler.
     monkeypatch.setattr("fedbandit_envs.papers.trust.experiments._noise_multiplier", lambda *_: 1.0)

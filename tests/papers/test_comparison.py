@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.statistics import ratio_with_interval
+from fedbandit_envs.papers.pfcb import analysis
+from fedbandit_envs.papers.reproduction.comparison import (
     Ratio,
     all_at_most,
     all_hold,
@@ -19,10 +22,7 @@ from fedbandit_envs.leaderboard.reproduction.comparison import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import Scale
-from fedbandit_envs.leaderboard.runs.result import RunResult
-from fedbandit_envs.leaderboard.runs.statistics import ratio_with_interval
-from fedbandit_envs.papers.pfcb import analysis
+from fedbandit_envs.papers.reproduction.experiment import Scale
 
 
 def test_verdicts_are_given_at_the_paper_s_horizon_alone():

@@ -8,9 +8,8 @@ import pytest
 from pages import check_page
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Measurement, Plan
-from fedbandit_envs.leaderboard.runs.source import source_digest
+from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.source import source_digest
 from fedbandit_envs.papers.feducb_critique.analysis import (
     ERROR,
     epsilon_at_least,
@@ -23,6 +22,7 @@ from fedbandit_envs.papers.feducb_critique.runs import (
     printed_rounds,
     printed_trigger,
 )
+from fedbandit_envs.papers.reproduction.experiment import Measurement, Plan
 
 
 def played(cell):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fedbandit_envs.leaderboard.reproduction.comparison import about_intervals
-from fedbandit_envs.leaderboard.runs.statistics import bootstrap_coverage, ratio_with_interval
+from fedbandit_envs.experiments.statistics import bootstrap_coverage, ratio_with_interval
+from fedbandit_envs.papers.reproduction.comparison import about_intervals
 
 
 def test_ratio_intervals_of_few_seeds_cover_as_often_as_pages_say():

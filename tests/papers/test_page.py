@@ -7,9 +7,9 @@ import pytest
 from pages import check_page
 from toy_paper.experiments import TOY
 
-from fedbandit_envs.leaderboard.reproduction.comparison import Mean, Ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
-from fedbandit_envs.leaderboard.reproduction.page import COLUMNS, Section
+from fedbandit_envs.papers.reproduction.comparison import Mean, Ratio
+from fedbandit_envs.papers.reproduction.experiment import Plan
+from fedbandit_envs.papers.reproduction.page import COLUMNS, Section
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 20)
 

@@ -7,8 +7,8 @@ import pytest
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.board.suites import SUITES
-from fedbandit_envs.leaderboard.board.tracks import tracks_of
+from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.papers.private_budget.experiments import EXPERIMENTS, PROBLEMS
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

@@ -9,13 +9,13 @@ from paper_runs import labelled, played
 from toy_paper.experiments import TOY
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.comparison import (
+from fedbandit_envs.cli import app
+from fedbandit_envs.papers.pfcb import experiments as pfcb
+from fedbandit_envs.papers.reproduction.comparison import (
     ratio,
 )
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.leaderboard.reproduction.page import Reproduction, Section
-from fedbandit_envs.papers.pfcb import experiments as pfcb
+from fedbandit_envs.papers.reproduction.experiment import Plan, Scale, experiments
+from fedbandit_envs.papers.reproduction.page import Reproduction, Section
 
 TINY = Scale(600, 2)
 TINY_PLAN = Plan("uniform", TINY, "default")
@@ -85,7 +85,7 @@ def test_the_setting_says_where_it_is_not_the_paper_s():
 def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
     played = []
     monkeypatch.setattr(
-        "fedbandit_envs.leaderboard.cli.terminal.play_missing",
+        "fedbandit_envs.cli.terminal.play_missing",
         lambda name, backend, cells, folder: played.append(len(cells)),
     )
     monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])

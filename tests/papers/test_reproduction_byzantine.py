@@ -7,9 +7,9 @@ from pages import check_page
 from paper_runs import labelled, played
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.cli import app
 from fedbandit_envs.papers.byzantine.experiments import SCALES, byzantine
+from fedbandit_envs.papers.reproduction.experiment import Plan
 
 
 def test_the_page_on_liars(tmp_path):

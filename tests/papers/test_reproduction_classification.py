@@ -4,9 +4,9 @@ import pytest
 from pages import check_page
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.cli import app
 from fedbandit_envs.papers.classification.experiments import ALPHA, EXPERIMENTS
+from fedbandit_envs.papers.reproduction.experiment import Plan
 
 pytest.importorskip("sklearn")
 

@@ -8,10 +8,10 @@ from pairs import every_second
 from paper_runs import labelled, played
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.comparison import falls, ordered, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale, experiments
+from fedbandit_envs.cli import app
 from fedbandit_envs.papers.fairx import experiments as fairx
+from fedbandit_envs.papers.reproduction.comparison import falls, ordered, ratio
+from fedbandit_envs.papers.reproduction.experiment import Plan, Scale, experiments
 
 
 @pytest.mark.parametrize("name", every_second(name for name in experiments() if name.startswith("fairx")))

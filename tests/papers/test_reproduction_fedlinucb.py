@@ -4,7 +4,7 @@ import pytest
 from pages import check_page
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.cli import app
 
 
 @pytest.mark.parametrize(("panel", "ours"), [("messages-15", "FedLinUCB"), ("theory", "FedLinUCB-theory")])

@@ -8,14 +8,14 @@ from pages import check_page
 from pairs import every_second
 from typer.testing import CliRunner
 
+from fedbandit_envs.cli import app
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio, ordered, ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.runs.execute import play
-from fedbandit_envs.leaderboard.runs.store import Store
+from fedbandit_envs.experiments.execute import play
+from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.papers.feducb.analysis import nearer_to_one
 from fedbandit_envs.papers.feducb.experiments import EXPERIMENTS, budgets
+from fedbandit_envs.papers.reproduction.comparison import Ratio, ordered, ratio
+from fedbandit_envs.papers.reproduction.experiment import Plan, Scale
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

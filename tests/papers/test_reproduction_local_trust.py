@@ -7,8 +7,7 @@ import pytest
 from pages import check_page
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.cli import app
 from fedbandit_envs.papers.local_trust.experiments import (
     BASELINE_OF,
     EXPERIMENTS,
@@ -23,6 +22,7 @@ from fedbandit_envs.papers.local_trust.experiments import (
     protecting_agents,
     run,
 )
+from fedbandit_envs.papers.reproduction.experiment import Plan
 
 TINY = EXPERIMENTS["local-trust"].scales["tiny"]
 

@@ -11,15 +11,15 @@ from paper_runs import labelled
 from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.procurement import PFCB
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.comparison import Ratio
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan, Scale
-from fedbandit_envs.leaderboard.runs.simulate import simulate
-from fedbandit_envs.leaderboard.runs.statistics import ratio_with_interval
+from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.statistics import ratio_with_interval
 from fedbandit_envs.papers.private_budget import experiments as private_budget
 from fedbandit_envs.papers.private_budget.experiments import uneven_shares
 from fedbandit_envs.papers.private_federation import experiments as private_federation
 from fedbandit_envs.papers.private_federation.analysis import pays_from
+from fedbandit_envs.papers.reproduction.comparison import Ratio
+from fedbandit_envs.papers.reproduction.experiment import Plan, Scale
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares

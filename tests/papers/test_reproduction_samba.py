@@ -11,10 +11,10 @@ from paper_runs import section_of
 from samba_runs import means_of, plain
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Measurement, Plan, Scale, experiments
-from fedbandit_envs.leaderboard.runs.execute import play
-from fedbandit_envs.leaderboard.runs.store import Store
+from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.execute import play
+from fedbandit_envs.experiments.store import Store
+from fedbandit_envs.papers.reproduction.experiment import Measurement, Plan, Scale, experiments
 from fedbandit_envs.papers.samba import experiments as samba
 from fedbandit_envs.papers.samba.analysis import PUBLISHED
 from fedbandit_envs.papers.samba.runs import select

@@ -5,8 +5,8 @@ import pytest
 from pages import check_page
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.cli import app
+from fedbandit_envs.papers.reproduction.experiment import Plan
 from fedbandit_envs.papers.servers.analysis import sent
 from fedbandit_envs.papers.servers.experiments import EXPERIMENTS
 

@@ -7,8 +7,8 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
+from fedbandit_envs.cli import app
+from fedbandit_envs.papers.reproduction.experiment import Plan
 from fedbandit_envs.papers.trust import experiments
 from fedbandit_envs.papers.trust.experiments import (
     AGENT,

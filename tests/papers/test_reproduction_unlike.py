@@ -11,10 +11,10 @@ from shi_reference import PF, pf_by_phases
 from typer.testing import CliRunner
 
 from fedbandit_envs.arms.ratings import mean_ratings
+from fedbandit_envs.cli import app
 from fedbandit_envs.gaussian.registered import PROBLEM
-from fedbandit_envs.leaderboard.cli import app
-from fedbandit_envs.leaderboard.reproduction.experiment import Plan
-from fedbandit_envs.leaderboard.reproduction.page import Reproduction
+from fedbandit_envs.papers.reproduction.experiment import Plan
+from fedbandit_envs.papers.reproduction.page import Reproduction
 from fedbandit_envs.papers.unlike.analysis import cost, regret_at, slope, total
 from fedbandit_envs.papers.unlike.experiments import EXPERIMENTS, PLAIN
 

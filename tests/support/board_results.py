@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, SILENT, TRUE, TRUE_TUNED, TUNED
-from fedbandit_envs.leaderboard.board.report.rows import RankedRow, lines_of, rows_of
-from fedbandit_envs.leaderboard.board.result import Edition, Entry, ResultFile, TaskResult
-from fedbandit_envs.leaderboard.board.suites import SUITES, Task
-from fedbandit_envs.leaderboard.runs.simulate import log_spaced
+from fedbandit_envs.experiments.simulate import log_spaced
+from fedbandit_envs.leaderboard.report.rows import RankedRow, lines_of, rows_of
+from fedbandit_envs.leaderboard.result import Edition, Entry, ResultFile, TaskResult
+from fedbandit_envs.leaderboard.suites import SUITES, Task
 
 SALT = "0123456789abcdef" * 2
 EDITION = Edition("0123456789ab", SALT)

@@ -1,9 +1,9 @@
 """The runs of a paper's experiment, played and found by their labels."""
 
-from fedbandit_envs.leaderboard.reproduction.experiment import LabelledResult, PanelRuns, Plan
-from fedbandit_envs.leaderboard.reproduction.page import Section
-from fedbandit_envs.leaderboard.runs.execute import play
-from fedbandit_envs.leaderboard.runs.store import Store
+from fedbandit_envs.experiments.execute import play
+from fedbandit_envs.experiments.store import Store
+from fedbandit_envs.papers.reproduction.experiment import LabelledResult, PanelRuns, Plan
+from fedbandit_envs.papers.reproduction.page import Section
 
 
 def labelled(runs, **labels):

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from fedbandit_envs.leaderboard.board import engine
-from fedbandit_envs.leaderboard.board.records import Records
-from fedbandit_envs.leaderboard.board.suites import Suite, Task
-from fedbandit_envs.leaderboard.board.tracks import tracks_of
+from fedbandit_envs.leaderboard import engine
+from fedbandit_envs.leaderboard.records import Records
+from fedbandit_envs.leaderboard.suites import Suite, Task
+from fedbandit_envs.leaderboard.tracks import tracks_of
 
 SIZE = {"num_agents": 2, "num_arms": 4, "dim": 2}
 TINY = Suite("tiny", (Task("tiny/band", "FedLinear-v0", 16, 8, SIZE),), "random-arm", "one-observation")

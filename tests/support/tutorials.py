@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from typer.testing import CliRunner
 
-from fedbandit_envs.leaderboard.cli import app
+from fedbandit_envs.cli import app
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 _SAVED = re.compile(r"# (\w+\.(?:py|toml))\n")

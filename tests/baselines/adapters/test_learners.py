@@ -10,7 +10,7 @@ from fedbandit_envs.baselines.adapters import MABWiserPolicy, RiverPolicy
 from fedbandit_envs.baselines.adapters.row_learners import RowLearners
 from fedbandit_envs.baselines.arms import UniformArms
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.participation import Participation

@@ -7,7 +7,7 @@ from registered import small
 from fedbandit_envs.baselines.adapters import AgentFunctions, PredictPolicy
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.transport.channel import Channel

@@ -6,8 +6,8 @@ from registered import small
 
 from fedbandit_envs.baselines.adapters import SB3Policy
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.leaderboard.runs.simulate import simulate
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy

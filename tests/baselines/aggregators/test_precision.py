@@ -11,8 +11,8 @@ from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
-from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.randomness.streams import row_seeds

@@ -19,7 +19,7 @@ from fedbandit_envs.baselines.arms import (
 )
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.participation import Participation

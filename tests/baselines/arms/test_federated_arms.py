@@ -8,7 +8,7 @@ from scipy.special import binom
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.arms import UCB1, ThompsonSampling
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.transport.channel import Channel
 

@@ -14,9 +14,9 @@ from fedbandit_envs.baselines.exposure.protocol import schedule
 from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
-from fedbandit_envs.leaderboard.runs.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.randomness.streams import row_seeds
 

@@ -13,7 +13,7 @@ from fedbandit_envs.baselines.learned.network import LAYERS
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.randomness.streams import row_seeds
 
 EACH, ONCE = ("estimate", "doubt", "cost", "capacity"), ("threshold", "time_left")

@@ -18,7 +18,7 @@ from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_cons
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.claim import AGENT
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.baselines.procurement.silent import SSUCB
-from fedbandit_envs.leaderboard.runs.simulate import simulate
+from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

@@ -1,4 +1,4 @@
-from fedbandit_envs.leaderboard.reproduction.comparison import ordered, over_rounds
+from fedbandit_envs.papers.reproduction.comparison import ordered, over_rounds
 
 __all__ = ["ordered"]
 

@@ -1,5 +1,5 @@
-from fedbandit_envs.leaderboard.reproduction.experiment import Experiment, Scale
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.reproduction.experiment import Experiment, Scale
 
 
 def runs(plan):

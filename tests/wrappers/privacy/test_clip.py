@@ -20,7 +20,7 @@ from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.leaderboard.runs.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.testing import check_wrapper

@@ -1,0 +1,70 @@
+"""The command ``fedbandit audit``, which tests the privacy claims of a mechanism by attacks."""
+
+import json
+import sys
+from dataclasses import asdict
+from itertools import groupby
+from math import isnan
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedbandit_envs.cli.terminal import explained, print_table, progress
+from fedbandit_envs.wrappers.privacy.audit import Audit
+from fedbandit_envs.wrappers.privacy.audits import TARGETS, AuditSettings, run_audits
+
+_HEADS = ("adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds")
+
+
+def audit(
+    mechanism: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(TARGETS)}, all, or module:Class of a mechanism.")
+    ],
+    epsilon: Annotated[float, typer.Option(help="Epsilon of all releases, for one value of each.")] = 1.0,
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Delta of each release (continual release: of all together), at which claims are attacked. "
+            "[default: 0.01; pure: 0; continual: 0.1]"
+        ),
+    ] = None,
+    releases: Annotated[
+        int | None,
+        typer.Option(help="Number of releases. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Samples of each of the two histories.")
+    ] = AuditSettings.samples,
+    seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Tests a mechanism's privacy claims by attacks; exit code 1 if one is refuted (by chance 1 in 10,000 attacks).
+
+    Example: `fedbandit audit laplace --epsilon 0.5 --samples 5000`
+    """
+    # A user's own mechanism may be a module in the current folder. The folder is appended to the path, so that it
+    # cannot replace installed modules.
+    sys.path.append(str(Path.cwd()))
+    with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
+        settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
+        with progress(mechanism, len(settings.attacks)) as update:
+            audited = run_audits(settings, lambda attacks: update(advance=attacks))
+    if as_json:
+        result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        for name, group in groupby(audited, lambda row: row.mechanism):
+            print_table(name, _HEADS, (_row(claimed.audit) for claimed in group))
+    raise typer.Exit(0 if all(row.audit.holds for row in audited) else 1)
+
+
+def _row(result: Audit) -> tuple[str, ...]:
+    """Returns a table's row: the lower bound of epsilon that an attack has shown beside the epsilon claimed."""
+    claim = result.claim
+    return (
+        claim.adjacency, claim.composition, f"{claim.delta:.3g}", f"{result.lower_bound:.3f}",
+        f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+        "-" if isnan(result.tightness) else f"{result.tightness:.0%}",
+        "yes" if result.holds else "REFUTED",
+    )  # fmt: skip

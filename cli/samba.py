@@ -1,0 +1,194 @@
+"""The commands of SAMBA (encrypted bandits): ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
+
+import json
+from dataclasses import asdict
+from math import inf
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated, Any, cast
+
+import typer
+
+from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.cli.terminal import explained, out_console, print_table, progress
+from fedbandit_envs.experiments.spec import read_assignment, read_value
+from fedbandit_envs.samba.crypto.certificates import issue_certificates
+from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
+from fedbandit_envs.samba.crypto.libraries import require_extra
+from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
+from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
+from fedbandit_envs.samba.runs import TIMEOUT, SambaSettings, Transport, run_samba, seed_or_random
+from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
+
+_KEY_FILE = "keys.json"
+_NAMES = f"One of {', '.join(PLAYABLE)}"
+_CAUSED_BY_WORDS = (ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError)
+
+AlgorithmOption = Annotated[str, typer.Option(help=f"{_NAMES}, or 'module:attribute' of a rule.")]
+SetOption = Annotated[
+    list[str] | None, typer.Option("--set", help="key=value: a parameter of the algorithm. Repeatable.")
+]
+SeedOption = Annotated[int | None, typer.Option(help="Seed of the run; by default one that nobody knows.")]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is awaited counts as hung.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def samba(
+    algorithm: AlgorithmOption = SambaSettings.algorithm,
+    ratings: Annotated[
+        str,
+        typer.Option(
+            help="movielens, jester, or a file: u.data, or Jester's matrix as text; or a table of ratings as JSON: "
+            """'{"name": "ratings", "table": "my.csv", "scale": [1, 5], "threshold": 4}'."""
+        ),
+    ] = str(SambaSettings.ratings),
+    arms: Annotated[
+        int, typer.Option(help="Number of owners K; their arms are those with the largest means.")
+    ] = SambaSettings.arms,
+    budget: Annotated[int, typer.Option(help="Number of rounds N.")] = SambaSettings.budget,
+    seed: SeedOption = None,
+    transport: Annotated[
+        str, typer.Option(help="local: one process; tcp: a process for each role.")
+    ] = SambaSettings.transport,
+    set_: SetOption = None,
+    owners_per_role: Annotated[
+        int | None,
+        typer.Option(help="Number of owners in a group, which is one role; by default all, or 1 under tcp."),
+    ] = None,
+    tls: Annotated[bool, typer.Option("--tls", help="Put sockets under mutual TLS as well.")] = False,
+    timeout: TimeoutOption = SambaSettings.timeout,
+    plain: Annotated[bool, typer.Option("--plain", help="Run without encryption: same reward.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Runs a bandit algorithm on a vertical federation (each arm has its own data owner) with encrypted scores (SAMBA).
+
+    Exit code 2 if the settings are wrong; 1 if the run has ended without a result. Needs the extra `[secure]`.
+
+    Example: `fedbandit samba --algorithm ucb --arms 5 --budget 100`
+    """
+    total = max(1, budget - arms)
+    name = f"{algorithm}{' without encryption' if plain else ''}"
+    with explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
+        via, parameters = cast(Transport, transport), _parameters(set_)
+        settings = SambaSettings(
+            algorithm,
+            read_value(ratings) if ratings.startswith("{") else ratings,
+            arms,
+            budget,
+            seed,
+            via,
+            parameters,
+            owners_per_role,
+            tls,
+            timeout,
+            plain,
+        )
+        result = run_samba(settings, lambda rounds: update(advance=rounds))
+        update(completed=total)
+    if as_json:
+        typer.echo(json.dumps(result, indent=2))
+        return
+    counted = {
+        "cumulative reward": result["cumulative_reward"],
+        **result["operations"],
+        "bytes": result["bytes"],
+    }
+    times = {f"CPU seconds, {role}": seconds for role, seconds in result["cpu_seconds"].items()}
+    times["seconds"] = result["wall_seconds"]
+    rows = [(what.replace("_", " "), f"{number:,}") for what, number in counted.items()]
+    rows += [(what, f"{seconds:.2f}") for what, seconds in times.items()]
+    print_table(f"{algorithm}, {arms} arms of {ratings}, {budget} rounds", ("what", "how much"), rows)
+    if result["claim"]:
+        out_console.print(f"trust: {result['claim']['trust']}; {result['claim']['reason']}", highlight=False)
+
+
+def samba_keys(
+    out: Annotated[Path, typer.Argument(help="A new folder, in which each role gets one with its keys.")],
+    owners: Annotated[
+        list[int] | None,
+        typer.Option(help="Number of owners in a group. Repeat for each group; by default two groups of 1."),
+    ] = None,
+    seed: SeedOption = None,
+    tls: Annotated[bool, typer.Option(help="Issue certificates, which links between machines need.")] = True,
+) -> None:
+    """Creates the keys of one run, in a folder for each role; give each machine the folder of its role and no other.
+
+    Example: `fedbandit samba-keys keys --owners 1 --owners 1`
+    """
+    with explained(ValueError, TypeError), explained(OSError, option="OUT"):
+        require_extra()
+        keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
+        if tls:
+            keyrings = issue_certificates(keyrings)
+        out.mkdir(mode=0o700, parents=True)
+        try:
+            for name, keyring in keyrings.items():
+                folder = out / name
+                folder.mkdir(mode=0o700)
+                keyring.save(folder / _KEY_FILE)
+        except BaseException:
+            # A part of the keys is of no use.
+            rmtree(out)
+            raise
+    for name in keyrings:
+        typer.echo(out / name / _KEY_FILE)
+
+
+def samba_role(
+    role: Annotated[str, typer.Argument(help="customer, controller, comp, owner-0, owner-1, ...")],
+    keys: Annotated[
+        Path, typer.Option(help="The role's key file; it is removed, since keys are valid for one run.")
+    ],
+    listen: Annotated[str | None, typer.Option(help="HOST:PORT; for controller.")] = None,
+    connect: Annotated[str | None, typer.Option(help="HOST:PORT of controller; for all others.")] = None,
+    algorithm: Annotated[str | None, typer.Option(help=f"{_NAMES}; for all but comp.")] = None,
+    set_: SetOption = None,
+    budget: Annotated[int | None, typer.Option(help="Number of rounds N; for customer.")] = None,
+    mean: Annotated[
+        list[float] | None, typer.Option(help="Mean of an owner's arm; repeat for each owner of the group.")
+    ] = None,
+    timeout: TimeoutOption = TIMEOUT,
+    as_json: JsonOption = False,
+) -> None:
+    """Plays one role of SAMBA; the other roles may run on other machines.
+
+    Exit code 2 if the settings are wrong; 1 if the run has ended without a result.
+
+    Example: `fedbandit samba-role comp --keys keys/comp/keys.json --connect host:7000`
+    """
+    with explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
+        require_extra()
+        address, other, option = (
+            (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
+        )
+        if address is None or other is not None:
+            raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
+        played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
+        setup = RoleSetup(Keyring.load(keys, role), played, budget, mean or ())
+        # All that can be wrong must be found now: a second try would need the key file that is removed next.
+        parse_address(address, tls=setup.keyring.certificate is not None)
+        require_number("--timeout", timeout, 0, inf, open_below=True, open_above=True)
+        make_role(setup)
+        keys.unlink()
+        report = play_over_network(
+            setup,
+            address,
+            timeout,
+            lambda port: typer.echo(f"{role} listens at port {port}", err=True),
+            lambda round_, rounds: update(completed=round_, total=rounds),
+        )
+    if as_json:
+        typer.echo(json.dumps(asdict(report), indent=2))
+    else:
+        typer.echo(f"{role} is done after {report.cpu_seconds:.2f} CPU seconds: {report.counts}")
+        if report.reward is not None:
+            typer.echo(f"cumulative reward: {report.reward}")
+
+
+def _parameters(words: list[str] | None) -> dict[str, Any]:
+    """Returns the algorithm's parameters, by name, from the values of ``--set``.
+
+    A name such as ``policy.rate`` is kept whole; no algorithm has such a parameter, so the algorithm refuses it.
+    """
+    read = map(read_assignment, words or [])
+    return {f"{part}.{name}".removeprefix("."): value for part, name, value in read}

@@ -1,0 +1,161 @@
+"""Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Annotated, TypeVar
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Column, Table
+
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.experiments.execute import Backend, Dask, Local, play
+from fedbandit_envs.experiments.result import report_library
+from fedbandit_envs.experiments.store import Cell, Store
+from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+
+T = TypeVar("T")
+
+out_console = Console()
+
+WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
+BackendOption = Annotated[
+    str,
+    typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
+]
+SchedulerOption = Annotated[str | None, typer.Option(help="Address of Dask's scheduler: tcp://HOST:PORT.")]
+
+
+@contextmanager
+def explained(
+    *errors: type[Exception], option: str | None = None, ending: Sequence[type[Exception]] = ()
+) -> Iterator[None]:
+    """Shows errors as a message; other errors keep their traceback.
+
+    Args:
+        *errors: Types of errors that the user's input can cause; the exit code is 2.
+        option: Name of the option that is wrong, if there is only one.
+        ending: Types of errors that end a command without a result; the exit code is 1. Errors of encrypted runs and
+            of missing extras always count as such.
+    """
+    ended: tuple[type[Exception], ...] = (SecureError, MissingExtraError, *ending)
+    try:
+        yield
+    except ended as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from error
+    except errors as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
+    """Returns the value of a key in a mapping of known values.
+
+    Args:
+        name: Name of the command-line option, for the message of the error.
+        key: The key that the user has given.
+        known: All values that may be chosen, by key.
+
+    Raises:
+        ValueError: The key is unknown; the message has the name of the option and all keys.
+    """
+    require_choice(name, key, known)
+    return known[key]
+
+
+def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]], *, whole: str = "") -> None:
+    """Prints a table with a title, the heads of its columns, and rows of cells.
+
+    Long cells are wrapped, not cut: two names that begin alike would else look the same.
+
+    Args:
+        title: Title of the table.
+        heads: Heads of the columns.
+        rows: Cells of each row.
+        whole: Head of the column whose cells are not wrapped, so that they can be copied; empty if there is none.
+    """
+    table = Table(
+        *(Column(head, overflow="fold", no_wrap=head == whole) for head in heads), title=escape(title)
+    )
+    for row in rows:
+        table.add_row(*map(escape, row))
+    out_console.print(table)
+
+
+@contextmanager
+def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
+    """Shows a progress bar with elapsed and remaining time on the error stream.
+
+    Args:
+        name: Label of the bar.
+        total: Amount of work at which the bar is full, in any unit; None if it is not known yet.
+
+    Yields:
+        A function that changes the bar by its arguments ``advance`` (work done since the last call), ``completed``
+        (work done so far) or ``total``.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        yield partial(bar.update, bar.add_task(name, total=total))
+
+
+def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
+    """Returns the backend (local processes or a Dask cluster) that a command's options choose.
+
+    Args:
+        name: ``joblib`` or ``dask``.
+        scheduler: Address of the Dask scheduler; None with ``joblib``.
+        workers: Number of local processes; not used with ``dask``.
+
+    Raises:
+        ValueError: The name is unknown, ``dask`` has no scheduler, or ``joblib`` has one.
+    """
+    require_choice("--backend", name, ("joblib", "dask"))
+    if (scheduler is None) is (name == "dask"):
+        raise ValueError(
+            f"--scheduler is {scheduler!r}; an address is required with --backend dask, and only there"
+        )
+    return Local(workers) if scheduler is None else Dask(scheduler)
+
+
+def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Path) -> None:
+    """Plays those parts of runs whose results a folder does not have yet, with a progress bar.
+
+    Args:
+        name: Label of the bar.
+        backend: The processes or the Dask cluster that play.
+        cells: The runs, or other cells (units of work that are split into shards, a file each).
+        folder: Folder of the shards' files.
+    """
+    missing = Store(folder).missing(cells)
+    try:
+        with progress(name, sum(shard.size for shard in missing)) as update:
+            play(missing, folder, backend, lambda played: update(advance=played))
+    except KeyboardInterrupt:
+        left = len(Store(folder).missing(cells))
+        typer.echo(
+            f"Stopped. {len(missing) - left} of {len(missing)} parts were finished and are kept in {folder}; the same "
+            "command plays the others.",
+            err=True,
+        )
+        raise
+
+
+def require_report() -> None:
+    """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
+    with explained(ending=[ImportError]):
+        for name in ("matplotlib", "jinja2"):
+            report_library(name)
+
+
+def make_folder(out: Path) -> None:
+    """Makes the folder of the results and checks that files can be written to it, before time is spent on runs."""
+    with explained(OSError, option="--out"):
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass

@@ -1,0 +1,319 @@
+"""Curves as pictures by matplotlib: regret of runs, and columns of tables."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from io import BytesIO
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.experiments.result import RunResult, report_library
+from fedbandit_envs.experiments.statistics import mean_and_half_width
+
+_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
+_DASHES = ("solid", "dashed", "dotted")
+_MOST_INSIDE = 4
+_MOST_ALONE = 7  # most curves in a panel with the legend inside, if panels have no curve in common
+_LEGEND_COLUMNS = 2  # columns of a legend below the panels, for each panel in a row
+_MOST_BESIDE = 3
+_MOST_TICKS = 9
+Style = tuple[str, str]
+"""The style of a curve: its colour, and matplotlib's name of its dashes."""
+
+_ROUND, _REGRET = "round", "cumulative regret per agent"
+
+
+def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
+    """Returns a different style (colour and dashes) for each curve of a picture, by the curve's name.
+
+    Args:
+        names: Names of the curves.
+        beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
+            other curve's name.
+
+    Raises:
+        ValueError: There are more curves than styles.
+    """
+    own = [name for name in names if name not in beside]
+    dashes = _DASHES[:1] if beside else _DASHES
+    most = len(dashes) * len(_COLOURS)
+    if len(own) > most:
+        raise ValueError(f"names has {len(own)} curves; at most {most} can be told apart")
+    every = ((colour, dash) for dash, colour in product(dashes, _COLOURS))
+    found = dict(zip(own, every, strict=False))
+    return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
+
+
+def _write_numbers_out(panel: Any) -> None:
+    """Writes numbers on logarithmic axes as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4.
+
+    Axes that go below 0.001 or up to a million and more keep powers of ten.
+
+    Args:
+        panel: The ``Axes`` of matplotlib.
+    """
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class WrittenOut(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            text: str = super().__call__(x, pos)
+            axis: Any = self.axis
+            least, most = sorted(axis.get_view_interval())
+            return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
+
+    for axis in (panel.xaxis, panel.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(WrittenOut())
+            axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
+
+
+def _new_figure() -> Any:
+    """Returns an empty figure, which notebooks show also where ``%matplotlib inline`` has not been said.
+
+    Raises:
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+    """
+    figure = report_library("matplotlib.figure").Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
+    figure._repr_png_ = partial(_png, figure)
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    out = BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()
+
+
+def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
+    """Returns a ``matplotlib`` figure of mean cumulative regret per agent with its 95 % band over rounds.
+
+    Both axes are logarithmic.
+
+    Args:
+        curves: Results of runs, by the name of their curve in the legend.
+        title: Title of the picture.
+
+    Raises:
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+    """
+    figure = _new_figure()
+    axes = figure.subplots()
+    for name, (colour, dashes) in styles(curves).items():
+        curve = curves[name]
+        mean, half = mean_and_half_width(curve.regret.mean(axis=2))
+        axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
+        axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
+    axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
+    _write_numbers_out(axes)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure
+
+
+def plot(
+    frame: Any,
+    x: str,
+    y: str,
+    by: Sequence[str] | str = (),
+    where: Mapping[str, Any] | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Any:
+    """Returns a ``matplotlib`` figure of means of a table's column, with 95 % intervals over seeds, against another.
+
+    Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
+    line. Of each run only the last round is drawn, if the table has ``rounds`` (the horizon) and ``round`` is neither
+    drawn nor selected. If the table has ``agent``, and it is neither drawn nor selected, means over agents are drawn.
+
+    Args:
+        frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` and
+            :meth:`.RunResult.to_frame` return.
+        x: Column of the horizontal axis; its values are numbers or texts.
+        y: Column of the vertical axis, numbers.
+        by: Column or columns whose values tell curves apart.
+        where: Values that drawn rows have, by column.
+        log_x: Whether the horizontal axis is logarithmic.
+        log_y: Whether the vertical axis is logarithmic.
+
+    Raises:
+        ValueError: A column is unknown or has no numbers, a logarithmic axis has values <= 0, no rows are left, there
+            are more than 21 curves, or rows of one seed differ in a further column, over which they would be averaged.
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+
+    Example:
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"agents": [2, 2, 2, 9, 9, 9], "seed": [0, 1, 2] * 2, "regret": range(6)})
+        >>> figure = plot(frame, x="agents", y="regret")
+        >>> figure.axes[0].get_xlabel()
+        'agents'
+    """
+    by = [by] if isinstance(by, str) else list(by)
+    for name in (x, y, *by, *(where or {}), "seed"):
+        require_choice("column", name, list(frame.columns))
+    for name, value in (where or {}).items():
+        selected = frame[frame[name].isin([value])]
+        if selected.empty:
+            raise ValueError(
+                f"{name} is {value!r} in no row; one of {frame[name].unique().tolist()} is required"
+            )
+        frame = selected
+    if {"round", "rounds"} <= {*frame.columns} and "round" not in (x, *by, *(where or {})):
+        frame = frame[frame["round"] == frame["rounds"]]
+    frame = frame[frame[y].notna()]
+    if frame.empty or frame[y].dtype.kind not in "iuf":
+        raise ValueError(f"{y} is {'empty' if frame.empty else 'no number'}; a column of numbers is required")
+    for name, logarithmic in ((x, log_x), (y, log_y)):
+        if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
+            raise ValueError(f"{name} has values that are not > 0; a logarithmic axis requires them")
+    described = [*frame.columns[: frame.columns.get_loc("seed") + 1], "round"]
+    if "agent" in frame and "agent" not in (x, *by, *(where or {})):
+        keys = dict.fromkeys([*(name for name in described if name in frame), x, *by])
+        frame = frame.groupby(list(keys), dropna=False, sort=False, as_index=False)[y].mean()
+    _require_alike(frame, [x, *by, "seed"])
+    figure = _new_figure()
+    axes = figure.subplots()
+    curves = {
+        ", ".join(
+            "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
+        ): rows
+        for key, rows in (frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)])
+    }
+    shown = {}
+    for name, (colour, dashes) in styles(curves).items():
+        rows = curves[name]
+        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
+        if not (absent := rows[rows[x].isna()]).empty:
+            mean, half = mean_and_half_width(absent[y].to_numpy(float))
+            shown[name] = axes.axhline(mean, **look)
+            axes.axhspan(mean - half, mean + half, color=colour, alpha=0.1, linewidth=0)
+        groups = rows.groupby(x, sort=frame[x].dtype.kind in "iuf")[y]
+        points = {at: mean_and_half_width(values.to_numpy(float)) for at, values in groups}
+        if points:
+            means, halves = zip(*points.values(), strict=True)
+            shown[name] = axes.errorbar(
+                list(points), means, halves, marker=".", elinewidth=1, capsize=3, **look
+            )
+    selected = ", ".join(f"{name} = {value}" for name, value in (where or {}).items())
+    axes.set(xlabel=x, ylabel=f"{y}: mean and 95 % interval over seeds", title=selected)
+    axes.set(**{f"{axis}scale": "log" for axis, asked in (("x", log_x), ("y", log_y)) if asked})
+    _write_numbers_out(axes)
+    if log_x:
+        _mark_points(axes, frame[x].dropna())
+    axes.grid(alpha=0.3)
+    if by:
+        inside = len(curves) <= _MOST_INSIDE
+        legend = axes.legend if inside else partial(figure.legend, loc="outside right upper")
+        legend(shown.values(), shown.keys(), title=", ".join(by))
+    return figure
+
+
+def _require_alike(frame: Any, keys: Sequence[str]) -> None:
+    """Raises an error if rows that agree in some columns differ in others that describe run, agent or round.
+
+    Args:
+        frame: The table. Columns before ``seed`` describe the run.
+        keys: The columns in which rows agree.
+
+    Raises:
+        ValueError: Rows differ; the message names the columns.
+    """
+    same = frame[frame.duplicated(keys, keep=False)]
+    if not same.empty:
+        columns = [*frame.columns[: frame.columns.get_loc("seed")], "agent", "round"]
+        groups = same.groupby(list(dict.fromkeys(keys)), dropna=False)
+        differing = [
+            name
+            for name in columns
+            if name in frame and name not in keys and groups[name].nunique(dropna=False).max() > 1
+        ]
+        raise ValueError(
+            f"rows of one seed differ in {', '.join(differing) or 'no setting'}; name it in by, to have curves of its "
+            "own, or in where, with one of its values"
+        )
+
+
+def _mark_points(panel: Any, values: Iterable[float]) -> None:
+    """Puts the ticks of a logarithmic horizontal axis at the points of the curves, if these are few."""
+    points = sorted({float(at) for at in values})
+    if 0 < len(points) <= _MOST_TICKS:
+        panel.set_xticks(points, [f"{at:.3g}" for at in points])
+        panel.set_xticks([], minor=True)
+
+
+def panels_png(
+    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]],
+    axes: Mapping[str, str],
+    title: str,
+    path: Path,
+    apart: Mapping[str, Mapping[str, str]] = {},
+    given: Mapping[str, Style] = {},
+    description: str = "",
+    beside: Mapping[str, str] = {},
+    text_scale: float = 1.0,
+) -> None:
+    """Writes a picture of several panels, each with curves and their error bars, as a PNG.
+
+    Curves with the same name have the same style in all panels. A row has up to three panels. A logarithmic horizontal
+    axis has its ticks at the points of the curves, if these are few.
+
+    Args:
+        panels: For each panel's title its curves by name. A curve is a tuple of x, y and lengths of the error bars,
+            which are one array, a pair of arrays (below and above), or None.
+        axes: Labels of the axes (``x`` and ``y``) and their scales (``xscale`` and ``yscale``, logarithmic by default).
+        title: Title of the picture.
+        path: The file to write; its folder must exist.
+        apart: Entries that replace those of ``axes`` in single panels, by the panel's title.
+        given: Styles of some of the curves, by name; the others get a style from :func:`styles`.
+        description: Text that the file's metadata has as ``Description``, such as a digest of the numbers.
+        beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
+            other curve's name.
+        text_scale: Factor by which texts and lines are larger, compared with panels of the same number of pixels.
+
+    Raises:
+        ValueError: The panels together have more than 21 different names of curves.
+    """
+    from matplotlib.figure import Figure
+
+    names = dict.fromkeys(name for curves in panels.values() for name in curves)
+    looks = {**styles([name for name in names if name not in given], beside), **given}
+    rows = -(-len(panels) // _MOST_BESIDE)
+    columns = -(-len(panels) // rows)
+    sizes = [len(curves) for curves in panels.values()]
+    shared = len(looks) < sum(sizes)
+    most = _MOST_INSIDE if shared or len(panels) == 1 else _MOST_ALONE
+    crowded = (len(looks) if shared else max(sizes)) > most
+    legend_columns = max(1, round(_LEGEND_COLUMNS * columns / text_scale))
+    below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
+    size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
+    figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
+    figure.suptitle(title)
+    places = figure.subplots(rows, columns, squeeze=False).flat
+    shown = {}
+    for (name, curves), place in zip(panels.items(), places, strict=False):
+        for label, (x, y, error) in curves.items():
+            colour, dashes = looks[label]
+            shown[label] = place.errorbar(
+                x, y, error, color=colour, linestyle=dashes, label=label,
+                linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
+            )  # fmt: skip
+        own = {"xscale": "log", "yscale": "log", **axes, **apart.get(name, {})}
+        place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
+        _write_numbers_out(place)
+        if own["xscale"] == "log":
+            _mark_points(place, (at for x, _, _ in curves.values() for at in x))
+        place.grid(alpha=0.3)
+        if curves and not crowded:
+            place.legend(fontsize="small")
+    for empty in places:
+        empty.set_visible(False)
+    if crowded:
+        # A legend of so many curves would hide the curves if it were inside of the panels.
+        figure.legend(
+            handles=list(shown.values()),
+            loc="outside lower center",
+            ncols=legend_columns,
+            fontsize="small",
+            handlelength=3,
+        )
+    figure.savefig(path, metadata={"Description": description} if description else None)

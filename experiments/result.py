@@ -1,0 +1,325 @@
+"""The result of a run: arrays, privacy claims, and a tidy table of them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from time import process_time
+from typing import Any, get_args
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.html import html_table
+from fedbandit_envs.core.claim import Claim, Composition
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.experiments.statistics import mean_and_half_width
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+
+# The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
+_BY_NAME = ("info", "traffic", "totals")
+
+
+_SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run: cumulative regret of every agent at log-spaced rounds, and other measures.
+
+    Attributes:
+        rounds: The checkpoints: log-spaced rounds after which regret was recorded, ``(checkpoints,)``.
+        regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
+        seeds: The replicas' seeds.
+        info: Means over rounds of the other step information, by name, float64 ``(replicas, agents)``.
+        messages: Cumulative number of sent messages, ``(checkpoints, replicas, agents)``; None without a transport.
+        traffic: Total ``messages`` and ``bytes`` of the episode, ``(replicas, agents)``; empty without a transport.
+        totals: Other sums over the episode by name, ``(replicas, agents, ...)``; see
+            :attr:`~fedbandit_envs.core.federated_env.FederatedEnv.totals`.
+        groups: Indices of the agents that reports show separately, by the group's name.
+        privacy: The environment's privacy claim for the episode, for that agent of all replicas which has the largest
+            privacy loss.
+        claims: Privacy claims for the episode, for each adjacency and composition: one that holds against everybody,
+            or, if the transport has a stage (a shuffler, a secure sum or a trusted server), one against each observer,
+            those that trust least first, as :meth:`.FederatedEnv.privacy_claims` returns them. Empty without a
+            privatizer, and in results of :func:`~fedbandit_envs.experiments.simulate.simulate`.
+        checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
+        cpu_seconds: CPU time that playing took, including that of child processes.
+        instances: Number of problem instances that seeds take in turn; None if each seed draws one of its own.
+        labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
+            run's own labels. ``epsilon`` is the argument of that name of one of the baseline's wrappers; None if none
+            has it, as where noise is given by its size (``noise_multiplier``): what was spent is in ``claims``.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.baselines.arms import UCB1
+        >>> from fedbandit_envs.experiments import simulate
+        >>> result = simulate(parallel_env(num_agents=3, max_cycles=20), UCB1(), seeds=range(4))
+        >>> result.regret[-1].shape
+        (4, 3)
+        >>> list(result.to_frame().columns)
+        ['env_id', 'baseline', 'epsilon', 'num_agents', 'seed', 'agent', 'round', 'regret']
+    """
+
+    rounds: Array
+    regret: Array
+    seeds: Sequence[int] = ()
+    info: Arrays = field(default_factory=dict)
+    messages: Array | None = None
+    traffic: Arrays = field(default_factory=dict)
+    totals: Arrays = field(default_factory=dict)
+    groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    privacy: Claim = _SILENCE
+    claims: Sequence[Claim] = ()
+    checked_rows: Sequence[tuple[int, int]] = ()
+    cpu_seconds: float = 0.0
+    instances: int | None = None
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, group: str) -> "RunResult":
+        """Returns the result of one group of agents; its privacy claims are still for all agents.
+
+        Args:
+            group: Name of the group, a key of :attr:`groups`.
+        """
+        agents = list(self.groups[group])
+        by_name: dict[str, Any] = {
+            kind: {name: values[:, agents] for name, values in getattr(self, kind).items()}
+            for kind in _BY_NAME
+        }
+        messages = None if self.messages is None else self.messages[:, :, agents]
+        return replace(self, regret=self.regret[:, :, agents], messages=messages, groups={}, **by_name)
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns a summary of the result as JSON data.
+
+        Returns:
+            ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
+            its 95 % interval over seeds, None for fewer than three of them), ``per_seed`` (final regret per agent of
+            each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim), ``claims``
+            (all claims, if there are any), ``checked_rows``, and, where there are groups of agents, ``groups``: for
+            each of them its ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
+        """
+        groups = {
+            name: {"agents": list(agents), **self._regret_as_json(agents)}
+            for name, agents in self.groups.items()
+        }
+        return {
+            **self._regret_as_json(range(self.regret.shape[2])),
+            "info_mean": {name: float(values.mean()) for name, values in self.info.items()},
+            "privacy": self.privacy.as_json(),
+            **({"claims": [claim.as_json() for claim in self.claims]} if self.claims else {}),
+            "checked_rows": [list(row) for row in self.checked_rows],
+            **({"groups": groups} if groups else {}),
+        }
+
+    def _regret_as_json(self, agents: Sequence[int]) -> dict[str, Any]:
+        """Returns the regret of some agents as JSON data: ``checkpoints`` and ``per_seed`` as in :meth:`as_json`.
+
+        Args:
+            agents: Indices of the agents.
+        """
+        # Indexing makes a copy with another memory layout, which determines the order in which a mean adds. It is done
+        # for all agents, too, so that the last digits of a mean do not depend on which agents are selected.
+        per_seed = self.regret[:, :, list(agents)].mean(axis=2)
+        mean, half_width = mean_and_half_width(per_seed)
+        ends = np.stack([mean - half_width, mean + half_width], axis=1).tolist()
+        checkpoints = [
+            {"round": played, "regret_mean": centre, "regret_ci": None if np.isnan(low) else [low, high]}
+            for played, centre, (low, high) in zip(self.rounds.tolist(), mean.tolist(), ends, strict=True)
+        ]
+        return {"checkpoints": checkpoints, "per_seed": per_seed[-1].tolist()}
+
+    def to_frame(self) -> Any:
+        """Returns a tidy ``pandas.DataFrame`` with one row for each checkpoint, seed and agent.
+
+        Its columns are :attr:`labels`, ``num_agents``, ``seed``, ``agent``, ``round``, ``regret`` (cumulative) and,
+        with a transport, ``messages`` (cumulative).
+
+        Raises:
+            ImportError: pandas is missing, which comes with the ``[report]`` extra.
+        """
+        checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
+        columns = {
+            # A label's value may itself be a list, which pandas would spread over the rows: it is repeated explicitly.
+            **{name: [value] * self.regret.size for name, value in self.labels.items()},
+            "num_agents": self.regret.shape[2],
+            "seed": [self.seeds[i] for i in replica],
+            "agent": agent,
+            "round": self.rounds[checkpoint],
+            "regret": self.regret.ravel(),
+            **({} if self.messages is None else {"messages": self.messages.ravel()}),
+        }
+        return report_library("pandas").DataFrame(columns)
+
+    def plot(self) -> Any:
+        """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
+
+        Raises:
+            ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
+        """
+        from fedbandit_envs.experiments.plots import regret_figure
+
+        name = str(self.labels.get("baseline", "regret"))
+        return regret_figure({name: self}, str(self.labels.get("env_id", "")))
+
+    def __repr__(self) -> str:
+        """Returns the run's labels and size, and mean regret per agent at the horizon, instead of whole arrays."""
+        labels = "".join(f"{name}={value!r}, " for name, value in self.labels.items())
+        _, replicas, agents = self.regret.shape
+        last = f"regret per agent after {self.rounds[-1]} rounds {self.regret[-1].mean():.6g}"
+        return f"RunResult({labels}{replicas} seeds, {agents} agents, {last})"
+
+    def _repr_html_(self) -> str:
+        """Returns the HTML table that notebooks show: mean regret per agent at each checkpoint, with 95 % interval."""
+        rows = []
+        for row in self.as_json()["checkpoints"]:
+            ends = (f"{end:.6g}" for end in row["regret_ci"] or ())
+            rows.append((row["round"], row["regret_mean"], " .. ".join(ends) or "-"))
+        caption = ", ".join(f"{name}={value}" for name, value in self.labels.items())
+        size = f"{self.regret.shape[1]} seeds, {self.regret.shape[2]} agents"
+        return html_table(f"{caption} ({size})", rows, ("round", "regret per agent", "95 % interval"))
+
+    def as_arrays(self) -> Arrays:
+        """Returns the result as arrays by name, to be stored in a shard's file; :meth:`joined` is the inverse."""
+        written = {
+            "seeds": list(self.seeds),
+            "groups": {name: list(agents) for name, agents in self.groups.items()},
+            "privacy": self.privacy.as_json(),
+            "claims": [claim.as_json() for claim in self.claims],
+            "checked_rows": [list(row) for row in self.checked_rows],
+        }
+        return {
+            "rounds": self.rounds,
+            "regret": self.regret,
+            **({} if self.messages is None else {"messages": self.messages}),
+            **{f"{kind}/{name}": a for kind in _BY_NAME for name, a in getattr(self, kind).items()},
+            "said": np.array(json.dumps(written)),
+            "cpu_seconds": np.array(self.cpu_seconds),
+        }
+
+    @classmethod
+    def joined(cls, parts: Sequence[Arrays]) -> "RunResult":
+        """Returns the result of a whole run, put together from the arrays of its shards.
+
+        Args:
+            parts: The arrays that :meth:`as_arrays` returned for each shard, in the order of the shards' seeds.
+        """
+        written = [json.loads(str(part["said"])) for part in parts]
+        first = np.cumsum([0, *(len(one["seeds"]) for one in written)])
+
+        def whole(name: str, axis: int = 0) -> Array:
+            return np.concatenate([part[name] for part in parts], axis)
+
+        by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
+        for kind, _, name in (stored.partition("/") for stored in parts[0]):
+            if name:
+                by_name[kind][name] = whole(f"{kind}/{name}")
+        claims = ([_claim(claim) for claim in one["claims"]] for one in written)
+        return cls(
+            rounds=parts[0]["rounds"],
+            regret=whole("regret", 1),
+            seeds=[seed for one in written for seed in one["seeds"]],
+            messages=whole("messages", 1) if "messages" in parts[0] else None,
+            **by_name,
+            groups=written[0]["groups"],
+            privacy=weakest([_claim(one["privacy"]) for one in written]),
+            claims=[weakest(alike) for alike in zip(*claims, strict=True)],
+            checked_rows=[
+                (int(offset + replica), agent)
+                for offset, one in zip(first, written, strict=False)
+                for replica, agent in one["checked_rows"]
+            ],
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
+        )
+
+
+def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> list[Claim]:
+    """Returns privacy claims for an episode that was played, under every adjacency and against every observer.
+
+    Args:
+        env: The environment, with its wrappers, after the episode.
+        delta: The delta of the claims; only claims by basic composition have the delta that the privatizer promised.
+        *compositions: Ways in which the privacy losses of single releases are composed; all of ``Composition`` if none
+            is given.
+
+    Returns:
+        The claims, adjacency by adjacency, then composition by composition, then observer by observer, those that
+        trust least first; none without a privatizer.
+    """
+    privatizer = find_layer(env, "noise")
+    if not isinstance(privatizer, Privatizer):
+        return []
+    return [
+        claim
+        for adjacency in env.sensitivity().changes
+        for composition in compositions or get_args(Composition)
+        for claim in privatizer.claims(
+            delta=None if composition == "basic" else delta, composition=composition, adjacency=adjacency
+        )
+    ]
+
+
+def weakest(claims: Sequence[Claim]) -> Claim:
+    """Returns a claim that holds for the agents of all shards: it has the largest epsilon and the largest delta.
+
+    Where shards' claims differ in whom an agent must trust, or in who the observer is, it is the one that promises
+    less: trust in somebody else than the agent itself, and an observer that is not everybody.
+
+    Args:
+        claims: One claim for each shard, with equal adjacency and composition.
+    """
+    # A guarantee that holds at some delta holds at every larger delta, too, so all shards' claims hold at the largest.
+    weak = max(claims, key=lambda claim: weakness(claim.epsilon))
+    trusts, observers = {claim.trust for claim in claims}, {claim.observer for claim in claims}
+    return replace(
+        weak,
+        delta=max(claim.delta for claim in claims),
+        trust=next(iter(sorted(trusts - {"local"})), "local"),
+        observer=next(iter(sorted(observers - {"everybody"})), "everybody"),
+    )
+
+
+def weakness(epsilon: float | str | None) -> tuple[bool, float]:
+    """Returns a sort key of a claim's epsilon, so that weaker guarantees come later; unknown (None) counts as weakest.
+
+    Args:
+        epsilon: A number, ``"infinity"`` (its form in JSON), or None.
+    """
+    return epsilon is None, float(epsilon or 0.0)
+
+
+def cpu_seconds() -> float:
+    """Returns the CPU time of this process and, except on Windows, of its child processes that have ended, in seconds.
+
+    It counts from the start of this process, so that the CPU time of a run is the difference of two such values.
+    """
+    try:
+        from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
+    except ImportError:
+        return process_time()
+    return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
+
+
+def _claim(written: Mapping[str, Any]) -> Claim:
+    """Returns a claim from the JSON that :meth:`Claim.as_json` returns."""
+    epsilon = written["epsilon"]
+    return Claim(**{**written, "epsilon": epsilon if epsilon is None else float(epsilon)})
+
+
+def report_library(name: str) -> Any:
+    """Imports and returns a library that is only installed with the optional dependencies ``[report]``.
+
+    Args:
+        name: Name of the module.
+
+    Raises:
+        ImportError: The library is not installed; the message says how to install it.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{name} is missing, which comes with the [report] extra: python -m pip install 'fedbandit-envs[report]'"
+        ) from error

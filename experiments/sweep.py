@@ -1,0 +1,296 @@
+"""Sweeps: runs of policies for all combinations of some settings, and the tidy table of their results."""
+
+import inspect
+import json
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.files import write_whole
+from fedbandit_envs.core.stack import Stack, checked
+from fedbandit_envs.experiments.execute import Dask, Local, play
+from fedbandit_envs.experiments.result import RunResult, report_library
+from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
+from fedbandit_envs.experiments.store import Store
+
+_ENTRY_KEYS = ("policy", "label", "settings", "stack")
+# Columns that every table has, besides those of the grid.
+_COLUMNS = ("env_id", "baseline", "seed", "agent", "round", "regret", "messages")
+
+
+def sweep(
+    *, folder: str | Path = "fedbandit-sweep", workers: int = 1, scheduler: str | None = None, **spec: Any
+) -> Any:
+    """Plays a sweep and returns its results as a tidy ``pandas.DataFrame``; see :func:`sweep_frame` for its columns.
+
+    Finished shards (parts of runs) are kept: after an interruption the same call plays only what is missing, and a
+    sweep that has runs in common with an earlier one reuses their results.
+
+    Args:
+        folder: Folder where finished shards are kept; made if it does not exist.
+        workers: Number of processes of this machine; 1 plays in the current process.
+        scheduler: Address of a Dask scheduler, ``tcp://host:port``, whose workers play instead.
+        **spec: The arguments of :func:`sweep_runs`, which say what is played.
+
+    Raises:
+        SettingsError: A setting is wrong, or a run cannot be set up.
+        BudgetExhaustedError: A privatizer refuses a release.
+        BackendError: The processes or the workers of Dask cannot play.
+        ImportError: pandas is missing, which comes with the ``[report]`` extra.
+
+    Example:
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     frame = sweep(
+        ...         env_id="FedArms-v0",
+        ...         policies=["UCB1"],
+        ...         grid={"agents": [2, 5]},
+        ...         rounds=20,
+        ...         seeds=3,
+        ...         folder=folder,
+        ...     )
+        >>> frame[frame["round"] == 20].groupby("agents").seed.count().to_dict()
+        {2: 3, 5: 3}
+    """
+    report_library("pandas")
+    runs = sweep_runs(**spec)
+    shards = Path(folder) / "shards"
+    play(runs, shards, Dask(scheduler) if scheduler else Local(workers))
+    return sweep_frame(runs, Store(shards).load)
+
+
+def sweep_runs(
+    env_id: str,
+    policies: Sequence[str | Mapping[str, Any]],
+    grid: Mapping[str, Sequence[Any]],
+    *,
+    rounds: int = 10_000,
+    seeds: int = 10,
+    first_seed: int = 0,
+    settings: Mapping[str, Any] | None = None,
+    stack: Stack = (),
+) -> list[RunSpec]:
+    """Returns the runs of a sweep: for each policy one for each combination of the grid's values, on the same seeds.
+
+    Args:
+        env_id: Id of a registered environment, or entry point of an environment.
+        policies: Names of baselines, or entry points of policies, ``"file.py:Class"`` or ``"module:Class"``. An
+            entry may also be a mapping with ``policy`` (such a name) and what this policy alone has: ``label`` (its
+            name in the table), ``settings`` and ``stack``.
+        grid: Values by key. A key is ``rounds`` or the name of an argument of the environment, the policy or a
+            wrapper, as in :meth:`.RunSpec.changed`. A key that only some of the policies have does not
+            multiply the runs of the others: they play once for each combination of the other keys, and their cell in
+            the table is empty.
+        rounds: Horizon in rounds.
+        seeds: Number of seeds, each of which is one replica (episode).
+        first_seed: The first seed; the others are the integers after it.
+        settings: Arguments that are the same in all runs that have them, by key as in the grid.
+        stack: Wrappers closer to the environment than the baselines' own; see :func:`~fedbandit_envs.core.stack.build`.
+
+    Raises:
+        SettingsError: A name is unknown, a key is ambiguous, a list of values is empty or has a value twice, or a run
+            cannot be set up; the message names the key, its value and what is allowed.
+    """
+    with refusing(TypeError, ValueError):
+        if not isinstance(env_id, str):
+            raise TypeError(f"env_id is {env_id!r}; a name is required")
+        entries = [_entry(one) for one in _values("policies", policies)]
+        bases = [
+            RunSpec(
+                _absolute(entry["policy"]),
+                _absolute(env_id),
+                rounds,
+                seeds,
+                first_seed,
+                stack=[*checked(stack), *checked(entry.get("stack", ()))],
+                labels={"env_id": env_id, "baseline": entry.get("label", entry["policy"])},
+            )
+            for entry in entries
+        ]
+        parts = {part for base in bases for part in base.known_settings}
+        values = {key: _values(f"grid: {key}", given) for key, given in _flat("grid", grid, parts).items()}
+        fixed = _flat("settings", settings or {}, parts)
+        alone = [_flat("settings", entry.get("settings", {}), parts) for entry in entries]
+        _require_one_each(
+            [base.labels["baseline"] for base in bases], "policies", "a label for each is required"
+        )
+    if not values:
+        raise SettingsError("grid is empty; at least one key with its values is required")
+    for key, given in {**fixed, **values}.items():
+        if key in values and any(key in settings for settings in (fixed, *alone)):
+            raise SettingsError(f"{key} is in settings and in the grid; one of them is required")
+        if (key != "rounds" or key in fixed) and not any(base.places(key) for base in bases):
+            # What the last policy has is listed.
+            bases[-1].changed({key: given})
+        if key in values and key in _COLUMNS:
+            raise SettingsError(f"grid has {key!r}, a column of results; env.{key} or the like is required")
+    runs = []
+    for base, its_own in zip(bases, alone, strict=True):
+        varied = [key for key in values if key == "rounds" or base.places(key)]
+        common = {key: value for key, value in fixed.items() if base.places(key)}
+        for point in product(*(values[key] for key in varied)):
+            given = dict(zip(varied, point, strict=True))
+            shown = {key: _label(given.get(key), values[key]) for key in values if key != "rounds"}
+            run = replace(base, rounds=given.pop("rounds", rounds), labels={**base.labels, **shown})
+            runs.append(run.changed({**common, **its_own, **given}))
+            runs[-1].build()
+    return runs
+
+
+def _entry(given: Any) -> Mapping[str, Any]:
+    """Returns an entry of the argument ``policies`` as a mapping.
+
+    Raises:
+        TypeError: It is neither a string nor a mapping with a string as ``policy`` and, if it has one, as ``label``.
+        ValueError: It has a key that is not allowed.
+    """
+    entry = {"policy": given} if isinstance(given, str) else given
+    if not (
+        isinstance(entry, Mapping)
+        and isinstance(entry.get("policy"), str)
+        and isinstance(entry.get("label", ""), str)
+    ):
+        raise TypeError(
+            f"policies has {given!r}; a name, or a mapping with texts as policy and label, is required"
+        )
+    for key in entry:
+        require_choice(f"policies: key of {entry['policy']}", key, _ENTRY_KEYS)
+    return entry
+
+
+def _values(name: str, given: Any) -> list[Any]:
+    """Returns a list of different values, with numbers of NumPy as those of Python, which can be written as JSON.
+
+    Raises:
+        TypeError: ``given`` is no list or array, or has a value that JSON cannot represent.
+        ValueError: It is empty or has a value twice.
+    """
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} is {given!r}; a list of values is required")
+    found = [one.item() if isinstance(one, np.generic) else one for one in given]
+    if not found:
+        raise ValueError(f"{name} has no values; at least one is required")
+    json.dumps(found)
+    _require_one_each(found, name, "different values are required")
+    return found
+
+
+def _require_one_each(values: Sequence[Any], name: str, required: str) -> None:
+    for place, one in enumerate(values):
+        if one in values[:place]:
+            raise ValueError(f"{name} has {one!r} twice; {required}")
+
+
+def _flat(name: str, given: Any, parts: Collection[str]) -> dict[str, Any]:
+    """Returns settings by key, in which ``{"privatizer": {"epsilon": 1}}`` has become ``{"privatizer.epsilon": 1}``.
+
+    Args:
+        name: Name of the settings, for the error.
+        given: Settings by key, or, as TOML reads ``privatizer.epsilon``, mappings of them by part.
+        parts: Names of parts, such as ``env``, ``policy`` and ``privatizer``.
+
+    Raises:
+        TypeError: ``given`` is no mapping.
+    """
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{name} is {given!r}; a mapping is required")
+    flat: dict[str, Any] = {}
+    for key, value in given.items():
+        nested = key in parts and isinstance(value, Mapping)
+        flat |= {f"{key}.{inner}": one for inner, one in value.items()} if nested else {key: value}
+    return flat
+
+
+def _label(value: Any, alike: Sequence[Any]) -> Any:
+    """Returns what a column shows for a value: itself if all of the column's values are numbers, else text."""
+    if all(isinstance(one, int | float) for one in alike) or value is None:
+        return value
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _absolute(name: str) -> str:
+    """Returns an entry point in a file with the file's absolute path, for workers in other folders."""
+    file, colon, attribute = name.rpartition(":")
+    return f"{Path(file).resolve()}:{attribute}" if colon and file.endswith(".py") else name
+
+
+def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -> Any:
+    """Returns the results of a sweep as a tidy ``pandas.DataFrame`` with a row for each run, seed and checkpoint.
+
+    Columns that describe the run come first: ``env_id``, ``baseline``, ``epsilon``, those of the grid, ``num_agents``
+    and ``rounds`` (the horizon). Then come ``seed``, ``round`` (the checkpoint) and ``regret`` (cumulative, mean over
+    agents), with a transport ``messages`` (likewise), and ``claim_epsilon``, ``claim_delta`` and ``claim_adjacency``
+    (the privacy claim of the run). Other measures are in the rows of the last round only: means over agents of step
+    information (a mean over rounds) and of ``bytes`` sent.
+
+    Args:
+        runs: The runs, such as :func:`sweep_runs` returns.
+        load: Returns a run's result, such as :meth:`.store.Store.load`.
+
+    Raises:
+        ImportError: pandas is missing, which comes with the ``[report]`` extra.
+    """
+    tables = [_columns(run, load(run)) for run in runs]
+    names = dict.fromkeys(name for table in tables for name in table)
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    for table in tables:
+        for name, column in columns.items():
+            values = table.get(name, [None] * len(table["seed"]))
+            column += [np.nan if one is None else one for one in values]
+    return report_library("pandas").DataFrame(columns)
+
+
+def _columns(run: RunSpec, result: RunResult) -> dict[str, list[Any]]:
+    """Returns the part of the table that one run makes: columns by name."""
+    messages = None if result.messages is None else result.messages.mean(axis=2, keepdims=True)
+    averaged = replace(result, regret=result.regret.mean(axis=2, keepdims=True), messages=messages)
+    frame = averaged.to_frame().drop(columns="agent")
+    frame["num_agents"] = result.regret.shape[2]
+    frame.insert(frame.columns.get_loc("seed"), "rounds", run.rounds)
+    for name in ("epsilon", "delta", "adjacency"):
+        frame[f"claim_{name}"] = getattr(result.privacy, name)
+    for name, values in {**result.info, **result.traffic}.items():
+        if name not in frame:
+            frame.loc[frame["round"] == run.rounds, name] = values.mean(axis=1)
+    return dict(frame.to_dict("list"))
+
+
+def write_tables(frame: Any, folder: Path) -> list[Path]:
+    """Writes a table as ``sweep.csv``, and where ``pyarrow`` is installed as ``sweep.parquet``; returns the paths.
+
+    Args:
+        frame: A ``pandas.DataFrame``.
+        folder: The folder, which must exist.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    written = {folder / "sweep.parquet": frame.to_parquet(index=False)} if find_spec("pyarrow") else {}
+    written[folder / "sweep.csv"] = frame.to_csv(index=False).encode()
+    for path, content in written.items():
+        write_whole(path, content)
+    return list(written)
+
+
+def read_sweep(path: Path) -> dict[str, Any]:
+    """Returns the arguments of :func:`sweep_runs` that a TOML file has.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is no TOML, or has a key that is no such argument; the message names file, line and column, or
+            the key.
+    """
+    try:
+        spec = tomllib.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}") from error
+    for key in spec:
+        require_choice(f"{path}: key", key, tuple(inspect.signature(sweep_runs).parameters))
+    return spec

@@ -1,1 +1,0 @@
-"""Runs of a policy in an environment: their settings, execution, results, storage, statistics and plots."""

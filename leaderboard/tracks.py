@@ -1,0 +1,282 @@
+"""Tracks: limits on what an entry may send, enforced by wrappers between it and the problem.
+
+On a private track, the wrapper that adds the privacy noise (the privatizer) gets its epsilon from the track, whatever
+the entry asks for. After the episode, the privacy loss that the accountant has computed must be at most that epsilon.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+from gymnasium import spaces
+
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
+from fedbandit_envs.core.claim import Adjacency, Claim
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
+from fedbandit_envs.leaderboard.suites import Suite, Task
+from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
+from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.quota import Quota
+from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
+
+FEW = 8
+"""The most releases of an agent on tracks that limit them."""
+
+_DELTA = 1e-5
+_EPSILONS = (0.1, 1.0, 10.0)
+_DOUBLING = {"name": "doubling", "start": 1, "stop": None}
+# Arguments of the privatizer that a submission may choose itself; the track sets all others.
+_FREE = {"mechanism", "releases"}
+# Further arguments of a Gaussian privatizer, by adjacency. The numbers of good and of defective units of one-quantity
+# neighbours differ by at most the capacity in total, so that noise on these two numbers pays epsilon only once.
+_TOGETHER = {"one-quantity": {"pair": "good_and_defective"}}
+
+
+class TrackError(ValueError):
+    """An entry violates a track's limits, or no privacy guarantee can be given for it."""
+
+
+@dataclass(frozen=True)
+class Track:
+    """Limits on what an entry may send.
+
+    Attributes:
+        name: Name of the track.
+        epsilon: Largest privacy loss that is allowed; 0 where agents may send nothing, infinity where no privacy is
+            required.
+        delta: The delta for which epsilon must hold.
+        adjacency: Which pairs of histories count as neighbours in the privacy guarantee.
+        messages: Largest number of releases of an agent in an episode; None for no limit.
+        revealed: Whether entries are shown the parameters that agents do not know; such entries are listed for
+            comparison and do not compete.
+
+    Example:
+        >>> Track("private-1", 1.0, 1e-5, "one-observation").private
+        True
+    """
+
+    name: str
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    messages: int | None = None
+    revealed: bool = False
+
+    @property
+    def private(self) -> bool:
+        """Whether releases must be noisy: agents may send, and epsilon is limited."""
+        return 0 < self.epsilon < inf
+
+    def wrap(
+        self,
+        env: FederatedEnv,
+        baseline: Baseline,
+        noise: int | None,
+        changes: Mapping[str, Mapping[str, Any]],
+    ) -> FederatedEnv:
+        """Returns an environment wrapped in the track's limits and in a baseline's wrappers.
+
+        Args:
+            env: The environment.
+            baseline: The baseline; its privatizer gets the track's epsilon, delta and adjacency.
+            noise: Entropy that the privacy noise follows from; None to keep the noise seed of the baseline's arguments.
+            changes: Arguments of the wrappers that the entry asks for, by the wrapper's part (``channel``,
+                ``privatizer``); arguments that the track sets take precedence.
+
+        Raises:
+            TrackError: The baseline's privatizer cannot be set to an epsilon; or the policy plays in a process of its
+                own, which returns single arrays only, and would have to write messages.
+        """
+        limited = env if self.messages is None else Quota(env, self.messages)
+        wrapped = baseline.wrap(limited, self.changes(env, baseline, changes, noise))
+        actions = wrapped.single_action_space
+        parts: Mapping[str, Any] = actions.spaces if isinstance(actions, spaces.Dict) else {}
+        mappings = [name for name, part in parts.items() if isinstance(part, spaces.Dict)]
+        if mappings and baseline.policy is SandboxedPolicy:
+            raise TrackError(
+                f"actions of the environment have {mappings}, of several arrays each; submissions return single arrays "
+                "only, so that Messages(reporter=...) is required, in which a reporter writes messages"
+            )
+        return wrapped
+
+    def changes(
+        self,
+        env: FederatedEnv,
+        baseline: Baseline,
+        asked_for: Mapping[str, Mapping[str, Any]],
+        noise: int | None = None,
+    ) -> Mapping[str, Mapping[str, Any]]:
+        """Returns changes to the arguments of a baseline's wrappers: what the entry asks for, overruled by the track.
+
+        The result maps a wrapper's part (``channel``, ``privatizer``) to the arguments by name.
+
+        Args:
+            env: The environment.
+            baseline: The baseline.
+            asked_for: Arguments of the wrappers that the entry asks for, by part.
+            noise: Entropy that the privatizer's noise follows from; None to leave the privatizer's noise seed as it is.
+
+        Raises:
+            TrackError: The baseline's privatizer cannot be set to an epsilon; or the entry asks for an argument that
+                names code, such as the schedule ``"mine.py:rule"``: wrappers run outside of the sandbox.
+        """
+        nested: list[Any] = [arguments for part, arguments in asked_for.items() if part != "policy"]
+        while nested:
+            one = nested.pop()
+            if isinstance(one, str) and ":" in one:
+                raise TrackError(f"settings name code, {one!r}; names of this package are required")
+            nested += (
+                one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else []
+            )
+        part = privatizer_of(baseline)
+        if part is None:
+            return asked_for
+        own = dict(asked_for.get(part, {}))
+        if self.private:
+            own |= self._budget(baseline, part, env, asked_for)
+        if noise is not None:
+            own["noise_seed"] = noise
+        return {**asked_for, part: own}
+
+    def _budget(
+        self, baseline: Baseline, part: str, env: FederatedEnv, asked_for: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Returns arguments of a privatizer with which all its releases together cost the track's epsilon.
+
+        Args:
+            baseline: The baseline.
+            part: Part of the baseline's wrapper that is the privatizer.
+            env: The environment.
+            asked_for: Arguments of the wrappers that the entry asks for, by part.
+
+        Raises:
+            TrackError: This privatizer cannot be given a total epsilon.
+        """
+        make = baseline.wrappers[part].make
+        given = baseline.wrapper_arguments(env, asked_for)[part]
+        if given.get("noise_multiplier") is not None:
+            raise TrackError(f"no epsilon can be asked of noise of a given size on track {self.name}")
+        if _is(make, ContinualPrivatizer):
+            return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
+        if not _is(make, GaussianPrivatizer):
+            raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
+        # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
+        # the number that the privatizer's own argument gives.
+        schedules = [every.get("schedule") for every in baseline.wrapper_arguments(env).values()]
+        planned = (make_schedule(one).count(env.max_cycles) for one in schedules if one is not None)
+        releases = next(planned, given.get("releases"))
+        if not isinstance(releases, int):
+            raise TrackError("a privatizer that shares epsilon out must know how many releases there will be")
+        if self.adjacency not in _TOGETHER:
+            raise TrackError(f"track {self.name} protects {self.adjacency}, which Gaussian shares do not")
+        return {**equal_shares(self.epsilon, self.delta, max(1, releases)), **_TOGETHER[self.adjacency]}
+
+    def check(self, env: FederatedEnv) -> Claim:
+        """Checks that the episode which an environment has just played kept the track's limits.
+
+        Args:
+            env: The environment, with its wrappers.
+
+        Returns:
+            The privacy claim for the episode.
+
+        Raises:
+            TrackError: The privacy loss is larger than the track's epsilon or unknown, or the guarantee depends on
+                trust in others than the agent itself, or the noise could be repeated by others.
+        """
+        noise = find_layer(env, "noise")
+        claim = env.privacy()
+        if isinstance(noise, Privatizer):
+            claim = noise.accountant.epsilon(self.delta, composition="exact", adjacency=self.adjacency)
+        if self.epsilon == inf:
+            return claim
+        wrong = ""
+        if claim.epsilon is None or claim.epsilon > self.epsilon * (1 + 1e-9):
+            reason = claim.reason or "by what was released"
+            wrong = f"epsilon is {claim.epsilon}, {reason}; at most {self.epsilon:g}"
+        elif claim.trust != "local":
+            wrong = f"trust is {claim.trust!r}; 'local'"
+        elif self.private and claim.noise == "repeatable":
+            wrong = f"noise is {claim.noise!r}; 'secret'"
+        if wrong:
+            raise TrackError(f"{wrong} is required on track {self.name}")
+        return claim
+
+    def fits(self, baseline: Baseline, task: Task) -> bool:
+        """Returns whether a baseline belongs on the track; its wrappers decide.
+
+        Baselines without a transport belong on silent tracks. Baselines with noise and with a known epsilon (which
+        requires sending times that depend on no data) belong on private tracks. The others send raw data and belong on
+        non-private tracks. Baselines that are shown parameters unknown to agents belong on the revealed track alone.
+        Baselines whose privacy needs trust in others (a stage of the transport), or whose noise cannot be set to an
+        epsilon, belong on no track.
+        """
+        try:
+            env = replace(self, messages=None).wrap(task.federation(), baseline, None, {})
+        except TrackError:
+            return False
+        reveals = any(isinstance(layer, Reveal) for layer in layers(env))
+        if reveals or self.revealed:
+            return reveals and self.revealed
+        if find_layer(env, "transport") is None:
+            return self.epsilon == 0
+        if any("stage" in given for given in baseline.wrapper_arguments(env.unwrapped).values()):
+            return False
+        env.reset_batch([0])
+        noisy = find_layer(env, "noise") is not None and env.privacy().epsilon is not None
+        return self.private if noisy else self.epsilon == inf
+
+    def submitted(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, WrapperSpec]:
+        """Returns the wrappers around the environment that a submission plays, by part (``channel``, ``privatizer``).
+
+        Args:
+            settings: Arguments that the submission chooses, by part: ``policy`` for the submission itself, ``channel``
+                for :class:`~fedbandit_envs.wrappers.transport.channel.Channel`, ``privatizer`` for
+                :class:`~fedbandit_envs.wrappers.ContinualPrivatizer`.
+
+        Raises:
+            TrackError: The settings have a part that does not exist on this track (such as a privatizer on a
+                non-private one), or an argument that the track sets itself.
+        """
+        parts = ["channel"] * (self.epsilon > 0) + ["policy"] + ["privatizer"] * self.private
+        if unknown := settings.keys() - {*parts}:
+            raise TrackError(f"settings have {sorted(unknown)}; on {self.name} only {parts} are allowed")
+        if taken := settings.get("privatizer", {}).keys() - _FREE:
+            raise TrackError(
+                f"settings of the privatizer have {sorted(taken)}, which are the track's; only {sorted(_FREE)} are "
+                "allowed"
+            )
+        channel = {"schedule": _DOUBLING, **settings.get("channel", {})}
+        privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"]}
+        wrappers = {
+            "privatizer": WrapperSpec(ContinualPrivatizer, privatizer),
+            "channel": WrapperSpec(Channel, channel),
+        }
+        return {part: spec for part, spec in wrappers.items() if part in parts}
+
+
+def privatizer_of(baseline: Baseline) -> str | None:
+    """Returns the part (key among a baseline's wrappers) of the wrapper that adds privacy noise; None without one."""
+    return next((part for part, spec in baseline.wrappers.items() if _is(spec.make, Privatizer)), None)
+
+
+def _is(make: Any, kind: type) -> bool:
+    return inspect.isclass(make) and issubclass(make, kind)
+
+
+def tracks_of(suite: Suite) -> dict[str, Track]:
+    """Returns the tracks of a suite by name; on private tracks the guarantee is for the suite's adjacency."""
+    epsilons = {"non-private": inf, **{f"private-{epsilon:g}": epsilon for epsilon in _EPSILONS}}
+    sending = [Track(name, epsilon, _DELTA, suite.adjacency) for name, epsilon in epsilons.items()]
+    silent = Track("silent", 0.0, _DELTA, suite.adjacency, messages=0)
+    revealed = replace(silent, name="revealed", messages=None, revealed=True)
+    few = [replace(track, name=f"{track.name}-few", messages=FEW) for track in sending]
+    tracks = [silent, *sending, revealed, *few]
+    return {track.name: track for track in tracks}

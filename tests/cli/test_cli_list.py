@@ -1,0 +1,123 @@
+"""`fedbandit list`: whole names, one a line for programs, and what is asked for alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.cli import app
+from fedbandit_envs.leaderboard.engine import rows_of
+from fedbandit_envs.leaderboard.entries import baselines_of
+from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.tracks import tracks_of
+from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.registry.registration import REGISTRY
+
+
+def call(*words):
+    return CliRunner().invoke(app, ["list", *words], env={"COLUMNS": "80", "TERM": "dumb"})
+
+
+def names(*words):
+    result = call(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def test_a_program_gets_one_name_a_line():
+    assert names() == [*REGISTRY, *BASELINES]
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(sys.platform == "win32", reason="has no pseudo-terminals")
+def test_a_terminal_of_80_columns_gets_whole_names():
+    import pty
+
+    ours, theirs = pty.openpty()
+    command = [
+        sys.executable,
+        "-c",
+        "from fedbandit_envs.cli import app; app()",
+        "list",
+        "--text",
+        "a",
+    ]
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "dumb"}
+    with subprocess.Popen(command, stdout=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:  # The other end is closed.
+            os.close(ours)
+    assert process.returncode == 0
+    lines = shown.decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    first = [line.split("│")[1].strip() for line in lines if line.startswith("│")]
+    assert sorted(filter(None, first)) == sorted(names("--text", "a"))
+    assert "…" not in shown.decode()
+
+
+def test_json_has_all_that_is_known():
+    found = {row["name"]: row for row in json.loads(call("--json").stdout)}
+    assert found.keys() == {*REGISTRY, *BASELINES}
+    assert found["FedArmsSleeping-v0"] == {
+        "kind": "environment",
+        "name": "FedArmsSleeping-v0",
+        "problem": "arms",
+        "pettingzoo": "fedbandit/arms_sleeping_v0",
+        "preset": REGISTRY["FedArmsSleeping-v0"].kwargs,
+        "package": None,
+    }
+    assert found["SS-UCB"]["reference"] == BASELINES["SS-UCB"].reference
+
+
+def test_of_a_problem():
+    linear = names("--problem", "linear")
+    assert [name for name in linear if name in BASELINES] == [
+        name for name, one in BASELINES.items() if one.federation is LinearEnv
+    ]
+    assert "FedLinearBall-v0" in linear
+    assert "FedArms-v0" not in linear
+
+
+@pytest.mark.parametrize("track", ["silent", "private-1", "revealed"])
+def test_of_a_track(track):
+    """The baselines that the leaderboard would play there."""
+    suite = SUITES["arms-quick"]
+    rows, left_out = rows_of(suite, baselines_of(suite), [tracks_of(suite)[track]])
+    assert not left_out
+    assert names("--problem", "arms", "--track", track) == [row.entry.name for row in rows]
+
+
+def test_of_a_text_in_any_case():
+    assert names("--text", "tHoMpSoN", "--problem", "procurement") == ["Thompson-procurement"]
+    # The text stands in what the baseline does.
+    assert "uniform-random" in names("--text", BASELINES["uniform-random"].summary[:9])
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_nothing_found_is_said(words):
+    result = call("--text", "no such thing", *words)
+    assert result.exit_code == 0
+    assert result.stderr == "nothing matches\n"
+    assert result.stdout == ("[]\n" if words else "")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--problem", "lineer"), "--problem is 'lineer'; one of 'arms', 'exposure'"),
+        (("--problem", "lineer"), "did you mean 'linear'?"),
+        (("--track", "private"), "did you mean 'private-1'?"),
+    ],
+)
+def test_wrong_words_are_explained(words, message):
+    result = call(*words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())

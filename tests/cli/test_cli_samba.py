@@ -1,0 +1,337 @@
+"""SAMBA on the command line, as a user types it."""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import re
+import resource
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from samba_runs import means_of, plain
+from typer.testing import CliRunner
+
+from fedbandit_envs.baselines.arms.rules import UCB, Choice
+from fedbandit_envs.cli import app
+from fedbandit_envs.samba import runs as samba
+from fedbandit_envs.samba.crypto import paillier
+from fedbandit_envs.samba.crypto.keys import Keyring
+from fedbandit_envs.samba.owners.algorithm import Algorithm
+
+pytest.importorskip("cryptography")
+pytest.importorskip("phe")
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def small_paillier_keys(monkeypatch):
+    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+
+
+def call(*words):
+    return runner.invoke(app, [str(word) for word in words], env={"COLUMNS": "200", "TERM": "dumb"})
+
+
+def samba_json(*words) -> dict:
+    result = call("samba", "--json", *words)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def assert_explained(result, message: str, exit_code: int = 2) -> None:
+    assert result.exit_code == exit_code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+class Cautious(UCB):
+    """A user's own algorithm: UCB with half the radius."""
+
+    def __init__(self):
+        super().__init__(scale=1.0)
+
+
+class OddOnesOut(UCB):
+    """Picks in a way that Comp cannot (SAMBA, section 5.1)."""
+
+    choice: Choice = "odd arms first"
+
+
+class Prying(UCB):
+    needs_others = "it looks at all arms' rewards"
+
+
+def test_json_holds_what_was_asked_for_and_what_came_out():
+    words = ("--algorithm", "pursuit", "--ratings", "jester", "--arms", 4, "--budget", 60, "--seed", 3)
+    secure, open_ = samba_json(*words), samba_json(*words, "--plain")
+    expected = plain(Algorithm("pursuit"), means_of("jester", 4), 60, 3)[0].reward
+    assert secure["cumulative_reward"] == open_["cumulative_reward"] == expected
+    assert (
+        secure["operations"]["aes_encryptions"] == secure["operations"]["aes_decryptions"] == 2 * 2 * 4 * 56
+    )
+    assert (
+        secure["operations"]["paillier_encryptions"] + secure["operations"]["paillier_decryptions"] == 4 + 1
+    )
+    assert secure["bytes"] > 4 * 56 * 4 * 29
+    assert set(secure["cpu_seconds"]) == {"customer", "controller", "comp", "owner-0"}
+    assert all(seconds > 0 for seconds in secure["cpu_seconds"].values())
+    assert secure["claim"]["trust"] == "cryptography"
+    assert secure["claim"]["epsilon"] == "infinity"
+    assert secure["claim"]["noise"] == "repeatable"
+    assert secure["settings"]["seed"] == 3
+    assert open_["bytes"] == 0
+    assert not any(open_["operations"].values())
+    assert open_["claim"] is None
+
+
+def test_a_table_for_people():
+    result = call("samba", "--arms", 3, "--budget", 20, "--seed", 1)
+    assert result.exit_code == 0
+    reward = plain(Algorithm("ucb"), means_of("movielens", 3), 20, 1)[0].reward
+    assert any("cumulative reward" in line and str(reward) in line for line in result.stdout.splitlines())
+    assert "trust: cryptography" in result.stdout
+
+
+def test_without_a_seed_nobody_knows_it():
+    result = samba_json("--arms", 3, "--budget", 20)
+    assert result["claim"]["noise"] == "secret"
+    assert result["settings"]["seed"] is None
+    assert samba.seed_or_random(None) != samba.seed_or_random(None)
+
+
+def test_processes():
+    words = ("--arms", 3, "--budget", 30, "--seed", 2, "--algorithm", "thompson")
+    there, here = samba_json(*words, "--transport", "tcp"), samba_json(*words)
+    assert there["cumulative_reward"] == here["cumulative_reward"]
+    assert set(there["cpu_seconds"]) == {"customer", "controller", "comp", "owner-0", "owner-1", "owner-2"}
+
+
+def test_parameters_of_the_algorithm():
+    words = ("--arms", 4, "--budget", 80, "--seed", 0, "--algorithm", "epsilon-greedy")
+    explored = [
+        samba_json(*words, "--set", f"epsilon={e}")["operations"]["aes_encryptions"] for e in (0.0, 1.0)
+    ]
+    assert explored == [2 * 4 * 76, 4 * 76]
+
+
+def test_ratings_of_ones_own(tmp_path):
+    own = tmp_path / "u.data"
+    own.write_text("1\t1\t5\t0\n1\t2\t1\t0\n2\t1\t4\t0\n2\t3\t5\t0\n")
+    result = samba_json("--ratings", own, "--arms", 3, "--budget", 30, "--seed", 0)
+    assert result["cumulative_reward"] == plain(Algorithm("ucb"), [1.0, 0.0, 1.0], 30, 0)[0].reward
+    matrix = tmp_path / "jester.csv"
+    matrix.write_text("2,5.0,99,-3.0\n2,99,6.0,9.0\n")
+    result = samba_json("--ratings", matrix, "--arms", 3, "--budget", 30, "--seed", 0)
+    assert result["cumulative_reward"] == plain(Algorithm("ucb"), [1.0, 1.0, 0.5], 30, 0)[0].reward
+
+
+def test_an_algorithm_of_ones_own(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ones_own", sys.modules[__name__])
+    result = samba_json("--algorithm", "ones_own:Cautious", "--arms", 3, "--budget", 40, "--seed", 1)
+    expected = plain(Algorithm("ucb", {"scale": 1.0}), means_of("movielens", 3), 40, 1)[0].reward
+    assert result["cumulative_reward"] == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--algorithm", "reinforcement-comparison"), "needs other owners' data for a score"),
+        (("--algorithm", "ones_own:Prying"), "it looks at all arms' rewards"),
+        (("--algorithm", "ones_own:OddOnesOut"), "which Comp cannot do among masked and permuted scores"),
+        (("--algorithm", "nonsense"), "algorithm is 'nonsense'"),
+        (("--algorithm", "nonsense:UCB"), "No module named 'nonsense'"),
+        (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
+        (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
+        (("--set", "epsilon"), "--set is 'epsilon'; key=value or part.key=value is required"),
+        (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
+        (("--ratings", "nowhere.data"), "No such file"),
+        (("--arms", 101), "at most 100"),
+        (("--arms", 0), "integer >= 1"),
+        (("--budget", 9), "budget is 9; an integer >= 10"),
+        (("--budget", 10**9), "2^32"),
+        (("--seed", -1), "seed is -1"),
+        (("--transport", "pigeon"), "'pigeon'; one of 'local', 'tcp'"),
+        (("--tls",), "'tcp' alone can be put under TLS"),
+        (("--timeout", 0), "timeout is 0.0"),
+        (("--owners-per-role", 0), "owners_per_role is 0"),
+    ],
+)
+def test_wrong_words_are_explained(monkeypatch, words, message):
+    monkeypatch.setitem(sys.modules, "ones_own", sys.modules[__name__])
+    assert_explained(call("samba", *words), message)
+
+
+def test_a_run_that_fails_has_no_result(monkeypatch):
+    from fedbandit_envs.samba.errors import SecureError
+    from fedbandit_envs.samba.roles.parties import Comp
+
+    def fails(self, peer, kind, content):
+        raise SecureError("an encrypted score does not open")
+
+    monkeypatch.setattr(Comp, "_answer", fails)
+    result = call("samba", "--json")
+    assert_explained(result, "Error: an encrypted score does not open", exit_code=1)
+    assert result.stdout == ""
+
+
+@pytest.mark.ci
+def test_without_the_extra_a_clear_message(tmp_path):
+    script = """
+import sys
+sys.modules.update(dict.fromkeys(["cryptography", "phe", "gmpy2"]))
+from fedbandit_envs.cli import app
+for command in (["samba"], ["samba-keys", "out"], ["samba-role", "comp", "--keys", "x"],
+                ["samba", "--plain", "--budget", "12"]):
+    try:
+        app(command)
+    except SystemExit as ended:
+        print(ended.code)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert [line for line in done.stdout.splitlines() if line.isdigit()] == ["1", "1", "1", "0"]
+    hint = "needs the [secure] extra: python -m pip install 'fedbandit-envs[secure]'"
+    assert done.stderr.count(hint) == 3
+    assert "Traceback" not in done.stderr
+
+
+def test_keys_for_machines(tmp_path):
+    out = tmp_path / "keys"
+    result = call("samba-keys", out, "--owners", 1, "--owners", 2, "--seed", 4)
+    assert result.exit_code == 0, result.output
+    roles = {"comp", "controller", "customer", "owner-0", "owner-1"}
+    files = [Path(line) for line in result.stdout.split()]
+    assert {path.parent.name for path in files} == {path.name for path in out.iterdir()} == roles
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert {folder.stat().st_mode & 0o777 for folder in (out, *out.iterdir())} == {0o700}
+    assert_explained(call("samba-keys", out), "File exists")
+    assert_explained(call("samba-keys", tmp_path / "other", "--owners", 0), "group_sizes[0] is 0")
+    for many in ((99_999_999,), (1, 10**30)):
+        words = [word for size in many for word in ("--owners", size)]
+        message = f"group_sizes[{len(many) - 1}] is {many[-1]}; an integer in [1, 65536] is required"
+        assert_explained(call("samba-keys", tmp_path / "other", *words), message)
+    message = "number of owners is 65537; an integer in [1, 65536] is required"
+    assert_explained(call("samba-keys", tmp_path / "other", "--owners", 1, "--owners", 65536), message)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.ci
+def test_the_five_hosts_of_the_example(tmp_path):
+    """Every role by the command that docs/samba-compose.yaml gives it, under TLS; keys are gone afterwards."""
+    keys = tmp_path / "keys"
+    assert call("samba-keys", keys, "--owners", 1, "--owners", 1, "--seed", 4).exit_code == 0
+    example = (Path(__file__).parents[2] / "docs" / "samba-compose.yaml").read_text()
+    commands = {words[2]: words for words in map(json.loads, re.findall(r"command: (\[.*\])", example))}
+    assert set(commands) == {path.name for path in keys.iterdir()}
+    here = f"127.0.0.1:{_free_port()}"
+    # Forks have all modules already; apart from that they are what a shell would start.
+    context = multiprocessing.get_context("fork")
+    running = {}
+    for role, words in commands.items():
+        changed = {
+            "/keys/keys.json": str(keys / role / "keys.json"),
+            "0.0.0.0:7000": here,
+            "controller:7000": here,
+        }
+        typed = [*(changed.get(word, word) for word in words[1:]), "--timeout", "60", "--json"]
+        assert sum(word in changed for word in words) == 2
+        running[role] = context.Process(target=_type, args=(typed, tmp_path / role))
+    for process in running.values():
+        process.start()
+    for process in running.values():
+        process.join(120)
+    assert [process.exitcode for process in running.values()] == [0] * 5
+    reports = {role: json.loads((tmp_path / role).read_text()) for role in running}
+    assert reports["customer"]["reward"] == plain(Algorithm("ucb"), [0.31, 0.27], 1000, 4)[0].reward
+    assert [report["reward"] for role, report in reports.items() if role != "customer"] == [None] * 4
+    assert not list(keys.glob("*/*"))
+
+
+def _type(words: list[str], out: Path) -> None:
+    with out.open("w") as file, contextlib.redirect_stdout(file):
+        app(words)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("comp",), "comp requires --connect"),
+        (("controller", "--connect", "127.0.0.1:1"), "controller requires --listen"),
+        (("comp", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:1"), "comp requires --connect, and not"),
+        (("comp", "--connect", "somewhere"), "HOST:PORT is required"),
+        (
+            ("owner-0", "--connect", "127.0.0.1:1", "--keys-of", "comp"),
+            "has the keys of 'comp'; those of 'owner-0'",
+        ),
+        (("comp", "--connect", "127.0.0.1:1", "--timeout", "nan"), "--timeout is nan"),
+        (("comp", "--connect", "127.0.0.1:1", "--timeout", "0"), "--timeout is 0"),
+        (("comp", "--connect", "example.org:7001"), "TLS is required"),
+        (("customer", "--connect", "127.0.0.1:1", "--algorithm", "ucb"), "budget is None"),
+        (("controller", "--listen", "127.0.0.1:0"), "algorithm is None"),
+        (("owner-0", "--connect", "127.0.0.1:1", "--algorithm", "ucb", "--mean", "7"), "7"),
+    ],
+)
+def test_wrong_words_for_a_role_keep_its_keys(tmp_path, words, message):
+    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
+    *words, whose = words if "--keys-of" in words else (*words, words[0])
+    words = [word for word in words if word != "--keys-of"]
+    keys = tmp_path / "keys" / whose / "keys.json"
+    assert_explained(call("samba-role", *words, "--keys", keys), message)
+    assert keys.exists()
+
+
+def test_keys_are_made_wholly_or_not_at_all(tmp_path, monkeypatch):
+    """A disk that is full after the second file leaves none, and names the file that it had no room for."""
+    save = Keyring.save
+
+    def full(self, path):
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100 if self.role == "owner-0" else soft, hard))
+        try:
+            save(self, path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    monkeypatch.setattr(Keyring, "save", full)
+    result = call("samba-keys", tmp_path / "keys", "--no-tls")
+    assert_explained(result, f"File too large: '{tmp_path / 'keys' / 'owner-0' / 'keys.json'}'")
+    assert result.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_no_keys(tmp_path):
+    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
+    whole = (tmp_path / "keys" / "comp" / "keys.json").read_text()
+    sizes = [
+        re.sub('"owner-1": 1', f'"owner-1": {size}', whole)
+        for size in ("-1", "1e400", "99999999", "[]", "NaN")
+    ]
+    assert len({whole, *sizes}) == 6
+    path = tmp_path / "comp.json"
+    for text in ("", "[]", '{"role": "comp"}', "[" * 100_000, "\0" * 99, whole[:-9], *sizes):
+        path.write_text(text)
+        result = call("samba-role", "comp", "--keys", path, "--connect", "127.0.0.1:1")
+        assert_explained(result, f"{path} is no key file")
+        assert path.exists()
+    path.write_bytes(bytes(range(256)))
+    os.mkfifo(tmp_path / "pipe")
+    for other in (path, tmp_path, tmp_path / "pipe", "/dev/zero"):
+        result = call("samba-role", "comp", "--keys", other, "--connect", "127.0.0.1:1")
+        assert_explained(result, f"{other} is no key file")
+
+
+def test_keys_without_certificates_stay_on_the_machine(tmp_path):
+    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
+    keys = tmp_path / "keys" / "comp" / "keys.json"
+    result = call("samba-role", "comp", "--keys", keys, "--connect", "192.0.2.1:1")
+    assert_explained(result, "which others can reach; TLS is required")

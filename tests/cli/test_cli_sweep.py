@@ -1,0 +1,227 @@
+"""`fedbandit sweep` and `fedbandit plot`, as a user types them: stopped, resumed, mistyped."""
+
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from fedbandit_envs import leaderboard, make_federation
+from fedbandit_envs.baselines.arms import UCB1
+from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.statistics import mean_and_half_width
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("matplotlib")
+
+SPEC = """
+env_id = "FedArms-v0"
+policies = ["UCB1-weighted", {policy = "UCB1", label = "silent"}]
+rounds = 9
+seeds = 3
+settings.arms = 4
+grid.epsilon = [0.5, 5]
+grid.agents = [2, 3]
+"""
+SWEEP = ("sweep", "--env", "FedArms-v0", "--policy", "UCB1", "--rounds", 9, "--seeds", 3)
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "spec.toml").write_text(SPEC)
+
+    def invoke(*words):
+        return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200", "TERM": "dumb"})
+
+    return invoke
+
+
+@pytest.fixture
+def frame():
+    """A table of two policies, one without epsilon, whose numbers are known."""
+    rows = [
+        ("noisy", epsilon, agents, 8, seed, played, 100 * agents + 10 * seed + played / epsilon)
+        for epsilon in (0.1, 1.0, 10.0) for agents in (2, 5) for seed in range(4) for played in (4, 8)
+    ]  # fmt: skip
+    rows += [("silent", np.nan, agents, 8, seed, 8, 300.0 + seed) for agents in (2, 5) for seed in range(4)]
+    return pandas.DataFrame(
+        rows, columns=["baseline", "epsilon", "agents", "rounds", "seed", "round", "regret"]
+    )
+
+
+def test_options_say_what_a_file_says(call, tmp_path):
+    assert call("sweep", "spec.toml", "--out", "one", "--workers", 1).exit_code == 0
+    words = ("--policy", "UCB1-weighted", "--grid", "epsilon=.5,5", "--grid", "agents=2,3", "--set", "arms=4")
+    assert call(*SWEEP[:3], *words, *SWEEP[5:], "--out", "two", "--workers", 1).exit_code == 0
+    one, two = (pandas.read_csv(tmp_path / name / "sweep.csv") for name in ("one", "two"))
+    pandas.testing.assert_frame_equal(
+        one[one.baseline == "UCB1-weighted"], two, check_dtype=False, check_like=True
+    )
+    assert set(one.baseline) == {"UCB1-weighted", "silent"}
+    # What is said twice is as the option says.
+    result = call("sweep", "spec.toml", "--grid", "scale=1,2", "--seeds", 2, "--out", "three")
+    three = pandas.read_csv(tmp_path / "three/sweep.csv")
+    assert result.stdout.splitlines()[-1] == "three/sweep.csv"
+    assert set(three.seed) == {0, 1}
+    assert set(three.scale) == {1, 2}
+    # Also where the option says that there is nothing.
+    (tmp_path / "wrong.toml").write_text(f'{SPEC}stack = ["Nothing"]\n')
+    assert call("sweep", "wrong.toml", "--seeds", 1, "--out", "four").exit_code == 2
+    assert call("sweep", "wrong.toml", "--seeds", 1, "--stack", "[]", "--out", "four").exit_code == 0
+
+
+def test_a_sweep_that_is_stopped_goes_on_where_it_was(call, monkeypatch, tmp_path):
+    played = []
+    play = RunSpec.play
+
+    def interrupted(self, advance):
+        if len(played) == 2:
+            raise KeyboardInterrupt
+        played.append(self.env_kwargs)
+        return play(self, advance)
+
+    words = ("sweep", "spec.toml", "--workers", 1, "--out", "out")
+    monkeypatch.setattr(RunSpec, "play", interrupted)
+    stopped = call(*words)
+    assert stopped.exit_code not in (0, 2)
+    assert "2 of 6 parts were finished and are kept in out/shards; the same command" in stopped.stderr
+    assert len(list((tmp_path / "out/shards").iterdir())) == 2
+    assert not (tmp_path / "out/sweep.csv").exists()
+    played[:] = [None] * 3
+    assert call(*words).exit_code == 0
+    assert len(played) == 3 + 4
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert call(*words[:-1], "whole").exit_code == 0
+    assert (tmp_path / "out/sweep.csv").read_bytes() == (tmp_path / "whole/sweep.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (SWEEP, "--grid is missing"),
+        ((*SWEEP[:3], "--grid", "agents=2"), "--policy is missing"),
+        (("sweep", "--grid", "agents=2", "--policy", "UCB1"), "--env is missing"),
+        (("sweep", "none.toml"), "No such file"),
+        (("sweep", "."), "Is a directory"),
+        ((*SWEEP, "--grid", "agents"), "--grid is 'agents'; key=value"),
+        ((*SWEEP, "--grid", "agents="), "--grid is 'agents='"),
+        ((*SWEEP, "--grid", "=2"), "--grid is '=2'"),
+        ((*SWEEP, "--grid", "agents=2,,3"), "--grid is 'agents=2,,3'"),
+        ((*SWEEP, "--grid", "agents=2", "--grid", "agents=3"), "--grid has agents twice"),
+        ((*SWEEP, "--grid", "agents=2,2"), "grid: agents has 2 twice"),
+        ((*SWEEP, "--grid", "agents=2,3O"), "num_agents is '3O'"),
+        ((*SWEEP, "--grid", "agent=2"), "is not key=value with a key among env.awake"),
+        ((*SWEEP, "--grid", "epsilon=1"), "'epsilon=[1]' is not key=value"),
+        ((*SWEEP, "--grid", "agents=2", "--set", "agents"), "--set is 'agents'"),
+        ((*SWEEP, "--grid", "agents=2", "--set", "agents=3"), "agents is in settings and in the grid"),
+        ((*SWEEP, "--grid", "agents=2", "--stack", "[["), "stack is '[['"),
+        ((*SWEEP, "--grid", "agents=2", "--policy", "mine.py:Mine"), "there is no file"),
+        ((*SWEEP, "--grid", "agents=2", "--policy", "bad.py:Mine"), "(bad.py, line 1)"),
+        ((*SWEEP, "--grid", "agents=2", "--rounds", 0), "rounds is 0"),
+        ((*SWEEP, "--grid", "agents=2", "--backend", "dask"), "--scheduler is None"),
+        ((*SWEEP, "--grid", "agents=2", "--out", "spec.toml"), "Invalid value for --out"),
+    ],
+)
+def test_mistakes_are_explained(call, tmp_path, words, message):
+    (tmp_path / "bad.py").write_text("class Mine\n")
+    result = call(*words)
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert not (tmp_path / "fedbandit-sweep" / "shards").exists()
+
+
+def test_a_figure_has_means_and_intervals(frame):
+    figure = leaderboard.plot(frame, x="epsilon", y="regret", by="baseline", where={"agents": 5}, log_x=True)
+    (axes,) = figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "linear")
+    (drawn,) = axes.containers
+    line, _, (bars,) = drawn.lines
+    np.testing.assert_array_equal(line.get_xdata(), [0.1, 1.0, 10.0])
+    for epsilon, y, (low, high) in zip((0.1, 1.0, 10.0), line.get_ydata(), bars.get_segments(), strict=True):
+        mean, half = mean_and_half_width(np.array([500 + 10 * seed + 8 / epsilon for seed in range(4)]))
+        np.testing.assert_allclose([y, low[1], high[1]], [mean, mean - half, mean + half])
+    # A policy without epsilon is a level line.
+    (level,) = [line for line in axes.lines if list(line.get_ydata()) == [301.5, 301.5]]
+    assert level.get_color() != line.get_color()
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["noisy", "silent"]
+    assert axes.get_title() == "agents = 5"
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0.1", "1", "10"]
+
+
+def test_curves_over_rounds_and_over_names(frame):
+    noisy = frame[frame.baseline == "noisy"]
+    over_rounds = leaderboard.plot(noisy, "round", "regret", by=["agents", "epsilon"], log_y=True)
+    assert len(over_rounds.axes[0].containers) == 6
+    (legend,) = over_rounds.legends
+    assert {text.get_text() for text in legend.get_texts()} >= {"2, 0.1", "5, 10"}
+    over_names = leaderboard.plot(
+        frame, "baseline", "regret", by="agents", where={"round": 8, "epsilon": 1.0}
+    )
+    assert [tick.get_text() for tick in over_names.axes[0].get_xticklabels()] == ["noisy"]
+
+
+def test_agents_of_a_run_are_averaged_first(call):
+    env = make_federation("FedArms-v0", num_agents=3, max_cycles=8)
+    result = leaderboard.simulate(env, UCB1(), seeds=range(4))
+    mean, half = mean_and_half_width(result.regret.mean(axis=2))
+    figure = result.to_frame().pipe(leaderboard.plot, x="round", y="regret")
+    ((line, _, (bars,)),) = (drawn.lines for drawn in figure.axes[0].containers)
+    np.testing.assert_allclose([float(y) for y in line.get_ydata()], mean)
+    np.testing.assert_allclose([high[1] for _, high in bars.get_segments()], mean + half)
+    alone = leaderboard.plot(result.to_frame(), x="round", y="regret", by="agent")
+    assert len(alone.axes[0].containers) == 3
+    # The index is a column of the file.
+    result.to_frame().to_csv("run.csv")
+    assert call("plot", "run.csv", "--x", "round", "--by", "baseline").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--x", "epsilom"), "column is 'epsilom'; one of 'baseline', 'epsilon'"),
+        (("--x", "epsilon", "--y", "regrets"), "column is 'regrets'"),
+        (("--x", "epsilon", "--by", "name"), "column is 'name'"),
+        (("--x", "epsilon", "--where", "name=1"), "column is 'name'"),
+        (("--x", "epsilon", "--where", "agents=3"), "agents is 3 in no row; one of [2, 5]"),
+        (("--x", "epsilon", "--where", "agents"), "agents is '' in no row"),
+        (("--x", "epsilon", "--by", "baseline"), "rows of one seed differ in agents; name it in by"),
+        (("--x", "agents", "--by", "baseline"), "rows of one seed differ in epsilon;"),
+        (("--x", "round", "--where", "baseline=noisy"), "rows of one seed differ in epsilon, agents;"),
+        (("--x", "epsilon", "--y", "baseline"), "baseline is no number"),
+        (("--x", "baseline", "--where", "agents=2", "--log-x"), "baseline has values that are not > 0"),
+        (
+            ("--x", "epsilon", "--by", "baseline", "--by", "agents", "--out", "x.txt"),
+            "'txt' is not supported",
+        ),
+        (("--x", "epsilon", "--by", "baseline", "--by", "agents", "--out", "no/x.png"), "No such file"),
+    ],
+)
+def test_mistakes_of_plots_are_explained(call, frame, tmp_path, words, message):
+    frame.to_csv("table.csv", index=False)
+    result = call("plot", "table.csv", *words)
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.output.replace("│", " ").split())
+    assert not (tmp_path / "plot.png").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"a\n1,2,3\n", bytes(range(256)), b"regret,x\n"])
+def test_tables_that_are_none_are_explained(call, tmp_path, content):
+    for name in ("odd.csv", "odd.parquet"):
+        (tmp_path / name).write_bytes(content)
+        result = call("plot", name, "--x", "x")
+        assert result.exit_code in (1, 2)
+        assert isinstance(result.exception, SystemExit)
+    assert call("plot", "none.csv", "--x", "x").exit_code == 2
+
+
+def test_without_the_extra_it_is_said_at_once(call, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    for words in ((*SWEEP, "--grid", "agents=2"), ("plot", "spec.toml", "--x", "x")):
+        result = call(*words)
+        assert result.exit_code == 1
+        assert "comes with the [report] extra" in result.stderr
+    assert not (tmp_path / "fedbandit-sweep").exists()

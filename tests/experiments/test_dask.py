@@ -1,0 +1,205 @@
+"""Sweeps by a real scheduler of Dask: two workers in processes of their own, of which one is killed in the middle."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+from sweep_cells import Drawn, players, plays
+from typer.testing import CliRunner
+
+from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.execute import BackendError, Dask, play
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.store import Store
+
+pytest.importorskip("distributed")
+
+_PATHS = [str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
+SUPPORT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _PATHS))}
+
+
+@contextmanager
+def running(*words):
+    """A process, which ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", *map(str, words)],
+        env=SUPPORT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Cluster:
+    """A scheduler and its workers on the loopback interface."""
+
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
+        self._stack = stack
+        self._file = folder / "scheduler.json"
+        self.folder = folder
+        self._run("dask_scheduler", "--host", "127.0.0.1", "--port", 0, "--no-dashboard", "--no-show")
+        self.address = self._announced(time.monotonic() + 60)
+        self._workers = []
+
+    def _announced(self, until: float) -> str:
+        """The address in the scheduler's file, which exists a moment before it is written."""
+        while True:
+            try:
+                return json.loads(self._file.read_text())["address"]
+            except (FileNotFoundError, json.JSONDecodeError):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+
+    def _run(self, program, *words):
+        file = ("--scheduler-file", self._file)
+        return self._stack.enter_context(running(f"distributed.cli.{program}", *file, *words))
+
+    def workers(self, least):
+        """All workers that live, after as many were started as are missing: each imports for longer than it plays."""
+        self._workers = [worker for worker in self._workers if worker.poll() is None]
+        self._workers += [self._worker() for _ in range(least - len(self._workers))]
+        return self._workers
+
+    def _worker(self):
+        here = ("--host", "127.0.0.1", "--local-directory", self.folder)
+        return self._run("dask_worker", *here, "--no-nanny", "--nthreads", 1, "--no-dashboard")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with ExitStack() as stack:
+        yield Cluster(stack, tmp_path_factory.mktemp("dask"))
+
+
+def contents(cell, folder):
+    """All that shards keep, but for how long they took."""
+    for shard in cell.split():
+        kept = Store.read(Store(folder).path(shard))
+        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
+
+
+@pytest.mark.ci
+def test_a_scheduler_without_workers_is_named(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr("fedbandit_envs.experiments.execute._TIMEOUT", 0.2)
+    with pytest.raises(BackendError, match=f"at {cluster.address} has no workers"):
+        play(Drawn((1, 2)).split(), tmp_path, Dask(cluster.address))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.ci
+def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster, tmp_path):
+    """A suite in miniature, and slow shards, during which the worker that is playing one of them is killed."""
+    log = tmp_path / "log"
+    log.mkdir()
+    slow = Drawn(tuple(range(16)), seconds=0.25, log=str(log))
+    runs = [RunSpec(name, "FedArms-v0", 100, 2, 0, rows=10) for name in ("UCB1", "uniform-arms")]
+    cells = [slow, *runs]
+    shards = [shard for cell in cells for shard in cell.split()]
+    workers = cluster.workers(2)
+    from distributed import Client
+
+    with Client(cluster.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    killed = []
+
+    def kill():
+        while len(plays(log)) < 5:
+            time.sleep(0.02)
+        begun = players(log)
+        killed.extend(worker for worker in workers if worker.pid in begun)
+        killed[0].kill()
+
+    killer = Thread(target=kill)
+    killer.start()
+    told = []
+    play(shards, tmp_path / "dask", Dask(cluster.address), told.append)
+    killer.join()
+    # Both have played, and what the dead one had begun has been begun again by the other.
+    assert len(killed) == 2
+    assert killed[0].poll() is not None
+    assert killed[1].poll() is None
+    counts = plays(log).values()
+    assert sum(counts) in range(17, 20)
+    assert sum(told) == sum(shard.size for shard in shards)
+    assert len(list((tmp_path / "dask").iterdir())) == len(shards)
+    play(shards, tmp_path / "here")
+    for cell in cells:
+        assert list(contents(cell, tmp_path / "dask")) == list(contents(cell, tmp_path / "here"))
+    np.testing.assert_array_equal(Store(tmp_path / "dask").load(slow), slow.expected())
+    # What is kept needs no workers any more; a shard that is lost is played alone.
+    Store(tmp_path / "dask").path(slow.split()[3]).unlink()
+    before = sum(plays(log).values())
+    play(shards, tmp_path / "dask", Dask(cluster.address))
+    assert sum(plays(log).values()) == before + 1
+
+
+@pytest.mark.ci
+def test_workers_play_and_this_process_does_not(cluster, tmp_path):
+    (tmp_path / "log").mkdir()
+    cell = Drawn((0, 1, 2), log=str(tmp_path / "log"))
+    pids = {worker.pid for worker in cluster.workers(1)}
+    play(cell.split(), tmp_path / "shards", Dask(cluster.address))
+    assert set() < players(tmp_path / "log") <= pids
+
+
+@pytest.mark.ci
+def test_an_error_in_a_worker_is_raised_here(cluster, tmp_path):
+    cluster.workers(1)
+    with pytest.raises(ValueError, match="seed 2 fails"):
+        play(Drawn((1, 2), failing=(2,)).split(), tmp_path, Dask(cluster.address))
+    assert not [file for file in tmp_path.iterdir() if file.suffix == ".partial"]
+
+
+@pytest.mark.ci
+def test_the_command_line_takes_a_scheduler(cluster, tmp_path):
+    cluster.workers(1)
+    words = ["tune", "arms", "--rounds", "30", "--seeds", "1"]
+    found = []
+    for name, backend in (
+        ("dask", ["--backend", "dask", "--scheduler", cluster.address]),
+        ("joblib", ["--backend", "joblib", "--workers", "1"]),
+    ):
+        ran = CliRunner().invoke(app, [*words, "--out", str(tmp_path / name), *backend], env={"TERM": "dumb"})
+        assert ran.exit_code == 0, ran.output
+        found.append((tmp_path / name / "tuned.json").read_text())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("command", [["tune", "arms"], ["reproduce", "pfcb-exp1"]])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--backend", "mpi"], "--backend is 'mpi'; one of 'joblib', 'dask' is required"),
+        (["--backend", "dask"], "--scheduler is None; an address is required with --backend dask"),
+        (
+            ["--scheduler", "tcp://127.0.0.1:1"],
+            "--scheduler is 'tcp://127.0.0.1:1'; an address is required with",
+        ),
+        (
+            ["--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"],
+            "scheduler is 'tcp://127.0.0.1:1', where none",
+        ),
+        (["--backend", "dask", "--scheduler", "nowhere"], "scheduler is 'nowhere', where none"),
+    ],
+)
+def test_a_scheduler_that_is_not_there_is_explained(tmp_path, monkeypatch, command, words, message):
+    monkeypatch.setattr("fedbandit_envs.experiments.execute._TIMEOUT", 0.2)
+    ran = CliRunner().invoke(
+        app, [*command, "--out", str(tmp_path), *words], env={"TERM": "dumb", "COLUMNS": "200"}
+    )
+    assert ran.exit_code == 2, ran.output
+    assert isinstance(ran.exception, SystemExit)
+    assert message in " ".join(ran.output.replace("│", " ").split())
+    assert not list(tmp_path.rglob("*.partial"))
