@@ -1,1 +1,6 @@
-"""The lab: an application in the browser in which one configures a run, plays it and sees its results."""
+"""The lab: a marimo notebook that compares settings of a federation, and runs SAMBA; see ``fedbandit lab``."""
+
+from pathlib import Path
+
+NOTEBOOK = Path(__file__).with_name("notebook.py")
+"""The notebook, of which ``fedbandit lab`` makes a copy that users can change."""
