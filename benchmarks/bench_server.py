@@ -11,9 +11,9 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-
 from benchmarks.growth.page import exponent
 from benchmarks.growth.series import Series, measure
+
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import ServedLinUCB
 from fedbandit_envs.linear_v0 import parallel_env

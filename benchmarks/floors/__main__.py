@@ -2,19 +2,17 @@
 
 OMP_NUM_THREADS=1 python -m benchmarks.floors                         # three minutes
 OMP_NUM_THREADS=1 python -m benchmarks.floors --only SS-UCB --turns 9
-OMP_NUM_THREADS=1 python -m benchmarks.floors --out docs              # writes speed.md
 """
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from benchmarks.floors import arms, draws, exposure, linear, procurement
+from benchmarks.floors import arms, draws, linear
 from benchmarks.floors.rates import machine_rates
 from benchmarks.machine import describe
 from fedbandit_envs.baselines.registry import BASELINES
@@ -69,41 +67,16 @@ class Race(NamedTuple):
     replicas: int
 
 
-def _market(floor: type, **kwargs: Any) -> dict[str, Any]:
-    kernels = {
-        "by rounds": procurement.by_rounds,
-        "one pass": procurement.one_pass,
-        "by agents": procurement.in_lanes,
-    }
-    return {name: partial(floor, kernel=kernel, **kwargs) for name, kernel in kernels.items()}
-
-
 def _rows(floor: type) -> dict[str, Any]:
     return {"by rounds": partial(floor, by_rounds=True), "by agents": floor}
 
-
-_ONE_OF_EACH = np.ones(30, np.int32)
-_EQUAL = np.full(10, 0.1)
 
 RACES = {
     "words alone": Race(
         partial(draws.Words, threefry=True), {"by agents": draws.Words}, 20
     ),
-    "procurement alone": Race(
-        partial(Packaged, "FedProcurement-v0", None, action=_ONE_OF_EACH),
-        {"by agents": partial(procurement.Silent, kernel=procurement.unit_of_each)},
-        20,
-    ),
-    "SS-UCB": Race(partial(Packaged, "FedProcurement-v0", "SS-UCB"), _market(procurement.Silent), 20),
-    "P-FCB": Race(
-        partial(Packaged, "FedProcurement-v0", "P-FCB"), _market(procurement.Private, horizon=HORIZON), 20
-    ),
     "linear alone": Race(partial(Packaged, "FedLinear-v0", None), _rows(linear.FirstArm), 20),
     "LinUCB": Race(partial(Packaged, "FedLinear-v0", "LinUCB"), _rows(linear.LinUCB), 20),
-    "exposure alone": Race(
-        partial(Packaged, "FedExposure-v0", None, action=_EQUAL), _rows(exposure.EqualShares), 20
-    ),
-    "FairX-LinUCB": Race(partial(Packaged, "FedExposure-v0", "FairX-LinUCB"), _rows(exposure.FairX), 20),
     "arms alone": Race(
         partial(Packaged, "FedArms-v0", None), {"by agents": arms.FirstArm}, 200
     ),
@@ -117,7 +90,7 @@ RACES = {
         200,
     ),
 }  # fmt: skip
-"""By name: ten agents; 30 producers, 100 arms of ten dimensions, ten of five, ten Bernoulli arms."""
+"""By name: ten agents; 100 arms of ten dimensions, ten Bernoulli arms."""
 
 
 def seconds(player: Plays, rounds: int) -> float:
@@ -141,7 +114,7 @@ def measure(race: Race, turns: int, budget: float) -> dict[str, list[float]]:
     seeds = range(race.replicas)
     players: dict[str, Any] = {"package": race.package(seeds)}
     players |= {name: make(seeds) for name, make in race.floors.items()}
-    # Twice: kernels are compiled in the first one. Past P-FCB's first message, so that they all are.
+    # Twice: kernels are compiled in the first one.
     for rounds in (300, 100):
         spent = {name: seconds(player, rounds) for name, player in players.items()}
     rounds = max(1, round(100 * budget / spent["package"]))
@@ -168,56 +141,19 @@ def lines(only: Iterable[str], turns: int, budget: float) -> Iterator[tuple[str,
             yield run, str(RACES[run].replicas), name, *cells, quartiles(package / np.array(floor))
 
 
-def page(cells: Iterable[Sequence[str]], rates: Mapping[str, float], turns: int, command: str) -> str:
-    """Returns the page as Markdown."""
-    table = "\n".join(f"| {' | '.join(line)} |" for line in cells)
-    measured = ", ".join(f"{value:.3g} {unit}" for unit, value in rates.items())
-    return f"""# How fast rounds are
-
-An agent's round is a round of one agent in one replica, with its policy; all runs have ten agents. "Package" is what
-the public batch API plays, kernels compiled, with observations, checks and wrappers. A *floor* is a hand-written loop
-of the same problem and policy that does nothing else; tests hold that both regret the same. *By rounds* plays a round
-of all agents before the next round, as a policy outside of the loop must; *by agents* many rounds of an agent, or of a
-vector of agents, before those of the next, which no interface of rounds could reach; *one pass* and *one row* do so
-without vectors. "Alone" is an environment in which the same action is repeated: a unit of each producer, the first
-arm, equal shares. In *words alone* an agent's round is 32 random words of 32 bits: the package's can be drawn in any
-order, the floor's follow each other.
-
-Millions of agent-rounds a CPU-second of one core, medians and in brackets quartiles of {turns} turns; the last column
-is package over floor, turn by turn.
-
-| run | replicas | floor | package | floor's | package / floor |
-|---|---:|---|---|---|---|
-{table}
-
-The machine, one core, measured before: {measured}. {describe()}.
-
-Made by `{command}`.
-"""
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=RACES, action="append", help="again for several; all by default")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="of CPU time for the package's turn")
-    parser.add_argument("--out", type=Path, help="a folder, for speed.md")
     options = parser.parse_args()
     print(describe())
     rates = machine_rates()
     print(", ".join(f"{value:.3g} {unit}" for unit, value in rates.items()))
     print("million agent-rounds per CPU-second, medians [quartiles] of", options.turns, "turns\n")
     print(f"{'run':18} {'floor':9} {'package':>20} {'floor':>20} {'package / floor':>22}")
-    table = []
-    for line in lines(options.only or RACES, options.turns, options.seconds):
-        run, _, name, package, floor, ratio = line
+    for run, _, name, package, floor, ratio in lines(options.only or RACES, options.turns, options.seconds):
         print(f"{run:18} {name:9} {package:>20} {floor:>20} {ratio:>22}", flush=True)
-        table.append(line)
-    if options.out:
-        chosen = "".join(f" --only {name!r}" for name in options.only or ())
-        changed = "" if options.turns == parser.get_default("turns") else f" --turns {options.turns}"
-        command = f"OMP_NUM_THREADS=1 python -m benchmarks.floors --out {options.out}{chosen}{changed}"
-        (options.out / "speed.md").write_text(page(table, rates, options.turns, command))
 
 
 if __name__ == "__main__":
