@@ -1,7 +1,7 @@
 """The command ``fedbandit lab``, which opens the lab's notebook in marimo."""
 
+import os
 import shutil
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -36,6 +36,7 @@ def lab(
         raise typer.Exit(1)
     if not file.exists():
         shutil.copyfile(NOTEBOOK, file)
-    words = ["edit" if code else "run", str(file), "--port", str(port), "--skip-update-check"]
-    command = [sys.executable, "-m", "marimo", *words, *([] if browser else ["--headless"])]
-    raise typer.Exit(subprocess.run(command, check=False).returncode)
+    words = ["edit", "--skip-update-check"] if code else ["run", "--token"]
+    words += ["--port", str(port), *([] if browser else ["--headless"]), str(file)]
+    # This process becomes marimo's, so that whoever ends it ends the server.
+    os.execv(sys.executable, [sys.executable, "-m", "marimo", *words])
