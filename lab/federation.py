@@ -16,8 +16,8 @@ from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.byzantine import ATTACKS
 from fedbandit_envs.wrappers.participation import LAWS
+from fedbandit_envs.wrappers.transport.network import TOPOLOGIES
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES, make_schedule
-from fedbandit_envs.wrappers.transport.topology import TOPOLOGIES
 
 AS_REGISTERED = "as registered"
 

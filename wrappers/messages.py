@@ -12,18 +12,22 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.core.action_check import ActionCheck
-from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, require_finite
+from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.actions import (
+    ActionCheck,
+    FlatSending,
+    WithEntry,
+    add_entry,
+    require_action_entries,
+    require_finite,
+)
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
+from fedbandit_envs.core.privacy import COVARIANCE, Sensitivity, variance_of
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
-from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 _RESERVED = ("mask", "own", COVARIANCE)
 

@@ -7,10 +7,9 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
-from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.pettingzoo_api import PettingZooApi
-from fedbandit_envs.views.rows import Rows, RowsReset, RowsStep
+from fedbandit_envs.core.federated_env import FederatedEnv, PettingZooApi
+from fedbandit_envs.core.privacy import Claim
+from fedbandit_envs.views.control import Rows, RowsReset, RowsStep
 
 
 class ParallelView(PettingZooApi):

@@ -10,11 +10,11 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.actions import Simplex
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.simplex import Simplex
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.randomness.streams import EpisodeSeeds
-from fedbandit_envs.views.rows import Observation, Rows, flat, row_of
+from fedbandit_envs.views.control import Observation, Rows, flat, row_of
 
 
 class FederationVecEnv(VecEnv):

@@ -10,8 +10,7 @@ from fedbandit_envs.baselines.procurement.silent import OneOfEach
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.views.single import FederationEnv
-from fedbandit_envs.views.vector import FederationVectorEnv
+from fedbandit_envs.views.gymnasium_env import FederationEnv, FederationVectorEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 

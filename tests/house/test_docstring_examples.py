@@ -11,7 +11,7 @@ import pytest
 from fedbandit_envs import REGISTRY, leaderboard, wrappers
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
 FLOORS = (

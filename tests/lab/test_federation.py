@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.basics.entry_points import checked
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.lab import federation
 from fedbandit_envs.lab.federation import PARTS, Choice, known_settings, suggestion
@@ -15,7 +16,6 @@ from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.byzantine import ATTACKS
 from fedbandit_envs.wrappers.participation import LAWS
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.rules import checked
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
 
 SMALL = {"num_agents": 4, "num_arms": 5}
