@@ -1,12 +1,11 @@
 """The decorators with which Numba compiles all kernels, processor instructions that Numba lacks, and its messages."""
 
-import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing import parent_process
-from typing import Any, ClassVar
+from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
@@ -70,25 +69,16 @@ inlined_kernel: Callable[..., Any] = partial(inner_kernel, forceinline=True)
 
 
 class _Notice(Listener):
-    """Says on a terminal, once in a process, that kernels are being compiled, and pauses garbage collection meanwhile.
+    """Says on a terminal, once in a process, that kernels of this package are being compiled.
 
     Numba notifies it of each function that it compiles, and neither of calls nor of functions that it finds in a cache.
-    The message is of this package's kernels only, and worker processes do not repeat it. Garbage collection is paused
-    for all functions: the compiler makes hundreds of thousands of objects that are in use until it is done, and looking
-    through them again and again would take an eighth of its time.
+    Worker processes do not repeat the message.
     """
 
     _given = False
-    _was_enabled: ClassVar[list[bool]] = []
 
     def on_start(self, event: Event) -> None:
-        """Pauses the garbage collector; on a terminal, says once that kernels of this package are being compiled.
-
-        Compilations are nested, and one thread compiles at a time, so that a stack of the collector's earlier states is
-        enough.
-        """
-        self._was_enabled.append(gc.isenabled())
-        gc.disable()
+        """Says that kernels are being compiled, if the function is of this package."""
         function = event.data["dispatcher"].py_func
         if self._given or not function.__module__.startswith("fedbandit_envs.") or parent_process():
             return
@@ -99,9 +89,7 @@ class _Notice(Listener):
                 sys.stderr.write("fedbandit-envs: compiling kernels (once; later runs start at once)\n")
 
     def on_end(self, event: Event) -> None:
-        """Enables the collector again if it was enabled before, even if the compilation failed."""
-        if self._was_enabled.pop():
-            gc.enable()
+        """Does nothing; Numba's base class asks for it."""
 
 
 register("numba:compile", _Notice())

@@ -28,7 +28,7 @@ FLOORS = (
 WITH_EXAMPLES = sorted(
     path for floor in FLOORS for path in (ROOT / floor).rglob("*.py") if ">>> " in path.read_text()
 )
-VIEWS = ("single:FederationEnv", "vector:FederationVectorEnv", "parallel:ParallelView")
+VIEWS = ("gymnasium_env:FederationEnv", "gymnasium_env:FederationVectorEnv", "parallel:ParallelView")
 
 
 def dotted(path):
