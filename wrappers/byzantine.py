@@ -167,7 +167,7 @@ def _numbers(agents: Any, num_agents: int) -> list[int]:
     return sorted({int(agent) for agent in agents})
 
 
-def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
+def _widened(space: spaces.Space) -> spaces.Space:
     """Returns a space of true releases with bounds widened, so that it contains false releases, too."""
     assert isinstance(space, spaces.Box)
     dtype = space.dtype.type if space.dtype is not None else np.float64

@@ -125,7 +125,7 @@ class Messages(FederatedWrapper):
             name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
             for name, box in limits.items()
         }
-        unbounded: dict[str, spaces.Space[Any]] = {
+        unbounded: dict[str, spaces.Space] = {
             name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()
         }
         self.single_release_space = spaces.Dict(unbounded)
@@ -280,10 +280,10 @@ class FlatMessage:
             np.concatenate([getattr(part, end).ravel() for part in parts]).astype(inner.dtype)
             for end in ("low", "high")
         )
-        self.space: spaces.Space[Any] = spaces.Box(low, high, dtype=inner.dtype.type)
+        self.space: spaces.Space = spaces.Box(low, high, dtype=inner.dtype.type)
 
     @staticmethod
-    def fits(space: spaces.Space[Any]) -> bool:
+    def fits(space: spaces.Space) -> bool:
         """Returns whether a message can be added to a space: it is a box with one axis, and no simplex."""
         return isinstance(space, spaces.Box) and FlatSending.fits(space)
 
@@ -318,7 +318,7 @@ def _is_asked(name: Any, declared: Any) -> bool:
     return require_flag(f"arrays[{name!r}]['asked']", asked)
 
 
-def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
+def _dtype(name: Any, declared: Any) -> np.dtype:
     """Returns the dtype of a declared array, after checking its name and the declaration."""
     if not isinstance(name, str) or not name or name in _RESERVED or name.endswith(variance_of("")):
         raise ValueError(
@@ -334,7 +334,7 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
         raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")
     for place, size in enumerate(shape):
         require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
-    dtype: np.dtype[Any] = np.dtype(object)
+    dtype: np.dtype = np.dtype(object)
     with suppress(TypeError):
         dtype = np.dtype(declared.get("dtype", "float64"))
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
@@ -345,7 +345,7 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
+def _limits(shape: tuple[int, ...], dtype: np.dtype) -> spaces.Box:
     """Returns the box of the finite numbers of a dtype; of integers only those that float64 represents."""
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
@@ -356,7 +356,7 @@ def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
     return spaces.Box(low, high, shape, dtype.type)
 
 
-def _written(limits: spaces.Box, dtype: np.dtype[Any]) -> spaces.Space[Any]:
+def _written(limits: spaces.Box, dtype: np.dtype) -> spaces.Space:
     """Returns the space of an array in actions, which has no bounds for floating-point numbers."""
     if dtype == np.bool_:
         return spaces.MultiBinary(limits.shape)

@@ -111,7 +111,7 @@ def make(
     kind: str,
     spec: Thing | str | Mapping[str, Any],
     known: Mapping[str, Callable[..., Thing]],
-    protocol: type[Any],
+    protocol: type,
     also: str = "",
 ) -> Thing:
     """Returns the object that a specification describes; if the specification is the object itself, it is returned.

@@ -104,7 +104,7 @@ class ActionCheck:
     """Checks arrays of actions, one action for each agent, against an action space."""
 
     def __init__(
-        self, space: spaces.Space[Any], agents: Sequence[str], open_above: bool = False, what: str = "action"
+        self, space: spaces.Space, agents: Sequence[str], open_above: bool = False, what: str = "action"
     ) -> None:
         """Takes the bounds of the space.
 
@@ -258,7 +258,7 @@ def require_action_entries(action: Any, names: Collection[str], reason: str) -> 
 class OwnActions:
     """The environment's own actions as an action format: choices are not translated."""
 
-    def __init__(self, space: spaces.Space[Any]) -> None:
+    def __init__(self, space: spaces.Space) -> None:
         """Takes one agent's action space."""
         self.space = space
 
@@ -274,7 +274,7 @@ class WithEntry:
     choices and actions are mappings of arrays with these names.
     """
 
-    def __init__(self, action_format: ActionFormat, name: str, space: spaces.Space[Any]) -> None:
+    def __init__(self, action_format: ActionFormat, name: str, space: spaces.Space) -> None:
         """Adds an entry to a format.
 
         Args:
@@ -283,7 +283,7 @@ class WithEntry:
             space: Space of the entry.
         """
         self._format, self._name = action_format, name
-        self.space: spaces.Space[Any] = spaces.Dict(add_entry(action_format.space, name, space))
+        self.space: spaces.Space = spaces.Dict(add_entry(action_format.space, name, space))
 
     def to_action(self, choice: Mapping[str, Any], observation: Mapping[str, Array]) -> Mapping[str, Any]:
         """Returns the environment's action: the other format translates its part, the entry stays as it is."""
@@ -305,7 +305,7 @@ class Estimates:
                 a ``ValueError`` for entries that it does not accept. It must be picklable.
             low: Lower bound of the entries.
         """
-        self.space: spaces.Space[Any] = spaces.Box(low, 1.0, (size,), np.float32)
+        self.space: spaces.Space = spaces.Box(low, 1.0, (size,), np.float32)
         self._translate = translate
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
@@ -360,7 +360,7 @@ class FlatSending:
         inner = action_format.space
         if isinstance(inner, spaces.Discrete):
             self._most, first = int(inner.n), int(inner.start)
-            self.space: spaces.Space[Any] = spaces.Discrete(2 * self._most, start=first)
+            self.space: spaces.Space = spaces.Discrete(2 * self._most, start=first)
         elif isinstance(inner, spaces.MultiDiscrete):
             self.space = spaces.MultiDiscrete([*inner.nvec, 2], dtype=inner.dtype.type)
         elif isinstance(inner, spaces.Box):
@@ -368,7 +368,7 @@ class FlatSending:
             self.space = spaces.Box(low.astype(inner.dtype), high.astype(inner.dtype), dtype=inner.dtype.type)
 
     @staticmethod
-    def fits(space: spaces.Space[Any]) -> bool:
+    def fits(space: spaces.Space) -> bool:
         """Returns whether the table above has a row for ``space``: only then can this class extend a format of it.
 
         A simplex is a ``Box``, but has no row: learners rarely output numbers that sum to exactly 1.

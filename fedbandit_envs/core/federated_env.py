@@ -34,8 +34,8 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         single_action_space: Action space of every agent.
     """
 
-    single_observation_space: spaces.Space[Any]
-    single_action_space: spaces.Space[Any]
+    single_observation_space: spaces.Space
+    single_action_space: spaces.Space
 
     def __init__(self) -> None:
         """Prepares the environment; no seed has been given yet."""
@@ -134,7 +134,7 @@ def _rows(arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
     return [{name: array[0, j, ...] for name, array in arrays.items()} for j in range(agents)]
 
 
-def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequence[str]) -> Any:
+def stacked(actions: Mapping[str, Any], space: spaces.Space, agents: Sequence[str]) -> Any:
     """Returns actions keyed by agent as an array with one replica, ``(1, agents, ...)``, or as a dict of such arrays.
 
     Raises:
@@ -147,7 +147,7 @@ def stacked(actions: Mapping[str, Any], space: spaces.Space[Any], agents: Sequen
     return _stack_rows([actions[agent] for agent in agents], space, agents, "")
 
 
-def _stack_rows(rows: list[Any], space: spaces.Space[Any], agents: Sequence[str], place: str) -> Any:
+def _stack_rows(rows: list[Any], space: spaces.Space, agents: Sequence[str], place: str) -> Any:
     """Stacks one element of a space for each agent, and elements of ``Dict`` spaces entry by entry.
 
     ``place`` is the path of the entry in nested ``Dict`` spaces, for errors.
@@ -226,7 +226,7 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
 
     metadata: dict[str, Any]
     single_observation_space: spaces.Dict
-    single_action_space: spaces.Space[Any]
+    single_action_space: spaces.Space
     single_release_space: spaces.Dict
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]

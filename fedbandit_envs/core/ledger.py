@@ -152,7 +152,7 @@ class FinalMethod:
         self.function = function
         update_wrapper(cast(Any, self), function)
 
-    def __get__(self, owner: Any, kind: type[Any] | None = None) -> Any:
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
         return self.function if owner is None else MethodType(self.function, owner)
 
     def __set__(self, owner: Any, value: object) -> None:

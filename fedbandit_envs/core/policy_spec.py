@@ -21,7 +21,7 @@ class ActionFormat(Protocol):
         space: The space of one agent's choices.
     """
 
-    space: spaces.Space[Any]
+    space: spaces.Space
 
     def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
         """Translates choices into the environment's actions.
@@ -56,7 +56,7 @@ class PolicySpec(NamedTuple):
     """
 
     observation: spaces.Dict
-    action: spaces.Space[Any]
+    action: spaces.Space
     horizon: int
     release: spaces.Dict
     agents: int
@@ -65,7 +65,7 @@ class PolicySpec(NamedTuple):
     features: "type[Features] | None"
 
     @property
-    def own_action(self) -> spaces.Space[Any]:
+    def own_action(self) -> spaces.Space:
         """One agent's action space without entries beside the action, such as ``message`` and ``send``."""
         action = self.action
         return action["action"] if isinstance(action, spaces.Dict) else action
@@ -198,7 +198,7 @@ class Features(ABC):
         """
 
 
-def highest(space: spaces.Space[Any]) -> float:
+def highest(space: spaces.Space) -> float:
     """Returns the largest upper bound of any entry of a ``Box``.
 
     Raises:

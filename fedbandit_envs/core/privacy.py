@@ -225,7 +225,7 @@ def with_variances(released: spaces.Dict, low: float = 0.0, high: float = np.inf
         low: Lower bound of the growth of a variance; below 0 if the noise of releases is correlated.
         high: Upper bound of the growth of a variance.
     """
-    variances: dict[str, spaces.Space[Any]] = {
+    variances: dict[str, spaces.Space] = {
         variance_of(name): spaces.Box(low, high, space.shape or (), np.float64)
         for name, space in released.items()
     }

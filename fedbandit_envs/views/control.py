@@ -4,7 +4,7 @@ The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 tra
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
@@ -27,7 +27,7 @@ from fedbandit_envs.registry.plugins import HANDED_DOWN
 class MaskedFormat(Protocol):
     """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` whose masks tell which choices are allowed."""
 
-    space: spaces.Space[Any]
+    space: spaces.Space
 
     def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
         """Translates choices into the environment's actions."""
@@ -140,22 +140,6 @@ Observation = Arrays | Array
 """Arrays by name, or one array of features; leading axes ``(replicas, agents)``."""
 
 
-class RowsReset(NamedTuple):
-    """The result of :meth:`Rows.reset`; see :class:`~fedbandit_envs.core.federated_env.BatchReset`."""
-
-    observation: Observation
-    info: Arrays
-
-
-class RowsStep(NamedTuple):
-    """The result of :meth:`Rows.step`; see :class:`~fedbandit_envs.core.federated_env.BatchStep`."""
-
-    observation: Observation
-    reward: Array
-    truncated: Array
-    info: Arrays
-
-
 class Rows:
     """The learning agents of a federation, in many replicas: all agents, or ``agent_0`` among peers.
 
@@ -171,7 +155,7 @@ class Rows:
         features: The object that computes features; None if rows get raw observations.
     """
 
-    observation_space: spaces.Space[Any]
+    observation_space: spaces.Space
 
     def __init__(
         self,
@@ -211,7 +195,7 @@ class Rows:
         )
         self.action_space = self._format.space
 
-    def reset(self, seeds: Sequence[int]) -> RowsReset:
+    def reset(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
 
         Args:
@@ -227,9 +211,9 @@ class Rows:
         if self.features is not None:
             self.features = _features_of(self.federation)
             self.features.reset((len(seeds), len(self.agents)))
-        return RowsReset(self._shown(), self._own(self._of_info, reset.info))
+        return self._shown(), self._own(self._of_info, reset.info)
 
-    def step(self, choice: Any) -> RowsStep:
+    def step(self, choice: Any) -> tuple[Observation, Array, Array, Arrays]:
         """Plays one round.
 
         Args:
@@ -252,7 +236,7 @@ class Rows:
             self._peers.see(step.observation)
         self._observation = self._own(self._of_observation, step.observation)
         learners = len(self.agents)
-        return RowsStep(
+        return (
             self._shown(),
             step.reward[:, :learners],
             step.truncated[:, :learners],
@@ -342,9 +326,9 @@ class Control:
         federation: FederatedEnv,
         *,
         batched: bool,
-        joint: bool,
-        peers: str | Peer | None,
-        action_format: str | None,
+        joint: bool = False,
+        peers: str | Peer | None = None,
+        action_format: str | None = None,
         features: bool = False,
         peers_send: Any = None,
     ) -> None:
@@ -354,12 +338,12 @@ class Control:
             federation: The environment, with its wrappers.
             batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
             joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
-            peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it. Unused when joint.
+            peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it; None for the problem's
+                default. Unused when joint.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
                 own actions.
             features: Whether observations are features instead of raw observations.
-            peers_send: The schedule by which peers send, see :class:`~fedbandit_envs.views.control.Peers`. Unused when
-                joint.
+            peers_send: The schedule by which peers send, see :class:`Peers`. Unused when joint.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -439,49 +423,32 @@ class Control:
 def make_control(
     batched: bool,
     federation: str,
-    joint: bool = False,
-    peers: str | Peer | None = None,
-    action_format: str | None = None,
-    features: bool = False,
-    peers_send: Any = None,
     max_cycles: int = 1000,
     stack: Stack = (),
     preset_stack: Stack = (),
-    **federation_kwargs: Any,
+    **settings: Any,
 ) -> Control:
     """Builds a federation with its wrappers, and a :class:`Control` of its learning agents.
 
     Args:
         batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
         federation: Entry point ``"module:Class"`` of the federation.
-        joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
-        peers: The other agents' policy, or its entry point; None for the problem's own. Unused when joint.
-        action_format: Name of an action format, see the federation's page; None for the environment's own actions.
-        features: Whether observations are a flat box of features in [-1, 1] instead of the raw ones, see the problem's
-            subclass of :class:`~fedbandit_envs.core.policy_spec.Features`.
-        peers_send: The rounds in which peers send if their policy does not choose: a schedule fixed in advance, by name
-            or mapping; None for :data:`PEERS_SEND`. Only where agents choose when to send;
-            unused when joint.
         max_cycles: The horizon: number of rounds until truncation.
         stack: Wrappers around the federation from the inside out, as pairs of an entry point and keyword arguments.
             They determine, for example, who sends to whom, when, and with how much noise.
         preset_stack: Wrappers of a registered id, inside of those in ``stack``.
-        **federation_kwargs: Arguments of the federation's class.
+        **settings: Arguments of :class:`Control`, and those of the federation's class.
 
     Raises:
         TypeError: The stack is malformed, or a parameter has the wrong type.
         ValueError: A parameter is out of its range.
     """
-    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
-    return Control(
-        env,
-        batched=batched,
-        joint=joint,
-        peers=peers,
-        action_format=action_format,
-        features=features,
-        peers_send=peers_send,
-    )
+    controlled = {name: settings.pop(name) for name in _CONTROLLED & settings.keys()}
+    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
+    return Control(env, batched=batched, **controlled)
+
+
+_CONTROLLED = {"joint", "peers", "action_format", "features", "peers_send"}
 
 
 def _default_peers(federation: FederatedEnv) -> Peer:
@@ -493,14 +460,14 @@ def _default_peers(federation: FederatedEnv) -> Peer:
     return policy
 
 
-def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]:
+def _joint_space(space: spaces.Space, num_agents: int) -> spaces.Space:
     if isinstance(space, spaces.MultiDiscrete):
         return spaces.MultiDiscrete(np.tile(space.nvec, num_agents), dtype=space.dtype.type)
     return batch_space(space, num_agents)
 
 
 def _in_rows(
-    name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], leading: tuple[int, ...]
+    name: str, choice: Any, space: spaces.Space, row_space: spaces.Space, leading: tuple[int, ...]
 ) -> Any:
     """Checks a controller's choice and returns it with the leading axes ``(replicas, agents)``.
 

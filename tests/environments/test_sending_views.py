@@ -215,9 +215,9 @@ def test_half_a_wish_to_send_sends_nothing():
     rows = Rows(env, action_format="values_and_send")
     rows.reset([0])
     choice = np.full((1, 2, 5), 0.5, np.float32)
-    assert rows.step(choice).info["messages"].tolist() == [[0, 0]]
+    assert rows.step(choice)[3]["messages"].tolist() == [[0, 0]]
     choice[0, 1, -1] = np.nextafter(np.float32(0.5), np.float32(1.0))
-    assert rows.step(choice).info["messages"].tolist() == [[0, 1]]
+    assert rows.step(choice)[3]["messages"].tolist() == [[0, 1]]
 
 
 def test_nobody_hits_a_simplex_with_a_box():

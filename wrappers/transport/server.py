@@ -145,12 +145,10 @@ class Server(Transport):
                 raise ValueError(
                     "echo is False; True is required with a policy, whose answers follow from all uploads"
                 )
-            flag: spaces.Space[Any] = spaces.Box(0, 1, (1,), np.bool_)
+            flag: spaces.Space = spaces.Box(0, 1, (1,), np.bool_)
             self._inbox_spaces = {"server_mask": flag, "sent": flag}
             self._answer_bytes = HEADER_BYTES + self._computation.num_bytes
-            answered: dict[str, spaces.Space[Any]] = {
-                f"server_{name}": box for name, box in answered_by.items()
-            }
+            answered: dict[str, spaces.Space] = {f"server_{name}": box for name, box in answered_by.items()}
             if self._computation.admits:
                 if "active" in env.single_observation_space.spaces:
                     raise ValueError(

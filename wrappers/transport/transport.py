@@ -124,7 +124,7 @@ class Transport(FederatedWrapper):
         )
         senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
-        self._inbox_spaces: dict[str, spaces.Space[Any]] = {
+        self._inbox_spaces: dict[str, spaces.Space] = {
             f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
             for name, space in released.items()
         }
