@@ -1,6 +1,7 @@
 """Bandit policies, one folder for each problem, and the registry of baselines: policies with their wrappers."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,3 +19,13 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def peers_of(problem: str) -> type | None:
+    """Returns the policy that plays a learner's peers by default: ``PEERS`` of the problem's folder of policies.
+
+    Args:
+        problem: Name of the problem's folder, such as ``"arms"``. None is returned for a problem without policies here.
+    """
+    name = f"{__name__}.{problem}"
+    return getattr(import_module(name), "PEERS", None) if find_spec(name) else None

@@ -9,7 +9,7 @@ from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 

@@ -9,7 +9,7 @@ import pytest
 
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing.episodes import random_choices
-from fedbandit_envs.views.rows import Rows
+from fedbandit_envs.views.control import Rows
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 
 FORMATS = {

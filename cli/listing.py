@@ -18,8 +18,8 @@ from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.papers.reproduction.experiment import experiments
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
-from fedbandit_envs.wrappers.registry import WRAPPERS
 
 Row = dict[str, Any]
 """What is listed: its ``kind``, ``name`` and ``package`` (None if it is this project's), and what else is known."""

@@ -16,7 +16,7 @@ from fedbandit_envs.cli.terminal import (
     progress,
     require_report,
 )
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.plots import regret_figure
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.row_check import MixedRowsError

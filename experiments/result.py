@@ -11,8 +11,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.html import html_table
-from fedbandit_envs.core.claim import Claim, Composition
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.privacy import Claim, Composition
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer

@@ -18,11 +18,11 @@ from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.action_formats import EntryRequiredError
+from fedbandit_envs.core.actions import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.stack import Stack, checked, find_wrapper
-from fedbandit_envs.core.stack import build as build_stack
+from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
+from fedbandit_envs.core.wrapper import build as build_stack
 from fedbandit_envs.experiments.result import RunResult, claims_of, cpu_seconds
 from fedbandit_envs.experiments.row_check import RowCheck
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD, play_started, split_seeds
@@ -71,7 +71,7 @@ class RunSpec:
         policy_kwargs: Changes to the arguments of the baseline's policy.
         wrapper_kwargs: Changes to the arguments of the baseline's wrappers, by the wrapper's part.
         stack: Additional wrappers between the environment and the baseline's wrappers, such as Byzantine agents; see
-            :func:`~fedbandit_envs.core.stack.build`.
+            :func:`~fedbandit_envs.core.wrapper.build`.
         delta: The delta of the privacy claims; only claims by basic composition have the delta that the privatizer
             promised.
         instances: Number of problem instances that seeds take in turn; a shard's seeds begin with the first of them.

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.core.stack import Stack, checked
+from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import Dask, Local, play
 from fedbandit_envs.experiments.result import RunResult, report_library
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
@@ -92,7 +92,7 @@ def sweep_runs(
         seeds: Number of seeds, each of which is one replica (episode).
         first_seed: The first seed; the others are the integers after it.
         settings: Arguments that are the same in all runs that have them, by key as in the grid.
-        stack: Wrappers closer to the environment than the baselines' own; see :func:`~fedbandit_envs.core.stack.build`.
+        stack: Wrappers closer to the environment than the baselines' own; see :func:`.build`.
 
     Raises:
         SettingsError: A name is unknown, a key is ambiguous, a list of values is empty or has a value twice, or a run

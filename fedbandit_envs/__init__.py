@@ -3,13 +3,16 @@
 Importing this package registers its environments: ``gymnasium.make("FedProcurement-v0")``.
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.registry.plugins import HANDED_DOWN
 from fedbandit_envs.registry.registration import REGISTRY, make_federation, register_all, register_plugins
 
 __all__ = ["REGISTRY", "FederatedEnv", "FederatedWrapper", "Problem", "make_federation", "register_plugins"]
@@ -22,4 +25,25 @@ def __getattr__(name: str) -> ModuleType:
     raise AttributeError(f"module 'fedbandit_envs' has no attribute {name!r}", name=name)
 
 
+# This module holds the folders together: it hands down what lower folders use of higher ones. That is imported when it
+# is first used, since wrappers and policies take longer to import than the environments.
+def _wrappers() -> Mapping[str, type[FederatedWrapper]]:
+    from fedbandit_envs.wrappers import WRAPPERS
+
+    return WRAPPERS
+
+
+def _server_policies() -> Mapping[str, Callable[..., Any]]:
+    from fedbandit_envs.baselines.servers import SERVERS
+
+    return SERVERS
+
+
+def _peers(problem: str) -> Callable[[], Any] | None:
+    from fedbandit_envs.baselines import peers_of
+
+    return peers_of(problem)
+
+
+HANDED_DOWN.update(wrappers=_wrappers, server_policies=_server_policies, peers=_peers)
 register_all()

@@ -25,6 +25,7 @@ _REFERENCE_ROUNDS = 30
 Settings = Mapping[str, Mapping[str, Any]]
 
 _RECORDED_NAMES = {
+    "fedbandit_envs.wrappers.observation:Reveal": "fedbandit_envs.wrappers.reveal:Reveal",
     "fedbandit_envs.baselines.exposure.simple:DeservedShares": "fedbandit_envs.baselines.exposure.simple:Clairvoyant",
     "fedbandit_envs.wrappers.privacy.mechanisms.gaussian:GaussianPrivatizer": (
         "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.core.claim import Adjacency
+from fedbandit_envs.core.privacy import Adjacency
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.experiments.source import is_foreign, package_digest
 from fedbandit_envs.leaderboard.plays import EntryRun

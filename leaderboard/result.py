@@ -70,7 +70,7 @@ class TaskResult:
         messages: Number of messages that an agent sent in the episode, the mean over agents, one number for each seed.
         bytes: Number of bytes that an agent sent in the episode, the mean over agents, one number for each seed.
         claims: Privacy claims for all releases of the episode, one for each adjacency and composition, in the form of
-            :meth:`~fedbandit_envs.core.claim.Claim.as_json`; each holds for all agents under all seeds.
+            :meth:`~fedbandit_envs.core.privacy.Claim.as_json`; each holds for all agents under all seeds.
         audit: Outcome of the attack on the privatizer; None if there was no attack.
         seeds: Evaluation seeds, 32 hexadecimal digits each.
         noise_entropy: Number from which the privacy noise was generated, 32 hexadecimal digits; it was secret until the

@@ -13,8 +13,8 @@ from importlib.resources import files
 from typing import Any
 
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.claim import Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.privacy import Adjacency
 from fedbandit_envs.experiments.simulate import log_spaced
 from fedbandit_envs.experiments.source import package_digest
 from fedbandit_envs.experiments.spec import arguments

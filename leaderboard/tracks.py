@@ -13,16 +13,16 @@ from typing import Any
 from gymnasium import spaces
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
-from fedbandit_envs.core.claim import Adjacency, Claim
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.privacy import Adjacency, Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
 from fedbandit_envs.leaderboard.suites import Suite, Task
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
+from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.quota import Quota
-from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import is_secret
 from fedbandit_envs.samba.crypto.certificates import issue_certificates
 from fedbandit_envs.samba.crypto.keys import deal_keys

@@ -16,10 +16,10 @@ from joblib import parallel_config
 from numba.core.caching import IndexDataCacheFile
 from registered import few
 
+from fedbandit_envs.baselines import peers_of
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.registration import REGISTRY
@@ -86,7 +86,7 @@ def make_federation(env_id) -> Callable[..., FederatedEnv]:
 
 @pytest.fixture
 def make_peers(env_id) -> Callable[[], Policy]:
-    return resolve(REGISTRY[env_id].problem.peers)
+    return peers_of(REGISTRY[env_id].federation.split(".")[1])
 
 
 @pytest.fixture(params=sorted(BASELINES))

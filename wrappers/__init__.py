@@ -8,10 +8,14 @@ Transport: :class:`Channel`, :class:`Server`.
 Observation: :class:`LearningReward`, :class:`Reveal`.
 """
 
+from collections.abc import Mapping
+
+from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.registry.plugins import Plugin, Registry
 from fedbandit_envs.wrappers.byzantine import Byzantine
 from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.learning_reward import LearningReward
 from fedbandit_envs.wrappers.messages import Messages
+from fedbandit_envs.wrappers.observation import LearningReward, Reveal
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.clip import Clip
@@ -22,7 +26,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import Rando
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSumPrivatizer
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.quota import Quota
-from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 
@@ -45,3 +48,18 @@ __all__ = [
     "Server",
     "VectorSumPrivatizer",
 ]
+
+
+def _of_plugin(plugin: Plugin) -> Mapping[str, type[FederatedWrapper]]:
+    if not (isinstance(plugin.content, type) and issubclass(plugin.content, FederatedWrapper)):
+        raise TypeError(f"{plugin.content!r} is no subclass of FederatedWrapper")
+    return {plugin.name: plugin.content}
+
+
+WRAPPERS: Registry[type[FederatedWrapper]] = Registry(
+    {name: wrapper for name in __all__ if (wrapper := globals()[name]).examples}, wrappers=_of_plugin
+)
+"""The wrappers' classes by name, for all wrappers whose arguments besides the environment can be written as JSON.
+
+This project's wrappers have the names of their classes, wrappers of plug-ins the names of their entry points.
+"""

@@ -8,12 +8,12 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
+from fedbandit_envs.basics.entry_points import checked, make_rule
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.rules import checked, make_rule
 
 Attack = Callable[[Array, bool, np.random.Generator], Array]
 """A function that returns the false statistic that a Byzantine agent releases, in the shape of the true one.
@@ -167,7 +167,7 @@ def _numbers(agents: Any, num_agents: int) -> list[int]:
     return sorted({int(agent) for agent in agents})
 
 
-def _widened(space: spaces.Space[Any]) -> spaces.Space[Any]:
+def _widened(space: spaces.Space) -> spaces.Space:
     """Returns a space of true releases with bounds widened, so that it contains false releases, too."""
     assert isinstance(space, spaces.Box)
     dtype = space.dtype.type if space.dtype is not None else np.float64

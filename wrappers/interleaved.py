@@ -10,7 +10,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.privacy.clip import Clip

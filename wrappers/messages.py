@@ -12,18 +12,22 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.core.action_check import ActionCheck
-from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, require_finite
+from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.actions import (
+    ActionCheck,
+    FlatSending,
+    WithEntry,
+    add_entry,
+    require_action_entries,
+    require_finite,
+)
 from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
+from fedbandit_envs.core.privacy import COVARIANCE, Sensitivity, variance_of
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
-from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 _RESERVED = ("mask", "own", COVARIANCE)
 
@@ -121,7 +125,7 @@ class Messages(FederatedWrapper):
             name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
             for name, box in limits.items()
         }
-        unbounded: dict[str, spaces.Space[Any]] = {
+        unbounded: dict[str, spaces.Space] = {
             name: spaces.Box(-np.inf, np.inf, box.shape, np.float64) for name, box in limits.items()
         }
         self.single_release_space = spaces.Dict(unbounded)
@@ -276,10 +280,10 @@ class FlatMessage:
             np.concatenate([getattr(part, end).ravel() for part in parts]).astype(inner.dtype)
             for end in ("low", "high")
         )
-        self.space: spaces.Space[Any] = spaces.Box(low, high, dtype=inner.dtype.type)
+        self.space: spaces.Space = spaces.Box(low, high, dtype=inner.dtype.type)
 
     @staticmethod
-    def fits(space: spaces.Space[Any]) -> bool:
+    def fits(space: spaces.Space) -> bool:
         """Returns whether a message can be added to a space: it is a box with one axis, and no simplex."""
         return isinstance(space, spaces.Box) and FlatSending.fits(space)
 
@@ -314,7 +318,7 @@ def _is_asked(name: Any, declared: Any) -> bool:
     return require_flag(f"arrays[{name!r}]['asked']", asked)
 
 
-def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
+def _dtype(name: Any, declared: Any) -> np.dtype:
     """Returns the dtype of a declared array, after checking its name and the declaration."""
     if not isinstance(name, str) or not name or name in _RESERVED or name.endswith(variance_of("")):
         raise ValueError(
@@ -330,7 +334,7 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
         raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")
     for place, size in enumerate(shape):
         require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
-    dtype: np.dtype[Any] = np.dtype(object)
+    dtype: np.dtype = np.dtype(object)
     with suppress(TypeError):
         dtype = np.dtype(declared.get("dtype", "float64"))
     if dtype.kind not in "fiub" or dtype.itemsize > 8:
@@ -341,7 +345,7 @@ def _dtype(name: Any, declared: Any) -> np.dtype[Any]:
     return dtype
 
 
-def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
+def _limits(shape: tuple[int, ...], dtype: np.dtype) -> spaces.Box:
     """Returns the box of the finite numbers of a dtype; of integers only those that float64 represents."""
     if dtype.kind == "f":
         most = float(np.finfo(dtype).max)
@@ -352,7 +356,7 @@ def _limits(shape: tuple[int, ...], dtype: np.dtype[Any]) -> spaces.Box:
     return spaces.Box(low, high, shape, dtype.type)
 
 
-def _written(limits: spaces.Box, dtype: np.dtype[Any]) -> spaces.Space[Any]:
+def _written(limits: spaces.Box, dtype: np.dtype) -> spaces.Space:
     """Returns the space of an array in actions, which has no bounds for floating-point numbers."""
     if dtype == np.bool_:
         return spaces.MultiBinary(limits.shape)

@@ -8,12 +8,12 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer, require_number
+from fedbandit_envs.basics.entry_points import checked, make_rule
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.rules import checked, make_rule
 
 Law = Callable[[int, np.random.Generator, int], Array]
 """A function that draws which agents act in a round of one replica.

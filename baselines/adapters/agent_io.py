@@ -8,10 +8,8 @@ from gymnasium import spaces as gym_spaces
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag
-from fedbandit_envs.core.features import Features
-from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
-from fedbandit_envs.views.masks import MaskedFormat
-from fedbandit_envs.views.rows import Observation
+from fedbandit_envs.core.policy_spec import ActionFormat, Features, PolicySpec
+from fedbandit_envs.views.control import MaskedFormat, Observation
 
 
 class AgentIO:
@@ -34,7 +32,7 @@ class AgentIO:
         Args:
             action_format: The format of the inner agent's actions, one of the environment's ``action_formats``; None
                 for the environment's own actions.
-            features: Whether the inner agent sees :class:`~fedbandit_envs.core.features.Features` in place of raw
+            features: Whether the inner agent sees :class:`~fedbandit_envs.core.policy_spec.Features` in place of raw
                 observations.
 
         Raises:

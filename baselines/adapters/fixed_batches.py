@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.views.rows import Observation
+from fedbandit_envs.views.control import Observation
 
 BATCH = 64
 """Number of rows (agents of replicas) in a batch for a network.

@@ -11,7 +11,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.views.rows import Observation
+from fedbandit_envs.views.control import Observation
 
 Agent = Callable[[Any], Any]
 """The type of a function that is given one agent's observation and returns its action, as in the PettingZoo API."""

@@ -6,7 +6,7 @@ from fedbandit_envs.baselines.adapters.agent_io import AgentIO
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.views.rows import flat
+from fedbandit_envs.views.control import flat
 
 
 class PredictPolicy:

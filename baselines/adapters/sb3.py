@@ -16,7 +16,7 @@ from fedbandit_envs.baselines.adapters.fixed_batches import BATCH, in_fixed_batc
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.views.rows import flat
+from fedbandit_envs.views.control import flat
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib")
 

@@ -39,7 +39,7 @@ from typing import Any
 from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec, Sum
 from fedbandit_envs.baselines.aggregators.precision import Precision
 from fedbandit_envs.baselines.aggregators.robust import MedianOfMeans, TrimmedMean, TrimmedSenders
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import make
 
 __all__ = [
     "AGGREGATORS",

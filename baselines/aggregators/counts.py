@@ -23,8 +23,8 @@ import numpy as np
 from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.core.noise_variance import COVARIANCE, independent, variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.privacy import COVARIANCE, independent, variance_of
 
 
 def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str) -> InboxSpec:

@@ -16,8 +16,8 @@ import numpy as np
 
 from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec, Sum
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.linear.weighing import weighed
 
 GRAM = "statistic"

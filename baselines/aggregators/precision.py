@@ -1,6 +1,6 @@
 """The aggregator ``precision``, which weighs received messages by the noise that they announce.
 
-Messages announce the variance of their noise (:mod:`fedbandit_envs.core.noise_variance`). The received statistics
+Messages announce the variance of their noise (:mod:`fedbandit_envs.core.privacy`). The received statistics
 are replaced by those of as many exact observations as are equally informative, and added to the agent's own data, which
 stay exact. So pure noise counts for next to nothing, messages without data do not harm, and no message need be checked
 and no estimate regularised because of noise. The numbers of exact observations are plug-in estimates, not bounds;

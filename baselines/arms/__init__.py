@@ -14,6 +14,7 @@ from fedbandit_envs.baselines.arms.fair import FairLearn
 
 __all__ = [
     "CUCB",
+    "PEERS",
     "UCB1",
     "EpsilonDecreasingPolicy",
     "EpsilonGreedyPolicy",
@@ -23,3 +24,6 @@ __all__ = [
     "ThompsonSampling",
     "UniformArms",
 ]
+
+PEERS = UCB1
+"""The policy of a learner's peers, unless the learner's environment is told another."""

@@ -9,7 +9,7 @@ from fedbandit_envs.baselines.arms.classics import LEARNERS
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 

@@ -14,8 +14,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import inner_kernel, kernel
 from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.randomness.draws import Draws
-from fedbandit_envs.randomness.threefry import threefry, u32
+from fedbandit_envs.randomness.draws import Draws, threefry, u32
 
 
 @kernel

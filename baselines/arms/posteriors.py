@@ -8,9 +8,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, inner_kernel, kernel
-from fedbandit_envs.randomness.draws import Draws
-from fedbandit_envs.randomness.threefry import threefry, u32
-from fedbandit_envs.randomness.variates import normal_pair
+from fedbandit_envs.randomness.draws import Draws, normal_pair, threefry, u32
 
 
 def arm_keys(seeds: Array, arms: int) -> Array:

@@ -3,4 +3,7 @@
 from fedbandit_envs.baselines.exposure.fairx import FairX
 from fedbandit_envs.baselines.exposure.simple import BestArm, DeservedShares, EqualShares
 
-__all__ = ["BestArm", "DeservedShares", "EqualShares", "FairX"]
+__all__ = ["PEERS", "BestArm", "DeservedShares", "EqualShares", "FairX"]
+
+PEERS = FairX
+"""The policy of a learner's peers, unless the learner's environment is told another."""

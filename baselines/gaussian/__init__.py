@@ -4,4 +4,7 @@ from fedbandit_envs.baselines.gaussian.planned import PersonalPulls, PlannedPull
 from fedbandit_envs.baselines.gaussian.reporter import PersonalReporter
 from fedbandit_envs.baselines.gaussian.ucb import GaussianUCB, NamedArm
 
-__all__ = ["GaussianUCB", "NamedArm", "PersonalPulls", "PersonalReporter", "PlannedPulls"]
+__all__ = ["PEERS", "GaussianUCB", "NamedArm", "PersonalPulls", "PersonalReporter", "PlannedPulls"]
+
+PEERS = GaussianUCB
+"""The policy of a learner's peers, unless the learner's environment is told another."""

@@ -7,8 +7,7 @@ import numpy as np
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.inbox_totals import InboxTotals
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import InboxTotals, PolicySpec
 
 
 class GaussianUCB:

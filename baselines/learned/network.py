@@ -76,7 +76,7 @@ class ItemNetwork:
     items permutes it (Zaheer et al., Deep Sets, NeurIPS 2017).
 
     Attributes:
-        each: Names of the features of an item, see :class:`~fedbandit_envs.core.features.Features`.
+        each: Names of the features of an item, see :class:`~fedbandit_envs.core.policy_spec.Features`.
         once: Names of the features that belong to the agent as a whole.
 
     Example:

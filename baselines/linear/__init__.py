@@ -10,6 +10,7 @@ from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.baselines.linear.telling import TellingReporter
 
 __all__ = [
+    "PEERS",
     "AsyncLinUCB",
     "BatchedLinUCB",
     "DisjointLinUCB",
@@ -22,3 +23,6 @@ __all__ = [
     "TellingReporter",
     "UniformArm",
 ]
+
+PEERS = LinUCB
+"""The policy of a learner's peers, unless the learner's environment is told another."""

@@ -19,8 +19,7 @@ from fedbandit_envs.baselines.linear.triggers import has_grown
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.features import highest
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import PolicySpec, highest
 
 
 def _require_server(spec: PolicySpec, echo: bool) -> None:

@@ -25,8 +25,7 @@ from fedbandit_envs.baselines.linear.triggers import is_due
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.core.features import highest
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import PolicySpec, highest
 from fedbandit_envs.linear.ridge import Ridges, observe
 
 CombineName = Literal["pooled", "min"]

@@ -12,8 +12,8 @@ from fedbandit_envs.baselines.logistic.steps import learn
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
-from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.privacy import variance_of
 
 
 class FedGLB(LinUCB):

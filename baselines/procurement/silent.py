@@ -70,7 +70,7 @@ class OneOfEach:
 class Clairvoyant:
     """Procures the quantities that are optimal for the true qualities, or those that Greedy SSA finds for them.
 
-    The true qualities must be in its observation, where :class:`~fedbandit_envs.wrappers.reveal.Reveal` puts them.
+    The true qualities must be in its observation, where :class:`~fedbandit_envs.wrappers.observation.Reveal` puts them.
 
     Example:
         >>> import numpy as np

@@ -5,8 +5,8 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import zeros
-from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.privacy import COVARIANCE, variance_of
 
 
 class AverageServer:

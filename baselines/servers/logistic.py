@@ -12,9 +12,8 @@ from fedbandit_envs.baselines.logistic.glm import slope_of
 from fedbandit_envs.baselines.policy import UnfitError, require_uploads
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.core.features import highest
-from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import PolicySpec, highest
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers.transport.server_policy import Ask
 
 SolverName = Literal["accelerated", "quasi_newton"]

@@ -6,8 +6,8 @@ from gymnasium import spaces
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.privacy import variance_of
 
 
 class RidgeServer:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedbandit_envs.basics.compiled import allocating_kernel as kernel
-from fedbandit_envs.randomness.threefry import fill_bits
+from fedbandit_envs.randomness.draws import fill_bits
 
 WIDTH = 32
 """Lanes of those who need no other number: how many words are made at once."""

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 
 import fedbandit_envs
+from fedbandit_envs.baselines import peers_of
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.registry.problems import Registered
 from fedbandit_envs.wrappers.transport.viewer import render_federation
@@ -91,7 +92,7 @@ def _page(environment: type, registered: list[Registered]) -> str:
                 for entry in registered
             ],
         ),
-        f"Peers of a learning agent play `{registered[0].problem.peers}`.",
+        f"Peers of a learning agent play `fedbandit_envs.baselines.{name}:{peers_of(name).__name__}`.",
         "## Spaces of one learning agent",
         table(
             ["id", "action", "`features=True`", "raw observation"], [_spaces(entry) for entry in registered]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers import WRAPPERS
 from generator.folder import Folder
 from generator.markup import arguments, described, first_sentence, slug, table, toctree
 

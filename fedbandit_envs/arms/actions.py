@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.arms.oracle import largest
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.action_formats import OwnActions, require_entries
+from fedbandit_envs.core.actions import OwnActions, require_entries
 
 
 class ArmNumbers(OwnActions):

@@ -18,10 +18,10 @@ from fedbandit_envs.arms.rounds import add_values, play_round, wake
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.core.action_formats import Estimates
+from fedbandit_envs.core.actions import Estimates
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
 

@@ -1,9 +1,7 @@
-"""Features of Bernoulli arms for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of Bernoulli arms for neural networks; see :class:`fedbandit_envs.core.policy_spec.Features`."""
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.features import Features, laplace, time_left
-from fedbandit_envs.core.inbox_totals import InboxCounts
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, laplace, time_left
 
 
 class ArmsFeatures(Features):

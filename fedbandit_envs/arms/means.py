@@ -14,7 +14,7 @@ from fedbandit_envs.basics.checks import (
     require_number,
     require_valid,
 )
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 

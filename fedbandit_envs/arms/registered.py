@@ -12,8 +12,6 @@ _UNRELIABLE = {
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.arms.env:ArmsEnv",
-    peers="fedbandit_envs.baselines.arms:UCB1",
-    listener="fedbandit_envs.baselines.arms:UCB1",
     small={"num_arms": 5},
     presets={
         "FedArms-v0": Preset(),
@@ -24,7 +22,7 @@ PROBLEM = RegisteredProblem(
         "FedArmsSleeping-v0": Preset({"awake": 0.7}),
         "FedArmsSuper-v0": Preset({"slots": 3}),
         "FedArmsSpread-v0": Preset({"spread": 0.2}),
-        "FedArmsUnreliable-v0": Preset(stack=[["fedbandit_envs.wrappers:Channel", _UNRELIABLE]]),
+        "FedArmsUnreliable-v0": Preset(stack=[["Channel", _UNRELIABLE]]),
     },
     tuning=TuningSpec(
         env_ids=("FedArms-v0",),

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
-from fedbandit_envs.randomness.threefry import fill_bits, padded, threefry, u32
+from fedbandit_envs.randomness.draws import fill_bits, padded, threefry, u32
 
 
 @inner_kernel

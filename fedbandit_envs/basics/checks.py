@@ -4,16 +4,20 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+
+Value = TypeVar("Value")
 
 MOST_OF_A_SIZE = 1 << 20
 """Largest number of agents, of arms or of another size of a problem: more would be made for minutes, not played."""
 
 
 def require_number(
-    name: str, value: Any, least: float, most: float, *, open_below: bool = False, open_above: bool = False
+    name: str, value: object, least: float, most: float, *, open_below: bool = False, open_above: bool = False
 ) -> float:
     """Returns ``value`` as a float if it is a finite number in ``[least, most]``, and otherwise raises an error.
 
@@ -42,20 +46,21 @@ def require_number(
     return number
 
 
-def require_epsilon(epsilon: Any, name: str = "epsilon") -> None:
+def require_epsilon(epsilon: object, name: str = "epsilon") -> None:
     """Raises an error unless ``epsilon`` is a number > 0, or infinity for no noise.
 
     Raises:
         TypeError: It is no number.
         ValueError: It is not > 0.
     """
-    is_number = isinstance(epsilon, Real) and not isinstance(epsilon, bool)
-    if not (is_number and float(epsilon) > 0):
-        wrong = ValueError if is_number else TypeError
-        raise wrong(f"{name} is {epsilon!r}; a number > 0 (infinity for no noise) is required")
+    required = f"{name} is {epsilon!r}; a number > 0 (infinity for no noise) is required"
+    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
+        raise TypeError(required)
+    if not float(epsilon) > 0:
+        raise ValueError(required)
 
 
-def require_integer(name: str, value: Any, least: int, most: int | None = None) -> int:
+def require_integer(name: str, value: object, least: int, most: int | None = None) -> int:
     """Returns ``value`` as an int if it is an integer in ``[least, most]``, and otherwise raises an error.
 
     Args:
@@ -77,7 +82,7 @@ def require_integer(name: str, value: Any, least: int, most: int | None = None) 
     return number
 
 
-def require_choice(name: str, value: Any, allowed: Collection[Any]) -> Any:
+def require_choice(name: str, value: Value, allowed: Collection[object]) -> Value:
     """Returns ``value`` if it is among the ``allowed`` values, and otherwise raises an error.
 
     Raises:
@@ -91,7 +96,7 @@ def require_choice(name: str, value: Any, allowed: Collection[Any]) -> Any:
     return value
 
 
-def require_flag(name: str, value: Any) -> bool:
+def require_flag(name: str, value: object) -> bool:
     """Returns ``value`` if it is True or False, and otherwise raises an error.
 
     Raises:
@@ -102,7 +107,7 @@ def require_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def require_seeds(name: str, value: Any) -> None:
+def require_seeds(name: str, value: object) -> None:
     """Raises an error unless ``value`` is None, a non-negative integer, or a non-empty sequence of such integers.
 
     Raises:
@@ -122,7 +127,7 @@ def require_seeds(name: str, value: Any) -> None:
         require_integer(f"{name}[{place}]", seed, 0)
 
 
-def require_valid(name: str, array: Any, valid: Any, allowed: str) -> None:
+def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:
     """Raises an error unless all entries of an array are valid.
 
     Args:
@@ -140,7 +145,7 @@ def require_valid(name: str, array: Any, valid: Any, allowed: str) -> None:
 
 
 def chosen_sizes(
-    asked: Mapping[str, int | None], given: Mapping[str, int], defaults: Mapping[str, Any], source: str
+    asked: Mapping[str, int | None], given: Mapping[str, int], defaults: Mapping[str, int], source: str
 ) -> dict[str, int]:
     """Returns sizes (such as numbers of agents and arms) by name: the user's, else those of given data, else defaults.
 

@@ -1,16 +1,18 @@
-"""The decorators with which Numba compiles all kernels of this package, and a listener that says when it compiles."""
+"""The decorators with which Numba compiles all kernels, processor instructions that Numba lacks, and its messages."""
 
-import gc
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing import parent_process
-from typing import Any, ClassVar
+from typing import Any
 
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
 from numba.core.event import Event, Listener, register
 from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
 
 kernel: Callable[..., Any] = partial(
     njit,
@@ -67,25 +69,16 @@ inlined_kernel: Callable[..., Any] = partial(inner_kernel, forceinline=True)
 
 
 class _Notice(Listener):
-    """Says on a terminal, once in a process, that kernels are being compiled, and pauses garbage collection meanwhile.
+    """Says on a terminal, once in a process, that kernels of this package are being compiled.
 
     Numba notifies it of each function that it compiles, and neither of calls nor of functions that it finds in a cache.
-    The message is of this package's kernels only, and worker processes do not repeat it. Garbage collection is paused
-    for all functions: the compiler makes hundreds of thousands of objects that are in use until it is done, and looking
-    through them again and again would take an eighth of its time.
+    Worker processes do not repeat the message.
     """
 
     _given = False
-    _was_enabled: ClassVar[list[bool]] = []
 
     def on_start(self, event: Event) -> None:
-        """Pauses the garbage collector; on a terminal, says once that kernels of this package are being compiled.
-
-        Compilations are nested, and one thread compiles at a time, so that a stack of the collector's earlier states is
-        enough.
-        """
-        self._was_enabled.append(gc.isenabled())
-        gc.disable()
+        """Says that kernels are being compiled, if the function is of this package."""
         function = event.data["dispatcher"].py_func
         if self._given or not function.__module__.startswith("fedbandit_envs.") or parent_process():
             return
@@ -96,9 +89,73 @@ class _Notice(Listener):
                 sys.stderr.write("fedbandit-envs: compiling kernels (once; later runs start at once)\n")
 
     def on_end(self, event: Event) -> None:
-        """Enables the collector again if it was enabled before, even if the compilation failed."""
-        if self._was_enabled.pop():
-            gc.enable()
+        """Does nothing; Numba's base class asks for it."""
 
 
 register("numba:compile", _Notice())
+
+
+LANES = 32
+"""Number of 16-bit integers that are compared at once."""
+
+_instruction: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
+
+
+@_instruction
+def to_bits(context: Any, number: Any) -> Any:
+    """Returns the bits of a float32 as uint32."""
+    return types.uint32(types.float32), lambda _context, builder, _signature, args: builder.bitcast(
+        args[0], ir.IntType(32)
+    )
+
+
+@_instruction
+def from_bits(context: Any, bits: Any) -> Any:
+    """Returns the float32 with the bits of a uint32."""
+    return types.float32(types.uint32), lambda _context, builder, _signature, args: builder.bitcast(
+        args[0], ir.FloatType()
+    )
+
+
+@_instruction
+def ones(context: Any, bits: Any) -> Any:
+    """Returns the number of ones among the bits of a uint32."""
+    return types.int32(types.uint32), lambda _context, builder, _signature, args: builder.ctpop(args[0])
+
+
+@_instruction
+def fetch(context: Any, address: Any) -> Any:
+    """Prefetches the cache line at an address that will be read soon."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, word = builder.inttoptr(args[0], ir.IntType(8).as_pointer()), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(prefetch, [pointer, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+def _compare(sign: str) -> Callable[..., Any]:
+    """Returns an intrinsic that compares an int16 with the :data:`LANES` int16 numbers at a memory address.
+
+    The intrinsic returns a uint32 with one bit for each comparison; ``sign`` is the comparison, such as ``">"``.
+    """
+
+    def signature(context: Any, number: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            vector = ir.VectorType(ir.IntType(16), LANES)
+            undefined = ir.Constant(vector, ir.Undefined)
+            everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+            first = builder.insert_element(undefined, args[0], ir.IntType(32)(0))
+            number = builder.shuffle_vector(first, undefined, everywhere)
+            others = builder.load(builder.inttoptr(args[1], vector.as_pointer()), align=2)
+            return builder.bitcast(builder.icmp_signed(sign, number, others), ir.IntType(LANES))
+
+        return types.uint32(types.int16, types.int64), generate
+
+    return _instruction(signature)
+
+
+greater, equal = _compare(">"), _compare("==")

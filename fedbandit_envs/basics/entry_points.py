@@ -1,13 +1,19 @@
-"""Entry points: names of objects in modules or files that are imported only when they are used."""
+"""Objects named by strings: entry points, imported when they are used, and specifications in JSON.
+
+A specification is a name, or a mapping of a name and arguments.
+"""
 
 import hashlib
 import re
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from inspect import signature
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
 
 _CACHE = "__pycache__"
 # Files that Python and Numba write into a folder "__pycache__". Their names have a dot before the suffix, so that no
@@ -96,3 +102,103 @@ def package_files(module: str) -> dict[str, Path]:
             if file.is_file() and not (file.parent.name == _CACHE and _CACHED.fullmatch(file.name)):
                 found.setdefault((top / file.relative_to(root)).as_posix(), file)
     return found
+
+
+Thing = TypeVar("Thing")
+
+
+def make(
+    kind: str,
+    spec: Thing | str | Mapping[str, Any],
+    known: Mapping[str, Callable[..., Thing]],
+    protocol: type,
+    also: str = "",
+) -> Thing:
+    """Returns the object that a specification describes; if the specification is the object itself, it is returned.
+
+    Args:
+        kind: Name of the kind of object, for error messages.
+        spec: The object itself; or a name in ``known`` or an entry point ``"module:Class"``; or a mapping with such a
+            ``name`` and the arguments of the object's constructor.
+        known: Constructors of objects by name.
+        protocol: The protocol or class that the object must be an instance of.
+        also: Text on other allowed values of the name, for error messages.
+
+    Raises:
+        TypeError: The specification has none of these forms, or has arguments that the constructor does not accept.
+        ValueError: The name is unknown, or an argument is out of its range.
+    """
+    if isinstance(spec, str):
+        spec = {"name": spec}
+    if not isinstance(spec, Mapping):
+        if isinstance(spec, type) or not isinstance(spec, protocol):
+            raise TypeError(
+                f"{kind} is {spec!r}; a name or a mapping with a name, or an instance of {protocol.__name__}, "
+                "is required"
+            )
+        passed: Thing = spec
+        return passed
+    arguments = dict(spec)
+    name = arguments.pop("name", None)
+    if isinstance(name, str) and name in known:
+        constructor = known[name]
+    elif isinstance(name, str) and ":" in name:
+        constructor = resolve(name)
+    else:
+        raise ValueError(f"{kind} name is {name!r}; one of {sorted(known)}, 'module:Class'{also} is required")
+    try:
+        return constructor(**arguments)
+    except TypeError as error:
+        raise TypeError(f"{kind} {name!r} with arguments {arguments}: {error}") from None
+
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+_CHECKS: dict[Callable[..., Any], Callable[..., Any]] = {}
+
+
+def checked(check: Callable[..., Any]) -> Callable[[Rule], Rule]:
+    """Returns a decorator that registers ``check`` as the check of a rule's keyword arguments.
+
+    Args:
+        check: A function that is called with the keyword arguments and raises an error if they are invalid.
+    """
+
+    def register(rule: Rule) -> Rule:
+        _CHECKS[rule] = check
+        return rule
+
+    return register
+
+
+def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], also: str = "") -> Any:
+    """Returns the function that a specification describes, with its keyword arguments filled in.
+
+    Args:
+        kind: Name of the kind of rule, for error messages.
+        spec: A function, which is returned unchanged; or a name in ``known`` or an entry point ``"module:function"``;
+            or a mapping with such a ``name`` and the function's keyword arguments.
+        known: Functions by name; those with keyword arguments must have the decorator :func:`checked`. The names of an
+            entry point's arguments are checked against its signature if it lacks the decorator.
+        also: Text on other allowed values of the name, for error messages.
+
+    Raises:
+        TypeError: The specification has none of these forms, or has arguments that the function does not accept.
+        ValueError: The name is unknown, or an argument is out of its range.
+    """
+
+    def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
+        _CHECKS.get(rule, signature(rule).bind_partial if foreign else _no_arguments)(**arguments)
+        return partial(rule, **arguments)
+
+    if callable(spec) and not isinstance(spec, type):
+        return spec
+    name = spec.get("name") if isinstance(spec, Mapping) else spec
+    foreign = name if isinstance(name, str) and ":" in name else None
+    if foreign:
+        known = {foreign: resolve(foreign)}
+    return make(kind, spec, {name: partial(chosen, rule) for name, rule in known.items()}, FunctionType, also)
+
+
+def _no_arguments() -> None:
+    """Checks the arguments of rules without keyword arguments: Python raises a ``TypeError`` if there are any."""

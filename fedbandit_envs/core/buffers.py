@@ -12,7 +12,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 Cut = TypeVar("Cut")
 
 
-def zeros(space: Mapping[str, spaces.Space[Any]], rows: tuple[int, ...], dtype: Any = None) -> Arrays:
+def zeros(space: Mapping[str, spaces.Space], rows: tuple[int, ...], dtype: Any = None) -> Arrays:
     """Returns arrays of zeros by name, with leading axes ``rows`` and then the axes of the spaces.
 
     Args:

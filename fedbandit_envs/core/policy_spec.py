@@ -1,14 +1,17 @@
-"""The description of an environment that policies are given before an episode, and the interface of reporters."""
+"""What policies and reporters are given: the description of an environment, and features of an agent's history.
 
+Features are bounded numbers, as input of a neural network. Raw counts are no such input: they grow without bound.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-
-if TYPE_CHECKING:
-    from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.privacy import COVARIANCE, variance_of
 
 
 class ActionFormat(Protocol):
@@ -18,7 +21,7 @@ class ActionFormat(Protocol):
         space: The space of one agent's choices.
     """
 
-    space: spaces.Space[Any]
+    space: spaces.Space
 
     def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
         """Translates choices into the environment's actions.
@@ -53,7 +56,7 @@ class PolicySpec(NamedTuple):
     """
 
     observation: spaces.Dict
-    action: spaces.Space[Any]
+    action: spaces.Space
     horizon: int
     release: spaces.Dict
     agents: int
@@ -62,7 +65,7 @@ class PolicySpec(NamedTuple):
     features: "type[Features] | None"
 
     @property
-    def own_action(self) -> spaces.Space[Any]:
+    def own_action(self) -> spaces.Space:
         """One agent's action space without entries beside the action, such as ``message`` and ``send``."""
         action = self.action
         return action["action"] if isinstance(action, spaces.Dict) else action
@@ -108,3 +111,198 @@ class Reporter(Protocol):
             question: What a server asks each agent, arrays by name with leading axes ``(replicas, agents)``; None for a
                 release that answers no question.
         """
+
+
+class Features(ABC):
+    """Maps an agent's observations so far to a flat vector of numbers in [-1, 1].
+
+    The vector consists of the features of each item (a producer or an arm), one item after another, and then of the
+    features that exist only once. Where agents receive messages, items also have features computed from the sum of all
+    messages received.
+
+    The features of agent j in replica r depend on this agent's observations so far and on nothing else. Each problem
+    has its own subclass, which is the problem's attribute ``features``.
+
+    Attributes:
+        each: Names of the features of one item, in order.
+        shared: Names of the features that exist once, in order.
+        items: Number of items.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> env = make_federation("FedArms-v0", num_agents=2, num_arms=3)
+        >>> features = env.features(env.policy_spec)
+        >>> features.each, features.shared
+        (('estimate', 'doubt'), ('time_left',))
+        >>> features.reset((1, 2))
+        >>> features.see(env.reset_batch([7]).observation).shape
+        (1, 2, 7)
+    """
+
+    each: tuple[str, ...]
+    shared: tuple[str, ...]
+    items: int
+
+    @abstractmethod
+    def __init__(self, spec: PolicySpec) -> None:
+        """Sets ``each``, ``shared`` and ``items``.
+
+        Args:
+            spec: The environment's description for policies.
+        """
+
+    @property
+    def space(self) -> spaces.Box:
+        """The space of one agent's features, float32 ``(items * len(each) + len(shared),)``."""
+        return spaces.Box(-1.0, 1.0, (self.items * len(self.each) + len(self.shared),), np.float32)
+
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Starts an episode with an empty history.
+
+        Args:
+            rows: ``(replicas, agents)`` of the episode.
+        """
+        self._features = np.zeros((*rows, *self.space.shape), np.float32)
+        self._start(rows)
+
+    def see(self, observation: Arrays) -> Array:
+        """Adds one round's observations to the history; to be called once a round, the first observation included.
+
+        Args:
+            observation: Arrays by name, leading axes ``(replicas, agents)``.
+
+        Returns:
+            The features after this round, float32 ``(replicas, agents, size)``, a copy.
+        """
+        split = self.items * len(self.each)
+        rows = self._features.shape[:2]
+        self._write(
+            observation,
+            self._features[..., :split].reshape(*rows, self.items, len(self.each)),
+            self._features[..., split:],
+        )
+        return self._features.copy()
+
+    @abstractmethod
+    def _start(self, rows: tuple[int, int]) -> None:
+        """Starts an empty history for an episode with ``rows`` = ``(replicas, agents)``."""
+
+    @abstractmethod
+    def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
+        """Adds one round's observations to the history and writes the features.
+
+        Args:
+            observation: Arrays by name, leading axes ``(replicas, agents)``.
+            each: Output: the items' features, ``(replicas, agents, items, len(each))``.
+            shared: Output: the features that exist once, ``(replicas, agents, len(shared))``.
+        """
+
+
+def highest(space: spaces.Space) -> float:
+    """Returns the largest upper bound of any entry of a ``Box``.
+
+    Raises:
+        TypeError: The space is no ``Box``.
+    """
+    if not isinstance(space, spaces.Box):
+        raise TypeError(f"space is {space}; a Box is required")
+    return float(space.high.max())
+
+
+def time_left(observation: Arrays, horizon: int) -> Array:
+    """Returns the remaining time ``(replicas, agents)``, scaled: 1 before the first round, falling to -1 at the end."""
+    left: Array = 1.0 - 2.0 * observation["round"][..., 0] / horizon
+    return left
+
+
+def laplace(good: Array, of: Array) -> tuple[Array, Array]:
+    """Returns Laplace's estimate of a success probability, and how uncertain it is, both in [-1, 1].
+
+    Args:
+        good: Numbers of successes.
+        of: Numbers of trials, same shape.
+
+    Returns:
+        The estimate 2 p - 1 with p = (good + 1) / (of + 2), and the uncertainty 1 / sqrt(of + 1).
+    """
+    return 2.0 * (good + 1.0) / (of + 2.0) - 1.0, 1.0 / np.sqrt(of + 1.0)
+
+
+class InboxTotals:
+    """Sums of some arrays over all messages that each agent has received so far; zero where there are no messages.
+
+    Where a channel returns an agent's own messages to it (``echo``), these are left out. The downloads of a server with
+    ``echo`` contain the agent's own data, which are then included.
+
+    Attributes:
+        exists: Whether agents receive messages in this environment.
+        totals: The sums by name, float64 ``(replicas, agents, *shape)``; 0 for arrays that no message contains.
+    """
+
+    def __init__(self, spec: PolicySpec, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Chooses the arrays to sum.
+
+        Args:
+            spec: The environment's description for policies.
+            shapes: Shape of each array by the name under which it is released; an array that is released in several
+                slots is summed over these as well.
+        """
+        self._shapes = dict(shapes)
+        self.exists = "inbox_mask" in spec.observation.spaces
+
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Sets all sums to 0 for an episode of ``(replicas, agents)`` rows."""
+        self.totals = {name: np.zeros((*rows, *shape)) for name, shape in self._shapes.items()}
+
+    def add(self, observation: Arrays) -> None:
+        """Adds the messages of one round's observation."""
+        for name, total in self.totals.items():
+            arrived = observation.get(f"inbox_{name}")
+            if arrived is None:
+                continue
+            if "inbox_own" in observation:
+                own = observation["inbox_own"]
+                arrived = np.where(own.reshape(own.shape + (1,) * (arrived.ndim - 3)), 0.0, arrived)
+            total += arrived.sum(axis=tuple(range(2, 2 + arrived.ndim - total.ndim)))
+
+
+class InboxCounts:
+    """Estimates of success probabilities from the counts that each agent has received so far.
+
+    Attributes:
+        exists: Whether agents receive messages in this environment.
+    """
+
+    def __init__(self, spec: PolicySpec, of: str, good: str) -> None:
+        """Chooses the two released arrays to sum.
+
+        Args:
+            spec: The environment's description for policies.
+            of: Name of the array that counts trials.
+            good: Name of the array that counts successes.
+        """
+        self._names = (good, of, variance_of(good), variance_of(of), COVARIANCE)
+        shape = spec.observation[f"total_{of}"].shape or ()
+        self._inbox = InboxTotals(spec, dict.fromkeys(self._names, shape))
+        self.exists = self._inbox.exists
+
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Sets all counts to 0 for an episode of ``(replicas, agents)`` rows."""
+        self._inbox.reset(rows)
+
+    def estimate(self, observation: Arrays) -> tuple[Array, Array]:
+        """Adds one round's messages and returns estimates of success probabilities, and how uncertain they are.
+
+        Both are those of :func:`~.features.laplace`, from all counts received so far. Noisy counts are first replaced
+        by a smaller number of exact outcomes whose mean is equally certain. For ``of`` noisy trials, with variance v_of
+        of the noise in the trials, variance v_good of the noise in the successes and covariance v_both, that number is
+        of (of / 4) / (v + of / 4), where v = v_good - 2 p v_both + p^2 v_of, p = good / of, and 1 / 4 is the largest
+        variance of one outcome.
+        """
+        self._inbox.add(observation)
+        good, of, of_good, of_all, of_both = (self._inbox.totals[name] for name in self._names)
+        of = np.maximum(of, 0.0)
+        share = np.clip(good / np.maximum(of, 1e-9), 0.0, 1.0)
+        noise = np.maximum(of_good - 2.0 * share * of_both + share * share * of_all, 0.0)
+        worth = of * (of / np.maximum(of + 4.0 * noise, 1e-9))
+        return laplace(worth * share, worth)

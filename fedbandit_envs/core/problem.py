@@ -15,17 +15,13 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_seeds
-from fedbandit_envs.core.action_check import ActionCheck
+from fedbandit_envs.core.actions import ActionCheck
 from fedbandit_envs.core.buffers import Buffers
-from fedbandit_envs.core.claim import Adjacency
-from fedbandit_envs.core.features import Features
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.ledger import ReleaseLedger
-from fedbandit_envs.core.neighbours import Neighbours
-from fedbandit_envs.core.policy_spec import ActionFormat
-from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.randomness.draws import MOST_ROUNDS
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.core.policy_spec import ActionFormat, Features
+from fedbandit_envs.core.privacy import Adjacency, Neighbours, Sensitivity
+from fedbandit_envs.randomness.draws import MOST_ROUNDS, EpisodeRandomness
 
 MOST = 2**53
 """Upper bound of spaces of counts: float64 represents every integer up to it."""
@@ -91,9 +87,9 @@ class Problem(FederatedEnv):
         *,
         num_agents: int,
         max_cycles: int,
-        observation: Mapping[str, spaces.Space[Any]],
-        action: spaces.Space[Any],
-        hidden: Mapping[str, spaces.Space[Any]],
+        observation: Mapping[str, spaces.Space],
+        action: spaces.Space,
+        hidden: Mapping[str, spaces.Space],
         action_formats: Mapping[str, ActionFormat],
         instance_seed: int | Sequence[int] | None = None,
         render_mode: str | None = None,

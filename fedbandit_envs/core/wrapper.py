@@ -1,4 +1,4 @@
-"""The base class of wrappers around a federation, and the order in which wrappers may be stacked."""
+"""Wrappers around a federation: their base class, their order in a stack, and stacks built from JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
@@ -8,8 +8,11 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import Sensitivity
+from fedbandit_envs.registry.plugins import HANDED_DOWN
 
 Layer = Literal["data", "noise", "transport", "observation"]
 """The layer of a wrapper, from the inside out; see :class:`FederatedWrapper`."""
@@ -212,3 +215,75 @@ def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> No
                 f"env has {type(inner).__name__}, of layer {inner.layer!r}, inside of {type(outer).__name__}, of "
                 f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required"
             )
+
+
+Stack = Sequence[Sequence[Any]]
+"""Wrappers from the inside out, each a pair of its entry point and its keyword arguments; can be written as JSON."""
+
+
+def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
+    """Builds a federation and puts wrappers around it.
+
+    Args:
+        federation: Entry point ``"module:Class"`` of the federation.
+        stack: Wrappers from the inside out: pairs of a wrapper's name or entry point and keyword arguments, such as
+            ``["Channel", {"schedule": "every_round"}]``.
+        **kwargs: Passed to the federation.
+
+    Returns:
+        The outermost wrapper, or the federation if the stack is empty.
+
+    Raises:
+        TypeError: The stack is not of that form, or one of its entry points makes no federation.
+        ValueError: An entry point is not of the form ``"module:attribute"``.
+        Exception: Any error of the federation or a wrapper; a note names its position in the stack.
+    """
+    layers = checked(stack)
+    env: FederatedEnv = resolve(federation)(**kwargs)
+    for place, (entry_point, arguments) in enumerate(layers):
+        try:
+            wrapped = find_wrapper(entry_point)(env, **arguments)
+        except Exception as error:
+            error.add_note(f"raised by stack[{place}], {entry_point!r} with {dict(arguments)}")
+            raise
+        if not isinstance(wrapped, FederatedEnv):
+            raise TypeError(
+                f"stack[{place}] is {entry_point!r}, which makes a {type(wrapped).__name__}; the entry point "
+                "of a FederatedWrapper is required"
+            )
+        env = wrapped
+    return env
+
+
+def find_wrapper(name: str) -> Any:
+    """Returns a wrapper's class, given its entry point ``"module:Class"`` or its name in the registry of wrappers.
+
+    Raises:
+        ValueError: No wrapper has this name, and the name has no colon, as an entry point would.
+        ImportError: The module of the entry point does not exist.
+        AttributeError: The module of the entry point has no such attribute.
+    """
+    if ":" in name:
+        return resolve(name)
+    wrappers = HANDED_DOWN["wrappers"]()
+    require_choice("wrapper", name, wrappers)
+    return wrappers[name]
+
+
+def checked(stack: Any) -> Stack:
+    """Returns a stack unchanged after checking its form.
+
+    Raises:
+        TypeError: The stack is not a sequence of pairs, each of a string (the wrapper) and a mapping from strings (its
+            keyword arguments).
+    """
+    if isinstance(stack, str) or not isinstance(stack, Sequence):
+        raise TypeError(f"stack is {stack!r}; a sequence of [entry point, keyword arguments] is required")
+    for place, layer in enumerate(stack):
+        match layer:
+            case [str(), Mapping() as arguments] if all(isinstance(name, str) for name in arguments):
+                continue
+        raise TypeError(
+            f"stack[{place}] is {layer!r}; [entry point, keyword arguments], a string and a mapping, is required"
+        )
+    return stack

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.action_formats import require_finite
+from fedbandit_envs.core.actions import require_finite
 from fedbandit_envs.exposure.merit import Merits, shares_of
 from fedbandit_envs.linear.expectation import expected_rewards
 

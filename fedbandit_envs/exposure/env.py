@@ -8,9 +8,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.action_formats import Estimates, OwnActions
+from fedbandit_envs.core.actions import Estimates, OwnActions, Simplex
 from fedbandit_envs.core.policy_spec import ActionFormat
-from fedbandit_envs.core.simplex import Simplex
 from fedbandit_envs.exposure.actions import shares_by_logits, shares_by_parameter
 from fedbandit_envs.exposure.features import ExposureFeatures
 from fedbandit_envs.exposure.merit import Merit, Merits, make_merit, shares_of
@@ -19,7 +18,7 @@ from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.model import LinearProblem
 from fedbandit_envs.linear.neighbours import worst_neighbours
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
 

@@ -1,4 +1,4 @@
-"""Features of exposure fairness for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of exposure fairness for neural networks; see :class:`fedbandit_envs.core.policy_spec.Features`."""
 
 import numpy as np
 

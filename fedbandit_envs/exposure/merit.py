@@ -20,8 +20,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.basics.compiled import inlined_kernel, kernel
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import make, resolve
 
 
 @runtime_checkable

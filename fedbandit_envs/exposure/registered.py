@@ -12,8 +12,6 @@ _SAME_ARMS = (np.random.default_rng(0).random((10, 5)) / sqrt(5)).round(3).tolis
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.exposure.env:ExposureEnv",
-    peers="fedbandit_envs.baselines.exposure:FairX",
-    listener="fedbandit_envs.baselines.exposure:FairX",
     small={"num_arms": 4, "dim": 3},
     presets={
         "FedExposure-v0": Preset(),

@@ -2,8 +2,7 @@
 
 from fedbandit_envs.basics.compiled import inlined_kernel, kernel
 from fedbandit_envs.exposure.merit import share_row
-from fedbandit_envs.randomness.threefry import threefry, u32
-from fedbandit_envs.randomness.variates import uniform
+from fedbandit_envs.randomness.draws import threefry, u32, uniform
 
 
 @inlined_kernel

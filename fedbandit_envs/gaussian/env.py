@@ -13,14 +13,14 @@ from fedbandit_envs.arms.aim import Aim, weight_of_own
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.action_formats import Estimates
+from fedbandit_envs.core.actions import Estimates
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem, Viewer
-from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.gaussian.features import GaussianFeatures
 from fedbandit_envs.gaussian.means import GaussianMeans, Law
 from fedbandit_envs.gaussian.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.gaussian.rounds import play_round
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
 

@@ -1,11 +1,9 @@
-"""Features of Gaussian arms for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of Gaussian arms for neural networks; see :class:`fedbandit_envs.core.policy_spec.Features`."""
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.features import Features, time_left
-from fedbandit_envs.core.inbox_totals import InboxTotals
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, time_left
 
 
 class GaussianFeatures(Features):

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 Law = Literal["exact", "concentrated", "approximate"]

@@ -5,9 +5,7 @@ from math import sqrt
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Adjacency
-from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
 
 
 def sensitivity(pulls: Array, bound: float) -> Sensitivity:

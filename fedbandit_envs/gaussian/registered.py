@@ -15,8 +15,6 @@ _MIXED = (
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.gaussian.env:GaussianEnv",
-    peers="fedbandit_envs.baselines.gaussian:GaussianUCB",
-    listener="fedbandit_envs.baselines.gaussian:GaussianUCB",
     small={"reward_bound": 5.0},
     presets={
         "FedGaussian-v0": Preset({"means": list(COMMON), "law": "concentrated", "num_agents": 5, **_GLOBAL}),

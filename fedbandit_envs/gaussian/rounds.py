@@ -1,8 +1,7 @@
 """One round of Gaussian arms for all rows: pulls, rewards and regret (compiled)."""
 
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.randomness.threefry import threefry, u32
-from fedbandit_envs.randomness.variates import normal_pair
+from fedbandit_envs.randomness.draws import normal_pair, threefry, u32
 
 
 @kernel

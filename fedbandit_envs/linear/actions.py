@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.action_formats import require_finite
+from fedbandit_envs.core.actions import require_finite
 from fedbandit_envs.linear.expectation import expected_rewards
 
 

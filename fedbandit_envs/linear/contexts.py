@@ -15,16 +15,15 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.linear.expectation import expect
 from fedbandit_envs.linear.instances import Instances
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.pools import FixedContexts, PoolContexts
 from fedbandit_envs.linear.queries import FeatureSet, read_queries
 from fedbandit_envs.linear.tables import TableContexts
+from fedbandit_envs.randomness.draws import fill_bits, fill_exponentials, fill_normals, padded, padded_size
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.randomness.threefry import fill_bits, padded, padded_size
-from fedbandit_envs.randomness.variates import fill_exponentials, fill_normals
 
 DistributionName = Literal[
     "band", "unit_ball", "hypercube", "signed_hypercube", "sphere_and_bias", "separated", "pool"

@@ -8,7 +8,7 @@ import scipy  # imports its large parts, such as special, only when they are use
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.action_formats import Estimates, OwnActions
+from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.linear.actions import arm_by_parameter, arm_by_values
 from fedbandit_envs.linear.features import LinearFeatures

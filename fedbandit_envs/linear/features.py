@@ -1,13 +1,11 @@
-"""Features of linear bandits for neural networks; see :class:`fedbandit_envs.core.features.Features`."""
+"""Features of linear bandits for neural networks; see :class:`fedbandit_envs.core.policy_spec.Features`."""
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.core.features import Features, highest, time_left
-from fedbandit_envs.core.inbox_totals import InboxTotals
-from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, highest, time_left
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.linear.ridge import arms_last, factorise, lies_below
 from fedbandit_envs.linear.weighing import weighed
 

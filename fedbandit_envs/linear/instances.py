@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 
 
 class Instances(NamedTuple):

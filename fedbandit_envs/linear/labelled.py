@@ -9,8 +9,8 @@ from fedbandit_envs.basics.checks import require_choice, require_flag, require_i
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.linear.datasets import read_labelled
 from fedbandit_envs.linear.instances import Instances
+from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.randomness.threefry import fill_bits, padded
 
 FormName = Literal["disjoint", "shared"]
 RowsName = Literal["with_replacement", "one_pass", "in_order"]

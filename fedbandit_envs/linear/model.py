@@ -10,8 +10,8 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number
 from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.linear.contexts import DistributionName, QueryContexts, make_distribution
 from fedbandit_envs.linear.expectation import expect_by_arm
 from fedbandit_envs.linear.instances import Instances
@@ -21,7 +21,7 @@ from fedbandit_envs.linear.pools import FixedContexts, PoolContexts, count
 from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.rounds import take_in
 from fedbandit_envs.linear.tables import TableContexts
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 ParameterName = Literal["sphere", "orthant", "diagonal", "sphere_without_bias", "first_axis"]

@@ -4,9 +4,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from fedbandit_envs.core.claim import Adjacency
-from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
 
 
 def of_outer(shape: tuple[int, ...], context_bound: float, reward_bound: float) -> Sensitivity:

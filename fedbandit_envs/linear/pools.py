@@ -13,8 +13,8 @@ from fedbandit_envs.basics.checks import require_integer, require_valid
 from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 from fedbandit_envs.linear.expectation import expect, expected_rewards
 from fedbandit_envs.linear.instances import Instances
+from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.randomness.threefry import fill_bits, padded
 
 
 class FixedContexts:

@@ -2,7 +2,6 @@
 
 from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
-_PARTICIPATION = "fedbandit_envs.wrappers:Participation"
 _HE = {
     "num_agents": 15,
     "num_arms": 25,
@@ -64,14 +63,12 @@ _SMALL_TABLE = {
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.linear.env:LinearEnv",
-    peers="fedbandit_envs.baselines.linear:LinUCB",
-    listener="fedbandit_envs.baselines.linear:FedUCB",
     small={"num_arms": 7, "dim": 3},
     presets={
         "FedLinear-v0": Preset(),
         "FedLinearBall-v0": Preset({"contexts": "unit_ball", "reward": "normal"}),
         "FedLinearCube-v0": Preset({"contexts": "hypercube", "reward": "normal"}),
-        "FedLinearAsync-v0": Preset(_HE, [[_PARTICIPATION, {"law": "uniform"}]]),
+        "FedLinearAsync-v0": Preset(_HE, [["Participation", {"law": "uniform"}]]),
         "FedLinearSphere-v0": Preset(_ZHOU),
         # As in the paper's experiment, rewards are not centred. They are normal there, and no bound is named; this one
         # is ten standard deviations of the noise beyond 0, so that practically no reward reaches it.
@@ -82,7 +79,7 @@ PROBLEM = RegisteredProblem(
             {"contexts": {**_DIGITS, "components": 10}, "reward": "bernoulli"},
             small={"contexts": _SMALL_TABLE},
         ),
-        "FedLinearInTurn-v0": Preset(_HE, [[_PARTICIPATION, {"law": "in_turn"}]]),
+        "FedLinearInTurn-v0": Preset(_HE, [["Participation", {"law": "in_turn"}]]),
     },
     tuning=TuningSpec(
         env_ids=("FedLinear-v0",),

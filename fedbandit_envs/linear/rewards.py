@@ -9,10 +9,8 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.linear.arcsine import TERMS, arcsine_quantile
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness, normal_pair, threefry, u32, uniform
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.randomness.threefry import threefry, u32
-from fedbandit_envs.randomness.variates import normal_pair, uniform
 
 RewardName = Literal["beta", "bernoulli", "normal", "logistic"]
 

@@ -12,8 +12,8 @@ from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import Table
 from fedbandit_envs.linear.expectation import expect
 from fedbandit_envs.linear.instances import Instances
+from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.randomness.threefry import fill_bits, padded
 
 Order = Literal["once", "random"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.action_formats import OwnActions, require_entries
+from fedbandit_envs.core.actions import OwnActions, require_entries
 from fedbandit_envs.procurement.oracle import procure
 
 

@@ -8,9 +8,9 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.core.action_formats import Estimates
+from fedbandit_envs.core.actions import Estimates
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.procurement.actions import Quantities, quantities_by_portions, quantities_by_quality
 from fedbandit_envs.procurement.features import ProcurementFeatures
 from fedbandit_envs.procurement.market import DistributionName, make_market
@@ -19,7 +19,7 @@ from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
 from fedbandit_envs.procurement.rounds import expected_revenue, play_round
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 

@@ -17,8 +17,7 @@ from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import inner_kernel, kernel
-from fedbandit_envs.basics.llvm_intrinsics import LANES, equal, greater, ones
+from fedbandit_envs.basics.compiled import LANES, equal, greater, inner_kernel, kernel, ones
 
 _WINDOW = LANES
 """Number of cutoffs in a row of a table."""

@@ -4,8 +4,6 @@ from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, S
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.procurement.env:ProcurementEnv",
-    peers="fedbandit_envs.baselines.procurement:SSUCB",
-    listener="fedbandit_envs.baselines.procurement:PFCB",
     small={"num_producers": 5},
     presets={
         "FedProcurement-v0": Preset(),

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.llvm_intrinsics import fetch
+from fedbandit_envs.basics.compiled import allocating_kernel, fetch
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
 from fedbandit_envs.procurement.outcomes import ROW_BYTES, good_units, good_units_tabled
-from fedbandit_envs.randomness.threefry import fill_bits, padded, u32
+from fedbandit_envs.randomness.draws import fill_bits, padded, u32
 
 
 @allocating_kernel

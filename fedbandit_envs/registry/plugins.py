@@ -13,10 +13,20 @@ names. A plug-in that cannot be imported, or that adds a name which exists alrea
 import warnings
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import entry_points
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 Entry = TypeVar("Entry")
+
+HANDED_DOWN: dict[str, Callable[..., Any]] = {}
+"""Functions that return what lower folders use of higher ones, which they do not import.
+
+``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
+``peers(problem)`` the class of a problem's default peers, or None. The package's ``__init__`` sets them.
+"""
 
 
 class PluginWarning(UserWarning):
@@ -148,3 +158,13 @@ class Registry(MutableMapping[str, Entry]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+
+def registered(package: ModuleType) -> Iterator[ModuleType]:
+    """Yields the modules named ``registered`` in the folders of a package, sorted by the folders' names."""
+    for folder in sorted(iter_modules(package.__path__), key=lambda module: module.name):
+        # The module is searched on disk, and only folders that have it are imported. Importing every folder could
+        # import packages of higher layers, which modules of this layer may not do.
+        inside = iter_modules([f"{path}/{folder.name}" for path in package.__path__])
+        if folder.ispkg and any(module.name == "registered" for module in inside):
+            yield import_module(f"{package.__name__}.{folder.name}.registered")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fedbandit_envs.core.stack import Stack
+from fedbandit_envs.core.wrapper import Stack
 
 
 class Preset(NamedTuple):
@@ -15,7 +15,7 @@ class Preset(NamedTuple):
         small: Arguments that make a small instance, for tests; None for the problem's.
 
     Example:
-        >>> Preset({"num_agents": 15}, [["fedbandit_envs.wrappers:Participation", {"law": "in_turn"}]]).kwargs
+        >>> Preset({"num_agents": 15}, [["Participation", {"law": "in_turn"}]]).kwargs
         {'num_agents': 15}
     """
 
@@ -92,8 +92,8 @@ class RegisteredProblem(NamedTuple):
 
     Attributes:
         federation: Entry point of the federated environment's class.
-        peers: Entry point of the policy that plays a learner's peers by default.
-        listener: Entry point of a policy that learns from the messages it receives.
+        peers: Entry point of the policy that plays a learner's peers by default. Problems of this package leave it out:
+            their folder in `baselines/` has that policy as ``PEERS``.
         small: Arguments that make a small instance, for tests.
         presets: Settings by Gymnasium id.
         tuning: How the problem's baselines are tuned; None if they are not.
@@ -105,7 +105,6 @@ class RegisteredProblem(NamedTuple):
 
     federation: str
     peers: str = ""
-    listener: str = ""
     small: Mapping[str, Any] = {}
     presets: Mapping[str, Preset] = {}
     tuning: TuningSpec | None = None

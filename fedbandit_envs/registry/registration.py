@@ -12,9 +12,8 @@ import fedbandit_envs
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.stack import build
-from fedbandit_envs.registry.discovery import registered
-from fedbandit_envs.registry.plugins import Plugin, Registry
+from fedbandit_envs.core.wrapper import build
+from fedbandit_envs.registry.plugins import Plugin, Registry, registered
 from fedbandit_envs.registry.problems import Registered, RegisteredProblem
 from fedbandit_envs.views.parallel import in_turn, parallel
 
@@ -131,11 +130,11 @@ def register(entry: Registered) -> None:
     """Registers an id with Gymnasium, and with PettingZoo where it has a registry (1.27 and later)."""
     gymnasium.register(
         entry.env_id,
-        entry_point="fedbandit_envs.views.single:FederationEnv",
-        vector_entry_point="fedbandit_envs.views.vector:FederationVectorEnv",
+        entry_point="fedbandit_envs.views.gymnasium_env:FederationEnv",
+        vector_entry_point="fedbandit_envs.views.gymnasium_env:FederationVectorEnv",
         kwargs={
             "federation": entry.federation,
-            "peers": entry.problem.peers,
+            **({"peers": entry.problem.peers} if entry.problem.peers else {}),
             **({"preset_stack": entry.stack} if entry.stack else {}),
             **entry.kwargs,
         },

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.policy_spec import Features
 from fedbandit_envs.testing.assertions import require_same, taken
 from fedbandit_envs.testing.episodes import SEEDS, Trial, require_in_space
 

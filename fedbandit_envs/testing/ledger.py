@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import Change, Claim, Sensitivity
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.testing.assertions import mapped, require, require_same
 from fedbandit_envs.testing.episodes import (

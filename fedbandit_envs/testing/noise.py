@@ -18,10 +18,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import COVARIANCE, independent, variance_of
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Sensitivity, independent, variance_of
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.testing.assertions import require
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around, copied

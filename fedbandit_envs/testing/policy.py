@@ -11,7 +11,7 @@ from fedbandit_envs.core.policy_spec import PolicySpec, Reporter
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing.assertions import require, require_same, taken
 from fedbandit_envs.testing.episodes import SEEDS, Make, Trial, copied, random_choices, require_in_space
-from fedbandit_envs.views.peers import Peer
+from fedbandit_envs.views.control import Peer
 
 HORIZON = 120
 """Number of rounds that a policy plays, or a reporter observes."""

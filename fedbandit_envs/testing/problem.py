@@ -11,9 +11,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.randomness.draws import Draws
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.core.privacy import Sensitivity
+from fedbandit_envs.randomness.draws import Draws, EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.testing.assertions import require, require_same, taken
 from fedbandit_envs.testing.episodes import Trial, copied, random_choices

@@ -3,7 +3,7 @@
 from itertools import takewhile
 from typing import get_args
 
-from fedbandit_envs.core.action_formats import take_entry
+from fedbandit_envs.core.actions import take_entry
 from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, find_layer, layers
 from fedbandit_envs.testing import federation
 from fedbandit_envs.testing.assertions import require, require_same

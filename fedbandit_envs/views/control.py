@@ -1,25 +1,319 @@
-"""Control of one learning agent among peers, or of all agents jointly, for the Gymnasium views."""
+"""Who controls which agents: rows of learning agents, their peers, and one controller, for the views of all libraries.
+
+The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 translate observations and actions here.
+"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_flag
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.actions import add_entry, require_action_entries
+from fedbandit_envs.core.buffers import Parts
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.stack import Stack, build, checked
-from fedbandit_envs.views.peers import Peer, Peers
-from fedbandit_envs.views.rows import Observation, Rows
+from fedbandit_envs.core.policy_spec import Features, PolicySpec
+from fedbandit_envs.core.wrapper import Stack, build, checked, find_layer
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.plugins import HANDED_DOWN
+
+
+@runtime_checkable
+class MaskedFormat(Protocol):
+    """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` whose masks tell which choices are allowed."""
+
+    space: spaces.Space
+
+    def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
+        """Translates choices into the environment's actions."""
+
+    def allowed(self, observation: Mapping[str, Array]) -> Array:
+        """Returns which choices are allowed.
+
+        Args:
+            observation: The agents' observations, leading axes ``(replicas, agents)``.
+
+        Returns:
+            Bool ``(replicas, agents, entries)``. A ``Discrete`` space has an entry for each choice; a ``MultiDiscrete``
+            has an entry for each choice of its first component, then for each choice of its second, and so on.
+        """
+
+
+class Peer(Protocol):
+    """A policy that plays the peers, with the methods of :class:`fedbandit_envs.baselines.policy.Policy`.
+
+    The protocol is repeated here since this package must not import ``baselines``.
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Prepares for an episode."""
+
+    def act(self, observation: Arrays) -> Any:
+        """Returns one action for each row (agent of a replica)."""
+
+
+PEERS_SEND: Mapping[str, Any] = {"name": "doubling", "start": 1, "stop": None}
+"""The schedule by which peers send by default: in rounds 1, 2, 4, 8, ...
+
+The learner then always has at least half of the data of its peers, while each peer sends only about log2(rounds)
+messages.
+"""
+
+
+class Peers:
+    """The agents that do not learn and act by one fixed policy.
+
+    Where agents choose when to send, the policy may choose (its actions are then mappings with ``send``); for policies
+    that do not, a schedule fixed in advance decides when the peers send.
+    """
+
+    def __init__(self, federation: FederatedEnv, policy: str | Peer, send: Any = None) -> None:
+        """Takes the peers' policy, and their schedule of messages.
+
+        Args:
+            federation: The environment, with its wrappers.
+            policy: The policy, or the entry point ``"module:Class"`` that makes it.
+            send: The rounds in which peers send if their policy does not choose: a schedule fixed in advance, by name
+                or mapping, see :mod:`fedbandit_envs.wrappers.transport.schedule`; ``"silent"`` for never. None for
+                :data:`PEERS_SEND`.
+
+        Raises:
+            TypeError: ``send`` is no schedule.
+            ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
+        """
+        chosen = federation.policy_spec.chooses_sending
+        if send is not None and not chosen:
+            raise ValueError(
+                f"peers_send is {send!r}, but agents of this environment do not choose when to send; None, or a "
+                "channel whose schedule asks agents, is required"
+            )
+        self._federation = federation
+        self._policy: Peer = resolve(policy)() if isinstance(policy, str) else policy
+        transport: Any = find_layer(federation, "transport")
+        self._schedule = transport.make_schedule(PEERS_SEND if send is None else send) if chosen else None
+        if self._schedule is not None and not self._schedule.fixed_in_advance:
+            raise ValueError(
+                f"peers_send is {send!r}, which asks agents when they send; a schedule fixed in advance is required"
+            )
+
+    def reset(self, seeds: Sequence[int], observation: Arrays) -> None:
+        """Starts one episode for each seed.
+
+        Args:
+            seeds: Seed of each replica.
+            observation: The first observations of all agents, ``(replicas, agents, ...)``.
+        """
+        self._policy.reset(self._federation.policy_spec, row_seeds(seeds, self._federation.max_num_agents))
+        self.see(observation)
+
+    def see(self, observation: Arrays) -> None:
+        """Takes the observations of all agents after a round, from which the next actions are chosen."""
+        self._observation = observation
+        self._chosen: Any = None
+
+    def act(self) -> Any:
+        """Returns the policy's actions in the next round, for all agents ``(replicas, agents, ...)``.
+
+        The policy is called once a round, even if an invalid choice of the learner is repeated.
+        """
+        if self._chosen is None:
+            action = self._policy.act(self._observation)
+            if self._schedule is not None and not (isinstance(action, Mapping) and "send" in action):
+                everyone = np.ones(self._observation["round"].shape[:2], np.bool_)
+                coming = int(self._observation["round"].flat[0]) + 1
+                action = add_entry(action, "send", self._schedule.senders(coming, everyone))
+            space = self._federation.single_action_space
+            if isinstance(space, spaces.Dict):
+                require_action_entries(
+                    action, list(space), "peers act by their policy, which must choose all of them"
+                )
+            self._chosen = action
+        return self._chosen
+
+
+Observation = Arrays | Array
+"""Arrays by name, or one array of features; leading axes ``(replicas, agents)``."""
+
+
+class Rows:
+    """The learning agents of a federation, in many replicas: all agents, or ``agent_0`` among peers.
+
+    Except for features, the arrays that are returned are views of the federation's buffers, which the next call
+    overwrites.
+
+    Attributes:
+        federation: The environment, with its wrappers.
+        agents: Names of the agents that learn, the federation's first ones.
+        observation_space: Observation space of one row: the federation's own ``Dict``, or a flat float32 ``Box`` in
+            [-1, 1] of features.
+        action_space: Action space of one row, given by the action format.
+        features: The object that computes features; None if rows get raw observations.
+    """
+
+    observation_space: spaces.Space
+
+    def __init__(
+        self,
+        federation: FederatedEnv,
+        *,
+        action_format: str | None = None,
+        features: bool = False,
+        peers: Peers | None = None,
+    ) -> None:
+        """Chooses the agents that learn, their observations and their action format.
+
+        Args:
+            federation: The environment, with its wrappers.
+            action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
+                own actions.
+            features: Whether agents get features (:class:`~fedbandit_envs.core.policy_spec.Features`) instead of raw
+                observations.
+            peers: The players of all agents except ``agent_0``; None if all agents learn.
+
+        Raises:
+            TypeError: ``features`` is no bool.
+            ValueError: ``action_format`` is unknown, or the problem has no features.
+        """
+        formats = federation.action_formats
+        if action_format is None:
+            action_format = next(iter(formats))
+        require_choice("action_format", action_format, formats)
+        require_flag("features", features)
+        self.federation = federation
+        self._format = formats[action_format]
+        self._peers = peers
+        self._of_observation, self._of_info = Parts(_first_agents), Parts(_first_agents)
+        self.agents = federation.possible_agents[: None if peers is None else 1]
+        self.features = _features_of(federation) if features else None
+        self.observation_space = (
+            federation.single_observation_space if self.features is None else self.features.space
+        )
+        self.action_space = self._format.space
+
+    def reset(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
+
+        Args:
+            seeds: Non-negative integers, one for each replica.
+
+        Returns:
+            First observations and information, ``(replicas, agents, ...)``, of the agents that learn.
+        """
+        reset = self.federation.reset_batch(seeds)
+        if self._peers is not None:
+            self._peers.reset(seeds, reset.observation)
+        self._observation = self._own(self._of_observation, reset.observation)
+        if self.features is not None:
+            self.features = _features_of(self.federation)
+            self.features.reset((len(seeds), len(self.agents)))
+        return self._shown(), self._own(self._of_info, reset.info)
+
+    def step(self, choice: Any) -> tuple[Observation, Array, Array, Arrays]:
+        """Plays one round.
+
+        Args:
+            choice: Elements of ``action_space`` for the agents that learn, with leading axes ``(replicas, agents)``;
+                for a ``Dict`` a mapping of them. Views must have checked the shapes.
+
+        Returns:
+            Observations, rewards, whether the horizon is reached, and information of those agents, ``(replicas, agents,
+            ...)``.
+
+        Raises:
+            TypeError: The choice has the wrong dtype.
+            ValueError: The choice has a forbidden value. The state does not change.
+        """
+        action = self._format.to_action(choice, self._observation)
+        if self._peers is not None:
+            action = _merged(self._peers.act(), action)
+        step = self.federation.step_batch(action)
+        if self._peers is not None:
+            self._peers.see(step.observation)
+        self._observation = self._own(self._of_observation, step.observation)
+        learners = len(self.agents)
+        return (
+            self._shown(),
+            step.reward[:, :learners],
+            step.truncated[:, :learners],
+            self._own(self._of_info, step.info),
+        )
+
+    @property
+    def masked(self) -> bool:
+        """Whether the action format has action masks."""
+        return isinstance(self._format, MaskedFormat)
+
+    def allowed(self) -> Array:
+        """Returns which choices are allowed now, bool ``(replicas, agents, entries)``; see :class:`MaskedFormat`.
+
+        Raises:
+            AttributeError: The action format has no masks.
+        """
+        if not isinstance(self._format, MaskedFormat):
+            raise AttributeError(
+                f"actions in {self.action_space} have no masks; an action_format that has, or an algorithm without "
+                "masks, is required"
+            )
+        return self._format.allowed(self._observation)
+
+    def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
+        """Returns the parts of arrays that belong to the agents that learn."""
+        return arrays if self._peers is None else dict(parts.of(arrays))
+
+    def _shown(self) -> Observation:
+        return self._observation if self.features is None else self.features.see(self._observation)
+
+
+def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
+    return {name: array[:, :1] for name, array in arrays.items()}
+
+
+def flat(arrays: Observation) -> Any:
+    """Merges the replicas' and agents' axes of an array, or of a dict of arrays, into one axis ``rows``."""
+    if isinstance(arrays, Mapping):
+        return {name: flat(array) for name, array in arrays.items()}
+    return arrays.reshape(-1, *arrays.shape[2:])
+
+
+def row_of(arrays: Observation, place: int) -> Any:
+    """Returns the entry at index ``place`` of the leading axis of an array, or of each array in a dict."""
+    if isinstance(arrays, Mapping):
+        return {name: array[place] for name, array in arrays.items()}
+    return arrays[place]
+
+
+def _features_of(federation: FederatedEnv) -> Features:
+    """Returns a new object that computes the problem's features; raises a ``ValueError`` if the problem has none."""
+    kind: type[Features] | None = getattr(federation, "features", None)
+    if kind is None:
+        raise ValueError(
+            f"features is True, but {federation.metadata['name']} has none; features=False, or a class of "
+            "fedbandit_envs.core.policy_spec.Features as the problem's attribute `features`, is required"
+        )
+    return kind(federation.policy_spec)
+
+
+def _merged(others: Any, own: Any) -> Any:
+    """Returns the peers' actions with the first agent's replaced by the learner's."""
+    if isinstance(own, Mapping):
+        return {name: _merged(others[name], own[name]) for name in own}
+    # The dtype is promoted to hold both kinds of actions. Otherwise an invalid action of the learner, such as 0.5,
+    # could be rounded to a valid one before the environment checks it.
+    merged = others.astype(np.promote_types(others.dtype, own.dtype))
+    merged[:, :1] = own
+    return merged
 
 
 class Control:
     """One controller of a federation, for one agent among peers or for all agents, in one or many replicas.
 
     Attributes:
-        observation_space: Observation space of one agent (:class:`~fedbandit_envs.views.rows.Rows`); for joint control
+        observation_space: Observation space of one agent (:class:`Rows`); for joint control
             batched over agents.
         action_space: For one agent the space of its action format. For joint control a ``MultiDiscrete`` or
             ``Discrete`` becomes one ``MultiDiscrete`` with the agents' entries one after another; a ``Box`` gains an
@@ -32,9 +326,9 @@ class Control:
         federation: FederatedEnv,
         *,
         batched: bool,
-        joint: bool,
-        peers: str | Peer | None,
-        action_format: str | None,
+        joint: bool = False,
+        peers: str | Peer | None = None,
+        action_format: str | None = None,
         features: bool = False,
         peers_send: Any = None,
     ) -> None:
@@ -44,12 +338,12 @@ class Control:
             federation: The environment, with its wrappers.
             batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
             joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
-            peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it. Unused when joint.
+            peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it; None for the problem's
+                default. Unused when joint.
             action_format: One of the federation's ``action_formats``; None for the first of them, the environment's
                 own actions.
             features: Whether observations are features instead of raw observations.
-            peers_send: The schedule by which peers send, see :class:`~fedbandit_envs.views.peers.Peers`. Unused when
-                joint.
+            peers_send: The schedule by which peers send, see :class:`Peers`. Unused when joint.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -57,7 +351,7 @@ class Control:
                 joint and the format's space is a ``Dict``.
         """
         if not joint and peers is None:
-            raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
+            peers = _default_peers(federation)
         others = None if joint or peers is None else Peers(federation, peers, peers_send)
         rows = Rows(federation, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
@@ -129,59 +423,51 @@ class Control:
 def make_control(
     batched: bool,
     federation: str,
-    joint: bool = False,
-    peers: str | Peer | None = None,
-    action_format: str | None = None,
-    features: bool = False,
-    peers_send: Any = None,
     max_cycles: int = 1000,
     stack: Stack = (),
     preset_stack: Stack = (),
-    **federation_kwargs: Any,
+    **settings: Any,
 ) -> Control:
     """Builds a federation with its wrappers, and a :class:`Control` of its learning agents.
 
     Args:
         batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
         federation: Entry point ``"module:Class"`` of the federation.
-        joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
-        peers: The other agents' policy, or its entry point; registered ids have a default. Unused when joint.
-        action_format: Name of an action format, see the federation's page; None for the environment's own actions.
-        features: Whether observations are a flat box of features in [-1, 1] instead of the raw ones, see the problem's
-            subclass of :class:`~fedbandit_envs.core.features.Features`.
-        peers_send: The rounds in which peers send if their policy does not choose: a schedule fixed in advance, by name
-            or mapping; None for :data:`~fedbandit_envs.views.peers.PEERS_SEND`. Only where agents choose when to send;
-            unused when joint.
         max_cycles: The horizon: number of rounds until truncation.
         stack: Wrappers around the federation from the inside out, as pairs of an entry point and keyword arguments.
             They determine, for example, who sends to whom, when, and with how much noise.
         preset_stack: Wrappers of a registered id, inside of those in ``stack``.
-        **federation_kwargs: Arguments of the federation's class.
+        **settings: Arguments of :class:`Control`, and those of the federation's class.
 
     Raises:
         TypeError: The stack is malformed, or a parameter has the wrong type.
         ValueError: A parameter is out of its range.
     """
-    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **federation_kwargs)
-    return Control(
-        env,
-        batched=batched,
-        joint=joint,
-        peers=peers,
-        action_format=action_format,
-        features=features,
-        peers_send=peers_send,
-    )
+    controlled = {name: settings.pop(name) for name in _CONTROLLED & settings.keys()}
+    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
+    return Control(env, batched=batched, **controlled)
 
 
-def _joint_space(space: spaces.Space[Any], num_agents: int) -> spaces.Space[Any]:
+_CONTROLLED = {"joint", "peers", "action_format", "features", "peers_send"}
+
+
+def _default_peers(federation: FederatedEnv) -> Peer:
+    package, problem, *_ = f"{type(federation.unwrapped).__module__}.".split(".")
+    make = HANDED_DOWN["peers"](problem) if package == "fedbandit_envs" else None
+    if make is None:
+        raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
+    policy: Peer = make()
+    return policy
+
+
+def _joint_space(space: spaces.Space, num_agents: int) -> spaces.Space:
     if isinstance(space, spaces.MultiDiscrete):
         return spaces.MultiDiscrete(np.tile(space.nvec, num_agents), dtype=space.dtype.type)
     return batch_space(space, num_agents)
 
 
 def _in_rows(
-    name: str, choice: Any, space: spaces.Space[Any], row_space: spaces.Space[Any], leading: tuple[int, ...]
+    name: str, choice: Any, space: spaces.Space, row_space: spaces.Space, leading: tuple[int, ...]
 ) -> Any:
     """Checks a controller's choice and returns it with the leading axes ``(replicas, agents)``.
 

@@ -7,10 +7,10 @@ from pettingzoo import AECEnv, ParallelEnv
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
-from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.pettingzoo_api import PettingZooApi
-from fedbandit_envs.views.rows import Rows, RowsReset, RowsStep
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.federated_env import FederatedEnv, PettingZooApi
+from fedbandit_envs.core.privacy import Claim
+from fedbandit_envs.views.control import Observation, Rows
 
 
 class ParallelView(PettingZooApi):
@@ -52,10 +52,10 @@ class ParallelView(PettingZooApi):
         self.render_mode = federation.render_mode
         self.possible_agents = self._learners.agents
 
-    def _reset_arrays(self, seeds: Sequence[int]) -> RowsReset:
+    def _reset_arrays(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
         return self._learners.reset(seeds)
 
-    def _step_arrays(self, action: Any) -> RowsStep:
+    def _step_arrays(self, action: Any) -> tuple[Observation, Array, Array, Arrays]:
         return self._learners.step(action)
 
     def privacy(self) -> Claim:
@@ -74,7 +74,7 @@ def parallel(federation: FederatedEnv, action_format: str | None = None, feature
     return ParallelView(federation, action_format, features)
 
 
-def in_turn(federation: "ParallelEnv[str, Any, Any]") -> "AECEnv[str, Any, Any]":
+def in_turn(federation: "ParallelEnv[str, Any, Any]") -> "AECEnv":
     """Returns an ``AECEnv`` in which agents act one after another; the round is played after the last of them."""
     return OrderEnforcingWrapper(parallel_to_aec_wrapper(federation))
 
@@ -100,10 +100,10 @@ class PettingZooModule:
         """
         return parallel(self._federation(**kwargs), action_format, features)
 
-    def raw_env(self, **kwargs: Any) -> "AECEnv[str, Any, Any]":
+    def raw_env(self, **kwargs: Any) -> "AECEnv":
         """Returns the result of :meth:`parallel_env` as an ``AECEnv``; the round is played after the last agent."""
         return parallel_to_aec_wrapper(self.parallel_env(**kwargs))
 
-    def env(self, **kwargs: Any) -> "AECEnv[str, Any, Any]":
+    def env(self, **kwargs: Any) -> "AECEnv":
         """Returns the result of :meth:`raw_env` in a wrapper that checks the order of calls."""
         return in_turn(self.parallel_env(**kwargs))

@@ -10,11 +10,11 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.actions import Simplex
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.simplex import Simplex
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.randomness.streams import EpisodeSeeds
-from fedbandit_envs.views.rows import Observation, Rows, flat, row_of
+from fedbandit_envs.views.control import Observation, Rows, flat, row_of
 
 
 class FederationVecEnv(VecEnv):
@@ -76,11 +76,11 @@ class FederationVecEnv(VecEnv):
         return self._restart(given)
 
     def _restart(self, seeds: Sequence[int | None]) -> Any:
-        start = self._learners.reset(
+        observation, info = self._learners.reset(
             [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
         )
-        self.reset_infos = _by_row(start.info)
-        return _copied(start.observation)
+        self.reset_infos = _by_row(info)
+        return _copied(observation)
 
     def step_async(self, actions: Array) -> None:
         """Stores the rows' actions for the next round.
@@ -104,10 +104,10 @@ class FederationVecEnv(VecEnv):
             Observations; rewards, float32 ``(rows,)``; whether the episode is over, bool ``(rows,)``; infos, one dict
             for each row. If the episode is over, observations are the first of the next episode.
         """
-        step = self._learners.step(self._choice)
-        observation = _copied(step.observation)
-        reward, done = flat(step.reward).astype(np.float32), flat(step.truncated).copy()
-        infos = _by_row({**step.info, "TimeLimit.truncated": step.truncated})
+        shown, rewards, truncated, info = self._learners.step(self._choice)
+        observation = _copied(shown)
+        reward, done = flat(rewards).astype(np.float32), flat(truncated).copy()
+        infos = _by_row({**info, "TimeLimit.truncated": truncated})
         if done[0]:
             for row, info in enumerate(infos):
                 info["terminal_observation"] = row_of(observation, row)
@@ -171,7 +171,7 @@ class FederationVecEnv(VecEnv):
         answer = getattr(self.federation, method_name)(*method_args, **method_kwargs)
         return [answer for _ in rows]
 
-    def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:
+    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
         """Returns whether one of the federation's wrappers is a ``wrapper_class``, the same for each of the rows."""
         wrapped = any(isinstance(layer, wrapper_class) for layer in layers(self.federation))
         return [wrapped for _ in self._get_indices(indices)]
@@ -185,7 +185,7 @@ class FederationVecEnv(VecEnv):
         self.federation.close()
 
 
-def _is_taken(space: spaces.Space[Any]) -> bool:
+def _is_taken(space: spaces.Space) -> bool:
     return isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete) and not isinstance(
         space, Simplex
     )

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers.feducb import experiments

@@ -10,9 +10,9 @@ from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import regularise
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.features import highest
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.policy_spec import highest
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Claim, Composition
+from fedbandit_envs.core.privacy import Claim, Composition
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.statistics import (
     FEWEST,

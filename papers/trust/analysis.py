@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.papers.reproduction.comparison import Ratio, final_regret, ratio
 from fedbandit_envs.papers.reproduction.experiment import PanelRuns

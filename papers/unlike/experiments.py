@@ -6,7 +6,7 @@ from typing import Any
 
 from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.basics.config import make
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
 

@@ -7,7 +7,7 @@ from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneO
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.observation import Reveal
 
 
 @pytest.mark.parametrize("oracle", ["exact", "greedy"])

@@ -17,7 +17,7 @@ import pytest
 
 from fedbandit_envs import REGISTRY
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "_build" / "html"

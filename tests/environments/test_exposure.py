@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.exposure import DeservedShares
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure import rounds as exposure_rounds
 from fedbandit_envs.exposure_v0 import parallel_env
-from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.observation import Reveal
 
 
 def dirichlet(env, seed, replicas=2, concentration=1.0):

@@ -7,15 +7,15 @@ from arms_env import ArmsEnv as WithoutFeatures
 from registered import FIRST, carries_messages, small
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
-from fedbandit_envs.core.features import Features
-from fedbandit_envs.core.stack import build
+from fedbandit_envs.core.policy_spec import Features
+from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.testing.episodes import Trial, random_choices
 from fedbandit_envs.testing.features import check_features
-from fedbandit_envs.views.rows import Rows
+from fedbandit_envs.views.control import Rows
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server

@@ -12,7 +12,7 @@ from linear_offers import offers
 
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers import GaussianPrivatizer
-from fedbandit_envs.wrappers.reveal import Reveal
+from fedbandit_envs.wrappers.observation import Reveal
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.3])

@@ -6,14 +6,14 @@ import pytest
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.baselines.procurement.silent import OneOfEach
+from fedbandit_envs.core.actions import FlatSending
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.testing.assertions import difference
-from fedbandit_envs.views.rows import Rows
-from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.views.control import Rows
+from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.sending import FlatSending
 
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
@@ -215,9 +215,9 @@ def test_half_a_wish_to_send_sends_nothing():
     rows = Rows(env, action_format="values_and_send")
     rows.reset([0])
     choice = np.full((1, 2, 5), 0.5, np.float32)
-    assert rows.step(choice).info["messages"].tolist() == [[0, 0]]
+    assert rows.step(choice)[3]["messages"].tolist() == [[0, 0]]
     choice[0, 1, -1] = np.nextafter(np.float32(0.5), np.float32(1.0))
-    assert rows.step(choice).info["messages"].tolist() == [[0, 1]]
+    assert rows.step(choice)[3]["messages"].tolist() == [[0, 1]]
 
 
 def test_nobody_hits_a_simplex_with_a_box():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.vector.utils import batch_space, create_empty_array, iterate
 
-from fedbandit_envs.core.simplex import Simplex
+from fedbandit_envs.core.actions import Simplex
 
 
 @pytest.mark.parametrize("shape", [(1,), (4,), (3, 2)])

@@ -6,12 +6,11 @@ import pytest
 from view_stacks import CHANNEL, FEDERATION, GAUSSIAN, PFCB, SS_UCB, stack
 
 from fedbandit_envs.baselines.procurement.pfcb import PFCB as PFCBPolicy
-from fedbandit_envs.baselines.procurement.silent import OneOfEach
+from fedbandit_envs.baselines.procurement.silent import SSUCB, OneOfEach
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.views.single import FederationEnv
-from fedbandit_envs.views.vector import FederationVectorEnv
+from fedbandit_envs.views.gymnasium_env import FederationEnv, FederationVectorEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -146,7 +145,11 @@ def test_bad_views_are_refused():
     with pytest.raises(ValueError, match="entry point is 'SSUCB'"):
         gymnasium.make("FedProcurement-v0", peers="SSUCB")
     with pytest.raises(ValueError, match="peers is None; a policy or its entry point is required"):
-        FederationEnv(FEDERATION)
+        FederationEnv("sums_env:SumsEnv")
+
+
+def test_a_problem_has_default_peers():
+    assert isinstance(FederationEnv(FEDERATION)._control._rows._peers._policy, SSUCB)
 
 
 def test_peers_see_their_own_rows_alone():

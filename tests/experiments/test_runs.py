@@ -8,7 +8,7 @@ import pytest
 from paper_runs import labelled
 
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.result import RunResult, weakest

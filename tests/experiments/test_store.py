@@ -111,7 +111,7 @@ MODULES = (
 @pytest.mark.parametrize(
     ("changed", "which"),
     [
-        ("randomness/episode.py", "yes yes yes yes yes"),
+        ("randomness/draws.py", "yes yes yes yes yes"),
         ("baselines/policy.py", "yes yes yes yes yes"),
         ("wrappers/privacy/budget.py", "yes yes yes yes yes"),
         ("leaderboard/__init__.py", "yes yes yes yes yes"),

@@ -8,7 +8,7 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.linear import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
-from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Server
 from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace

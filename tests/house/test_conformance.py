@@ -19,14 +19,14 @@ from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import (
+    WRAPPERS,
     ContinualPrivatizer,
     GaussianPrivatizer,
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
 )
+from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting import composition, loss_distributions
-from fedbandit_envs.wrappers.registry import WRAPPERS
-from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 pytestmark = pytest.mark.usefixtures("blank_pictures")

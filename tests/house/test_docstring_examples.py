@@ -11,7 +11,7 @@ import pytest
 from fedbandit_envs import REGISTRY, leaderboard, wrappers
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
 FLOORS = (
@@ -28,7 +28,7 @@ FLOORS = (
 WITH_EXAMPLES = sorted(
     path for floor in FLOORS for path in (ROOT / floor).rglob("*.py") if ">>> " in path.read_text()
 )
-VIEWS = ("single:FederationEnv", "vector:FederationVectorEnv", "parallel:ParallelView")
+VIEWS = ("gymnasium_env:FederationEnv", "gymnasium_env:FederationVectorEnv", "parallel:ParallelView")
 
 
 def dotted(path):

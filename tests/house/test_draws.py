@@ -11,20 +11,19 @@ from scipy import stats
 from seed_inversion import entropy_behind
 from threefry_reference import threefry as reference
 
-from fedbandit_envs.randomness import threefry, variates
-from fedbandit_envs.randomness.draws import Draws
-from fedbandit_envs.randomness.episode import EpisodeRandomness
+from fedbandit_envs.randomness import draws
+from fedbandit_envs.randomness.draws import Draws, EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, row_keys, row_seeds
 
 LEVEL = 1e-4
 SAMPLES = 1 << 20
 
-fill_bits = from_python(threefry.fill_bits)
+fill_bits = from_python(draws.fill_bits)
 
 
 @njit
 def compiled_threefry(key0, key1, counter0, counter1):
-    return threefry.threefry(key0, key1, counter0, counter1)
+    return draws.threefry(key0, key1, counter0, counter1)
 
 
 def test_bits_are_those_of_the_definition():
@@ -42,7 +41,7 @@ def test_bits_are_those_of_the_definition():
 
 
 def test_arrays_of_bits_hold_the_pairs_of_their_counters():
-    bits = np.empty(threefry.padded(33), np.uint32)
+    bits = np.empty(draws.padded(33), np.uint32)
     assert bits.size == 64
     fill_bits(np.uint32(5), np.uint32(6), np.uint32(7), bits)
     pairs = [reference((5, 6), (7, lane), 13) for lane in range(32)]
@@ -50,9 +49,9 @@ def test_arrays_of_bits_hold_the_pairs_of_their_counters():
 
 
 LAWS = {
-    "normal": (from_python(variates.fill_normals), np.float32, stats.norm),
-    "exponential": (from_python(variates.fill_exponentials), np.float32, stats.expon),
-    "uniform": (from_python(variates.fill_uniforms), np.float64, stats.uniform),
+    "normal": (from_python(draws.fill_normals), np.float32, stats.norm),
+    "exponential": (from_python(draws.fill_exponentials), np.float32, stats.expon),
+    "uniform": (from_python(draws.fill_uniforms), np.float64, stats.uniform),
 }
 
 
@@ -93,7 +92,7 @@ def test_the_smallest_words_reach_far_into_the_tails():
     @njit
     def extremes():
         zero, half = np.uint32(0), np.uint32(0)
-        return variates.normal_pair(zero, half), variates.normal_pair(np.uint32(2**32 - 1), half)
+        return draws.normal_pair(zero, half), draws.normal_pair(np.uint32(2**32 - 1), half)
 
     far, near = extremes()
     np.testing.assert_allclose(far[0], np.sqrt(64 * np.log(2)), rtol=1e-6)

@@ -1,6 +1,7 @@
 """The house: imports go down only, and the wheel holds every module of the tree."""
 
 import ast
+import re
 import shutil
 import subprocess
 import sys
@@ -40,9 +41,8 @@ def floor_of(name: str) -> int:
 FILES = sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_down_only(path):
-    own = floor_of(installed_name(path))
+def check(path: Path, own: int) -> None:
+    """Holds that a file of floor ``own`` imports nothing from above, and nothing of the package by a string."""
     for node in ast.walk(ast.parse(path.read_text())):
         names = []
         if isinstance(node, ast.Import):
@@ -50,10 +50,43 @@ def test_imports_go_down_only(path):
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            # An entry point, such as those that Gymnasium is given, may name what the folder could import.
+            if re.fullmatch(r"fedbandit_envs(\.\w+)+:\w*", node.value):
+                names = [node.value.partition(":")[0]]
+        elif isinstance(node, ast.Call) and node.args:
+            called, first = ast.unparse(node.func), node.args[0]
+            literal = isinstance(first, ast.Constant) and str(first.value).startswith("fedbandit_envs.")
+            assert not (literal and called.split(".")[-1] in ("resolve", "import_module", "__import__")), (
+                f"{path} imports {first.value} by a string"
+            )
         for name in names:
             assert name.split(".")[0] not in FLOORS[1:], f"{name}: import as fedbandit_envs.{name}"
             if name.split(".")[0] == "fedbandit_envs":
                 assert floor_of(name) <= own, f"{path} imports {name} from a floor above"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_down_only(path):
+    # The package's own module holds all floors together.
+    root = path == ROOT / "fedbandit_envs" / "__init__.py"
+    check(path, len(FLOORS) if root else floor_of(installed_name(path)))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from fedbandit_envs.wrappers import Channel",
+        "import fedbandit_envs.baselines.arms",
+        'PEERS = "fedbandit_envs.baselines.arms:UCB1"',
+        'resolve("fedbandit_envs.core.wrapper:layers")',
+        'importlib.import_module("fedbandit_envs.core.wrapper")',
+    ],
+)
+def test_imports_upwards_and_by_strings_are_found(line, tmp_path):
+    (tmp_path / "one.py").write_text(line)
+    with pytest.raises(AssertionError, match=r"by a string|from a floor above"):
+        check(tmp_path / "one.py", 0)
 
 
 @pytest.mark.ci

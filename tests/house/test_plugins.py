@@ -13,7 +13,7 @@ from fedbandit_envs import REGISTRY, arms_v0
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.baseline import listed
-from fedbandit_envs.core.stack import build
+from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments.source import package_digest
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.leaderboard import engine, entries, suites

@@ -15,11 +15,12 @@ from registered import FIRST, FIRST_IDS, PROBLEMS, few, small, views
 
 import fedbandit_envs
 from fedbandit_envs import wrappers
+from fedbandit_envs.baselines import peers_of
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.testing.assertions import difference
-from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.wrappers import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,8 +123,8 @@ def test_pictures_show_the_round(make_federation, sample_actions):
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.federation)
 def test_what_a_problem_names_is_there(problem):
-    for name in ("federation", "peers", "listener"):
-        assert callable(resolve(getattr(problem, name))), f"{name} of {problem.federation} is not callable"
+    assert callable(resolve(problem.federation))
+    assert callable(peers_of(problem.federation.split(".")[1])), f"{problem.federation} has no default peers"
     assert problem.presets, (
         f"{problem.federation} has no presets: name an id at least, in its folder's registered.py"
     )

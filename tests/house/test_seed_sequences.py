@@ -6,8 +6,7 @@ from hashlib import blake2b
 import numpy as np
 import pytest
 
-from fedbandit_envs.randomness.seed_sequences import generate_states
-from fedbandit_envs.randomness.streams import Purpose, noise_streams, stream
+from fedbandit_envs.randomness.streams import Purpose, generate_states, noise_streams, stream
 
 
 @pytest.mark.parametrize("words", [1, 4, 6, 11])

@@ -3,7 +3,7 @@
 import pytest
 from arms_env import Arm, ArmsEnv
 
-from fedbandit_envs.core.features import Features
+from fedbandit_envs.core.policy_spec import Features
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.testing.features import check_features

@@ -5,7 +5,7 @@ import pytest
 from arms_env import ArmsEnv
 
 from fedbandit_envs.core.buffers import Buffers
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 from fedbandit_envs.testing import check_federation

@@ -4,8 +4,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.privacy import Change, Pair, Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.core.sensitivity import Change, Pair, Sensitivity
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 

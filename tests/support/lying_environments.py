@@ -9,8 +9,7 @@ import arms_env
 import pytest
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.core.neighbours import Neighbours
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change, Neighbours
 from fedbandit_envs.linear.env import LinearEnv
 
 LIARS = []

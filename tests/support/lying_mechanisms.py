@@ -9,8 +9,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change, variance_of
 from fedbandit_envs.testing import assertions, noise
 from fedbandit_envs.wrappers import Privatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from lying_mechanisms import lenient, without
 
 from fedbandit_envs.core.buffers import Buffers
-from fedbandit_envs.core.claim import Claim
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.testing import isolation, noise, wrapper
 from fedbandit_envs.wrappers import Channel, Quota

@@ -87,6 +87,15 @@ def _first_of_their_kind() -> list[str]:
 # Views of ids like an earlier one that ordinary runs try as well: the plainest one and the one with the most parts.
 _OF_ALL_IDS = ("learner", "stack-asking-features-joint")
 
+LISTENERS = {
+    "arms": "fedbandit_envs.baselines.arms:UCB1",
+    "exposure": "fedbandit_envs.baselines.exposure:FairX",
+    "gaussian": "fedbandit_envs.baselines.gaussian:GaussianUCB",
+    "linear": "fedbandit_envs.baselines.linear:FedUCB",
+    "procurement": "fedbandit_envs.baselines.procurement:PFCB",
+}
+"""Policies that learn from the messages that they receive, by the folder of their problem."""
+
 
 def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
     """Returns ids with arguments of ``gymnasium.make``; of an id in two versions only the newer one.
@@ -103,7 +112,7 @@ def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
         if env_id.replace("-v0", "-v1") in REGISTRY.keys() - {env_id}:
             continue
         formats = list(make_federation(env_id, **small(env_id)).action_formats)
-        listener = entry.problem.listener
+        listener = LISTENERS[entry.federation.split(".")[1]]
         for name, view in {
             "learner": {},
             "joint": {"joint": True},

@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 from registered import PROBLEMS
 
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.registry.registration import make_federation

@@ -3,8 +3,8 @@
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.core.privacy import Change, Sensitivity
 from fedbandit_envs.core.problem import Problem
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 

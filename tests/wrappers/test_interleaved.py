@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 from regression_env import Regression
 
-from fedbandit_envs.core.stack import build
+from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import RandomizedResponsePrivatizer

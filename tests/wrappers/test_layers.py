@@ -7,7 +7,7 @@ from gymnasium.error import ResetNeeded
 from sums_env import SumsEnv
 
 from fedbandit_envs import FederatedEnv, FederatedWrapper
-from fedbandit_envs.core.final import final as final_method
+from fedbandit_envs.core.ledger import final as final_method
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
@@ -15,9 +15,9 @@ from fedbandit_envs.wrappers import (
     LaplacePrivatizer,
 )
 from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
-from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 

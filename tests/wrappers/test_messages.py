@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.cli import app
-from fedbandit_envs.core.action_formats import EntryRequiredError
+from fedbandit_envs.core.actions import EntryRequiredError
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy, check_reporter, check_wrapper
 from fedbandit_envs.testing.episodes import Trial, by_agent, random_choices
-from fedbandit_envs.views.single import FederationEnv
+from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers import (
     Byzantine,
     Channel,

@@ -20,9 +20,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.claim import AGENT, Adjacency, Claim, Composition
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.neighbours import History, Neighbours
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, History, Neighbours
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.privacy import attacks

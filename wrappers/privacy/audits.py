@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.claim import AGENT, Adjacency, Composition
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Composition
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.linear.env import LinearEnv

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number
-from fedbandit_envs.core.claim import Adjacency, Composition
+from fedbandit_envs.core.privacy import Adjacency, Composition
 
 
 class BudgetExhaustedError(RuntimeError):

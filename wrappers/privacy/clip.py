@@ -7,7 +7,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper
 
 

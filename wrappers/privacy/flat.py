@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 
 
 def flatten(arrays: Arrays) -> Array:
@@ -25,7 +25,7 @@ def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
 
     Returns:
         The values by the names in ``like``, and the variances by the names that
-        :func:`~fedbandit_envs.core.noise_variance.variance_of` makes of these.
+        :func:`~fedbandit_envs.core.privacy.variance_of` makes of these.
     """
     arrays: Arrays = {}
     for rename, flat in ((str, values), (variance_of, variances)):

@@ -21,8 +21,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.claim import AGENT, Claim
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import AGENT, Claim, variance_of
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.wrappers.privacy import attacks
 from fedbandit_envs.wrappers.privacy.attacks import Pair

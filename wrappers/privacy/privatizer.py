@@ -9,13 +9,10 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_seeds
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import make, resolve
 from fedbandit_envs.core.buffers import Buffers
-from fedbandit_envs.core.claim import AGENT, Claim
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.noise_variance import independent
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import AGENT, Claim, Sensitivity, independent
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
@@ -43,7 +40,7 @@ class Privatizer(FederatedWrapper):
     episodes. So after copying, the claims of both are ``repeatable`` for good.
 
     Releases also contain the variance of their noise: for each array ``name`` an array ``{name}_noise_variance`` of the
-    same shape (:mod:`fedbandit_envs.core.noise_variance`). The variance depends only on quantities that claims treat as
+    same shape (:mod:`fedbandit_envs.core.privacy`). The variance depends only on quantities that claims treat as
     public: sensitivities (in procurement they follow from capacities, which are public there) and the number of
     releases so far.
 

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import AGENT, Claim
+from fedbandit_envs.core.privacy import AGENT, Claim
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
 from fedbandit_envs.wrappers.transport.stages import Combined, Stage

@@ -9,10 +9,9 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
-from fedbandit_envs.wrappers.transport.network import Network
+from fedbandit_envs.wrappers.transport.network import Network, Topology
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
-from fedbandit_envs.wrappers.transport.topology import Topology
 from fedbandit_envs.wrappers.transport.transport import Transport
 
 
@@ -77,7 +76,7 @@ class Channel(Transport):
 
         Args:
             env: The environment, without a transport.
-            topology: The graph, see :mod:`fedbandit_envs.wrappers.transport.topology`.
+            topology: The graph, see :mod:`fedbandit_envs.wrappers.transport.network`.
             schedule: When messages are sent, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
             delay: Rounds that each hop takes; with 0, a message arrives in the observation of the round in which it is
                 sent.

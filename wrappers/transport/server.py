@@ -9,8 +9,7 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.wrappers.transport.answers import Answers, make_answers
-from fedbandit_envs.wrappers.transport.schedule import Schedule
+from fedbandit_envs.wrappers.transport.schedule import Answers, Schedule, make_answers
 from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
@@ -22,7 +21,7 @@ class Server(Transport):
     """A transport with a server, which adds up agents' uploads and sends agents the sum of what they have not received.
 
     ``schedule`` decides when agents upload, ``answers`` which of them download, see
-    :mod:`fedbandit_envs.wrappers.transport.answers`; :class:`Transport` describes observations and actions. Uploads of
+    :mod:`fedbandit_envs.wrappers.transport.schedule`; :class:`Transport` describes observations and actions. Uploads of
     a round reach the server before it answers, so that without delay a download of the same round contains them. An
     agent that is inactive, or did not ask to send, may receive a download nevertheless. The senders' axis of an inbox
     has a single entry, the server: a download is the sum of all that other agents have uploaded since the agent's last
@@ -104,7 +103,7 @@ class Server(Transport):
         Args:
             env: The environment, without a transport.
             schedule: When agents upload, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
-            answers: When agents download, see :mod:`fedbandit_envs.wrappers.transport.answers`.
+            answers: When agents download, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
             echo: Whether downloads contain the agent's own uploads.
             delay: Rounds that a message takes, each way; with 0 it arrives in the observation of the same round.
             loss: Probability, in [0, 1), that a message is lost.
@@ -146,12 +145,10 @@ class Server(Transport):
                 raise ValueError(
                     "echo is False; True is required with a policy, whose answers follow from all uploads"
                 )
-            flag: spaces.Space[Any] = spaces.Box(0, 1, (1,), np.bool_)
+            flag: spaces.Space = spaces.Box(0, 1, (1,), np.bool_)
             self._inbox_spaces = {"server_mask": flag, "sent": flag}
             self._answer_bytes = HEADER_BYTES + self._computation.num_bytes
-            answered: dict[str, spaces.Space[Any]] = {
-                f"server_{name}": box for name, box in answered_by.items()
-            }
+            answered: dict[str, spaces.Space] = {f"server_{name}": box for name, box in answered_by.items()}
             if self._computation.admits:
                 if "active" in env.single_observation_space.spaces:
                     raise ValueError(

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.plugins import HANDED_DOWN
 
 MOST_EXCHANGES = 10_000
 """The most questions that a server may ask in one round; more are taken for an endless conversation."""
@@ -128,9 +128,7 @@ def make_server_policy(spec: Any) -> ServerPolicy:
     """
     if callable(spec) and not isinstance(spec, type | ServerPolicy):
         return ServerFunction(spec)
-    # The registry is imported by its name: baselines are a higher layer of the package.
-    known = resolve("fedbandit_envs.baselines.servers:SERVERS")
-    policy: ServerPolicy = make("policy", spec, known, ServerPolicy)
+    policy: ServerPolicy = make("policy", spec, HANDED_DOWN["server_policies"](), ServerPolicy)
     return policy
 
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.basics.config import make
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.privacy import Sensitivity
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,14 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
+from fedbandit_envs.core.actions import FlatSending, WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
-from fedbandit_envs.wrappers.transport.sending import FlatSending
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
 from fedbandit_envs.wrappers.transport.viewer import Recording, render_federation
 
@@ -51,7 +50,7 @@ class Transport(FederatedWrapper):
     and 1 ``(replicas, agents)``. If actions are a mapping already, as with :class:`~fedbandit_envs.wrappers.Messages`,
     ``send`` is a further entry. The action formats for learning agents gain the entry ``send``, too; the format
     ``"{name}_and_send"`` has all choices in one flat space, see
-    :class:`~fedbandit_envs.wrappers.transport.sending.FlatSending`. Agents that choose when to send may base the choice
+    :class:`~fedbandit_envs.core.actions.FlatSending`. Agents that choose when to send may base the choice
     on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
 
     With a ``stage`` (:mod:`fedbandit_envs.wrappers.transport.stages`: a shuffler, a secure sum or a trusted server) the
@@ -71,6 +70,8 @@ class Transport(FederatedWrapper):
 
     layer = "transport"
     hub = "server"
+    # Peers of a learner send by schedules, too.
+    make_schedule = staticmethod(make_schedule)
     # Entries of the info that count events of one round, and are set to 0 before the next.
     _counted: ClassVar[tuple[str, ...]] = ("messages", "bytes")
 
@@ -111,9 +112,7 @@ class Transport(FederatedWrapper):
         self._stage = make_stage(stage, self.max_num_agents)
         noise = find_layer(env, "noise")
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
-        # The class is resolved by its name: modules of privatizers import modules of transports.
-        privatizer = resolve("fedbandit_envs.wrappers.privacy.privatizer:Privatizer")
-        self._noise: Any = noise if isinstance(noise, privatizer) else None
+        self._noise = noise if isinstance(noise, Privatizer) else None
         self._echo, self._delay = bool(echo), int(delay)
         self.history: Recording | None = None
         self._loss, self._duplication = float(loss), float(duplication)
@@ -125,7 +124,7 @@ class Transport(FederatedWrapper):
         )
         senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
-        self._inbox_spaces: dict[str, spaces.Space[Any]] = {
+        self._inbox_spaces: dict[str, spaces.Space] = {
             f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
             for name, space in released.items()
         }

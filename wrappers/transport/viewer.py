@@ -11,9 +11,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.claim import Claim
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import Claim, variance_of
 from fedbandit_envs.core.rendering import blank_figure, pixels
 from fedbandit_envs.core.wrapper import find_layer
 

@@ -8,10 +8,9 @@ from scipy.stats import norm
 
 from fedbandit_envs import Problem
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.action_formats import OwnActions
-from fedbandit_envs.core.neighbours import History, Neighbours, pairs_of
+from fedbandit_envs.core.actions import OwnActions
+from fedbandit_envs.core.privacy import Change, History, Neighbours, Sensitivity, pairs_of
 from fedbandit_envs.core.problem import MOST
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 

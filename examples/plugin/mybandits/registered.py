@@ -10,7 +10,6 @@ from mybandits.policies import PersonalUCB
 PROBLEM = RegisteredProblem(
     federation="mybandits.env:PersonalGaussianEnv",
     peers="mybandits.policies:PersonalUCB",
-    listener="mybandits.policies:PersonalUCB",
     small={"num_arms": 5},
     presets={"FedPersonal-v0": Preset(), "FedPersonalSimilar-v0": Preset({"spread": 0.02})},
     tuning=TuningSpec(

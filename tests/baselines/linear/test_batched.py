@@ -17,7 +17,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_constants
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.core.claim import AGENT
+from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

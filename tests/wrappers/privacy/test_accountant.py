@@ -9,8 +9,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, PAIR_OF_30, gaussian, pure
 
 from fedbandit_envs import arms_v0, exposure_v0, linear_v0, procurement_v0
-from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change, Claim
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

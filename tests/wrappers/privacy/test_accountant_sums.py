@@ -9,7 +9,7 @@ from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from values_env import ValuesEnv
 
-from fedbandit_envs.core.claim import AGENT
+from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, GaussianPrivatizer, LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 

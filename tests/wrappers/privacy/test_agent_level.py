@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from prefix_factors import measured_factor
 
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import Change, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Event

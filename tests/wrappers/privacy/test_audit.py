@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from pairs import every_pair
 
-from fedbandit_envs.core.claim import Claim
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change, Claim
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
     GaussianPrivatizer,

@@ -13,11 +13,9 @@ from gymnasium import spaces
 from pairs import every_pair
 from values_env import ValuesEnv
 
-from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.ledger import ReleaseLedger
-from fedbandit_envs.core.neighbours import History, Neighbours
+from fedbandit_envs.core.privacy import AGENT, Change, History, Neighbours, Sensitivity
 from fedbandit_envs.core.problem import Problem
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.testing.noise import check_noise

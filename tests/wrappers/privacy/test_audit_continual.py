@@ -12,8 +12,7 @@ import pytest
 from pairs import every_pair
 from sums_env import SumsEnv
 
-from fedbandit_envs.core.neighbours import History, Neighbours
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change, History, Neighbours
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import audit as audit_module

@@ -15,11 +15,9 @@ from hypothesis.extra.numpy import arrays
 from values_env import ValuesEnv
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.ledger import ReleaseLedger
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
-from fedbandit_envs.core.stack import build
-from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.core.privacy import AGENT, Change, Sensitivity
+from fedbandit_envs.core.wrapper import build, find_layer
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 from sums_env import SumsEnv
 
-from fedbandit_envs.core.noise_variance import independent
+from fedbandit_envs.core.privacy import independent
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.wrappers import (

@@ -14,9 +14,8 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from values_env import ValuesEnv
 
-from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.ledger import ReleaseLedger
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import AGENT, Sensitivity
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import stage_claims
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon

@@ -11,7 +11,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, ONE_VALUE, gaussian, pure
 
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon

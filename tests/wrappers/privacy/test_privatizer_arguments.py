@@ -10,8 +10,8 @@ from privatizers import PRIVATIZERS, small
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, RandomizedResponsePrivatizer
+from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.budget import Budget
-from fedbandit_envs.wrappers.reveal import Reveal
 
 
 @pytest.mark.parametrize("privatize", PRIVATIZERS)

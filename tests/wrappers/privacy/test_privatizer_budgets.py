@@ -7,7 +7,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from privatizers import PRIVATIZERS, everyone, play, small
 
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta
 from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError

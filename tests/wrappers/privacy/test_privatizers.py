@@ -13,8 +13,8 @@ from fedbandit_envs.wrappers import (
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
 )
+from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
-from fedbandit_envs.wrappers.reveal import Reveal
 
 
 @pytest.mark.parametrize("privatize", VARIANTS)

@@ -8,7 +8,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, ks_2samp
 
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.neighbours import of_moments
 from fedbandit_envs.registry.registration import make_federation

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.network import Network, clique_cover
-from fedbandit_envs.wrappers.transport.topology import Topology
+from fedbandit_envs.wrappers.transport.network import Network, Topology, clique_cover
 
 
 def distances(graph: nx.Graph, num_agents: int) -> np.ndarray:

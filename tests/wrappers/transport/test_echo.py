@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from channels import NAMES, PRODUCERS, assert_same, private, run_of, small
 
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 

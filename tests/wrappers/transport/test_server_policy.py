@@ -13,7 +13,7 @@ from server_policies import ARRAYS, Gradients, Pooled, Rounds, pulls, small_arms
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import WrapperSpec
 from fedbandit_envs.baselines.linear import ServedLinUCB
-from fedbandit_envs.core.stack import build
+from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Quota, Server

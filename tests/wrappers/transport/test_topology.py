@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.network import edge_lists
-from fedbandit_envs.wrappers.transport.topology import Topology
+from fedbandit_envs.wrappers.transport.network import Topology, edge_lists
 
 AGENTS = [f"agent_{j}" for j in range(6)]
 

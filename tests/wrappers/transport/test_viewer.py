@@ -7,7 +7,7 @@ from channels import GRAPHS, assert_same, buying, private, run_of, small
 from gymnasium.error import ResetNeeded
 from registered import FIRST_IDS, carries_messages, has_bounded_releases
 
-from fedbandit_envs.core.noise_variance import variance_of
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Server
 from fedbandit_envs.wrappers.transport.viewer import Recording, render_federation
 

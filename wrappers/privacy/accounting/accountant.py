@@ -36,8 +36,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.core.claim import AGENT, Adjacency, Claim, Composition
 from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, promised_delta
 from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
@@ -74,7 +74,7 @@ class Accountant:
                 stack below it have no noise.
             adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
             noise: Whether noise is ``secret`` or ``repeatable``, or ``none``; see
-                :class:`~fedbandit_envs.core.claim.Claim`.
+                :class:`~fedbandit_envs.core.privacy.Claim`.
             drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
             as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
                 agents release authored messages, in which one event may change this release and all later ones.
@@ -253,7 +253,7 @@ class Accountant:
             delta: The delta at which epsilon is computed, in [0, 1). None takes the sum of the deltas of an agent's
                 events (with ``parallel`` the largest of them), for the agent for which it is largest.
             composition: How releases are composed: ``basic``, ``zcdp``, ``exact`` or ``parallel``; see this module.
-            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.claim.Adjacency`. None for the
+            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.privacy.Adjacency`. None for the
                 environment's first adjacency, or for the first of the events where there is no environment.
 
         Returns:

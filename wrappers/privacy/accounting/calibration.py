@@ -185,7 +185,7 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
         delta: Delta of all releases together, in (0, 1).
         releases: Number of releases of an agent, >= 1.
         norm: Euclidean norm of the difference of neighbours in one release, in units of sensitivity
-            (:class:`~fedbandit_envs.core.sensitivity.Change`), > 0. Neighbours are assumed to differ in every release.
+            (:class:`~fedbandit_envs.core.privacy.Change`), > 0. Neighbours are assumed to differ in every release.
 
     Returns:
         The arguments by name: ``noise_multiplier``, the ``delta`` at which the epsilon of a single release is stated,

@@ -19,7 +19,7 @@ from math import isfinite
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import AGENT, Adjacency, Composition
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Composition
 from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import Adjacency
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Adjacency, Change
 
 Kind = str
 """Name of a kind of mechanism. No kind is ever removed from :data:`PROVEN`, and what a kind means never changes."""
@@ -31,7 +30,7 @@ class Event:
     that a subclass adds need defaults.
 
     **What a curve must cover**: the worst two releases of neighbouring histories, in both directions. A
-    :class:`~fedbandit_envs.core.sensitivity.Change` states how much the two releases differ: in at most ``values``
+    :class:`~fedbandit_envs.core.privacy.Change` states how much the two releases differ: in at most ``values``
     numbers, in each of them by at most its scale (to which the noise is proportional), and in all of them together by
     at most ``norm``, a Euclidean norm in units of the scales. The curve must hold for any choice of the numbers that
     differ, and of their differences. The curves of kinds in :data:`PROVEN` are known and their methods are not called.

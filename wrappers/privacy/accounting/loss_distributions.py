@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from fedbandit_envs.core.sensitivity import Change
+from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.wrappers.privacy.accounting.event import Event, Kind
 
 # Privacy losses are rounded up to multiples of an interval. This is its default; it is narrower where losses are small.

@@ -8,7 +8,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_epsilon, require_integer, require_number
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.sensitivity import Changes, Sensitivity
+from fedbandit_envs.core.privacy import Changes, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism

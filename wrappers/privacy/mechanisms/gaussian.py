@@ -10,10 +10,8 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import COVARIANCE, variance_of
-from fedbandit_envs.core.sensitivity import Change, Changes, Sensitivity
+from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Change, Changes, Sensitivity, variance_of
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
@@ -47,7 +45,7 @@ class Gaussian(AdditiveMechanism):
     joint sensitivity is k, and a message spends epsilon^z and delta once. The total then has twice the variance. With
     sqrt(2) times the epsilon it has the same variance and privacy as by default, and the number of good outcomes has
     half the variance. The environment defines how neighbours differ
-    (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also contain ``noise_covariance``, for each entry
+    (:class:`~fedbandit_envs.core.privacy.Pair`). Releases then also contain ``noise_covariance``, for each entry
     the covariance of the noise in the total and in the number of good outcomes.
 
     Example:

@@ -5,9 +5,8 @@ from math import sqrt
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.sensitivity import Change, Changes
+from fedbandit_envs.core.privacy import AGENT, Change, Changes
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import GivenBudget

@@ -12,10 +12,8 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.core.claim import AGENT, Adjacency
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import with_variances
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,

@@ -9,8 +9,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import with_variances
-from fedbandit_envs.core.sensitivity import Sensitivity
+from fedbandit_envs.core.privacy import Sensitivity, with_variances
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 Generators = Sequence[np.random.Generator]
@@ -100,7 +99,7 @@ class Mechanism(ABC):
 
         Returns:
             Arrays of the same names and shapes, and for each of them its variance
-            (:mod:`fedbandit_envs.core.noise_variance`), float64. Variances must not depend on data, except on data that
+            (:mod:`fedbandit_envs.core.privacy`), float64. Variances must not depend on data, except on data that
             are released without noise.
         """
 

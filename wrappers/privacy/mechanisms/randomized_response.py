@@ -4,8 +4,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import Change, Sensitivity, variance_of
 from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
@@ -114,7 +113,7 @@ class RandomizedResponsePrivatizer(Privatizer):
         on_exhausted: OnExhausted = "raise",
         noise_seed: Entropy | None = None,
     ) -> None:
-        """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.sensitivity.Pair`).
+        """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.privacy.Pair`).
 
         Args:
             env: The environment, not yet privatized.

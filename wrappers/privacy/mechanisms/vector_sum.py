@@ -18,10 +18,9 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.noise_variance import variance_of, with_variances
-from fedbandit_envs.core.sensitivity import Change, Sensitivity
+from fedbandit_envs.core.privacy import Change, Sensitivity, variance_of, with_variances
+from fedbandit_envs.randomness.draws import fill_bits, padded, u32
 from fedbandit_envs.randomness.streams import Entropy
-from fedbandit_envs.randomness.threefry import fill_bits, padded, u32
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
 from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, JointMechanism
