@@ -7,7 +7,7 @@ import pytest
 from registered import small
 
 from fedbandit_envs.baselines.adapters import MABWiserPolicy, RiverPolicy
-from fedbandit_envs.baselines.adapters.row_learners import RowLearners
+from fedbandit_envs.baselines.adapters.learners import RowLearners
 from fedbandit_envs.baselines.arms import UniformArms
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.experiments.simulate import simulate

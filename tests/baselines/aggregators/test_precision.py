@@ -6,7 +6,7 @@ from weighing_references import gram_worth, worth_of
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines.aggregators import InboxSpec, make_aggregator
-from fedbandit_envs.baselines.arms.classics import UCB1
+from fedbandit_envs.baselines.arms.policies import UCB1
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement.pfcb import PFCB

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines.aggregators import InboxSpec, make_aggregator
-from fedbandit_envs.baselines.aggregators.grams import GRAM, NOISE, gram_arrays, gram_inbox
+from fedbandit_envs.baselines.aggregators.precision import GRAM, NOISE, gram_arrays, gram_inbox
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers import Channel
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from weighing_references import gram_worth, worth_of
 
 from fedbandit_envs.baselines.aggregators import Precision
-from fedbandit_envs.baselines.aggregators.counts import count_inbox
+from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.weighing import weighed
 

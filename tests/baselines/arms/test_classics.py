@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from arms_references import TWINS, adjacent
+from arms_references import TWINS, UCBHorizon, adjacent
 
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.arms import (
@@ -26,20 +26,23 @@ from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.transport.server import Server
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_a_policy_pulls_what_its_twin_does(name):
+@pytest.mark.parametrize(
+    ("name", "constants", "twin"),
+    [*((name, {}, twin) for name, twin in TWINS.items()), ("UCB1", {"logarithm": "horizon"}, UCBHorizon)],
+)
+def test_a_policy_pulls_what_its_twin_does(name, constants, twin):
     rounds = 1000
     env = parallel_env(num_agents=2, max_cycles=rounds)
-    policy, seeds = BASELINES[name].make_policy(), row_seeds([3], 2)
+    policy, seeds = BASELINES[name].make_policy(**constants), row_seeds([3], 2)
     observation = env.reset_batch([3]).observation
     policy.reset(env.policy_spec, seeds)
-    twins = [TWINS[name](int(seed), 10, rounds) for seed in seeds[0]]
+    twins = [twin(int(seed), 10, rounds) for seed in seeds[0]]
     for t in range(rounds):
         arms = policy.act(observation).copy()
-        assert arms[0].tolist() == [twin.act() for twin in twins], f"round {t + 1}"
+        assert arms[0].tolist() == [one.act() for one in twins], f"round {t + 1}"
         step = env.step_batch(arms)
-        for twin, arm, reward in zip(twins, arms[0], step.reward[0], strict=True):
-            twin.learn(arm, reward)
+        for one, arm, reward in zip(twins, arms[0], step.reward[0], strict=True):
+            one.learn(arm, reward)
         observation = step.observation
 
 

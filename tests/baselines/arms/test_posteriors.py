@@ -9,17 +9,17 @@ from arms_references import PosteriorLuck, beta
 from numba import njit
 from scipy import stats
 
-from fedbandit_envs.baselines.arms import posteriors
+from fedbandit_envs.baselines.arms import rules
 from fedbandit_envs.randomness.streams import row_seeds
 
 
 def _drawn(a, b, rounds, arms, keys=None):
     """Draws of Beta(a, b), one a round and arm; one arm's key in all rows."""
-    keys = posteriors.arm_keys(row_seeds([1], 1), arms)[0] if keys is None else keys
+    keys = rules.arm_keys(row_seeds([1], 1), arms)[0] if keys is None else keys
     shape = (rounds, arms)
     trials, successes, out = np.full(shape, a + b - 2), np.full(shape, a - 1), np.empty(shape)
     keys = np.ascontiguousarray(np.broadcast_to(keys, (*shape, 2)))
-    posteriors.draw_posteriors(keys, np.arange(rounds), trials, successes, out)
+    rules.draw_posteriors(keys, np.arange(rounds), trials, successes, out)
     return out
 
 
@@ -41,15 +41,13 @@ def test_rounds_and_arms_do_not_know_of_each_other():
 
 def test_numbers_are_those_of_the_definition():
     """By plain Python with exact logarithms, sines and cosines: the same but for the 24 bits of normal numbers."""
-    arms = posteriors.arm_keys(row_seeds([3], 2), 4)
+    arms = rules.arm_keys(row_seeds([3], 2), 4)
     luck = [PosteriorLuck(int(seed), k) for seed in row_seeds([3], 2)[0] for k in range(4)]
     trials = np.arange(8.0)
     successes = trials // 3
     for round_ in range(1, 200):
         out = np.empty((2, 4))
-        posteriors.draw_posteriors(
-            arms[0], np.full(2, round_), trials.reshape(2, 4), successes.reshape(2, 4), out
-        )
+        rules.draw_posteriors(arms[0], np.full(2, round_), trials.reshape(2, 4), successes.reshape(2, 4), out)
         expected = [
             beta(s + 1, n - s + 1, own, round_) for n, s, own in zip(trials, successes, luck, strict=True)
         ]
@@ -58,10 +56,10 @@ def test_numbers_are_those_of_the_definition():
 
 def test_more_arms_leave_the_first_as_they_are():
     seeds = row_seeds([5, 6], 3)
-    few, many = posteriors.arm_keys(seeds, 2), posteriors.arm_keys(seeds, 5)
+    few, many = rules.arm_keys(seeds, 2), rules.arm_keys(seeds, 5)
     np.testing.assert_array_equal(many[:, :, :2], few)
     assert np.unique(many.view(np.uint64)).size == 2 * 3 * 5
-    np.testing.assert_array_equal(posteriors.arm_keys(seeds[1:, 1:2], 5)[0, 0], many[1, 1])
+    np.testing.assert_array_equal(rules.arm_keys(seeds[1:, 1:2], 5)[0, 0], many[1, 1])
 
 
 def test_the_shortcut_accepts_nothing_that_the_test_refuses():
@@ -69,7 +67,7 @@ def test_the_shortcut_accepts_nothing_that_the_test_refuses():
 
     @njit
     def attempt(shape, normal, word):
-        return posteriors._first_attempt(shape, normal, word)
+        return rules._first_attempt(shape, normal, word)
 
     accepted = 0
     for shape in [1, 1.01, 1.1, 1.5, 2, 3, 5, 10, 100, 1e4]:

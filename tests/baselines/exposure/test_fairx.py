@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedbandit_envs.baselines.exposure import FairX, optimism
-from fedbandit_envs.baselines.exposure.optimism import SOLVERS, centre, optimise
-from fedbandit_envs.baselines.exposure.protocol import schedule
+from fedbandit_envs.baselines.exposure import FairX
+from fedbandit_envs.baselines.exposure.fairx import SOLVERS, _centre, _optimise, _project
+from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.linear.noise import lift_eigenvalues
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
@@ -22,7 +22,7 @@ from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
     "FairX-LinUCB": (300, {}),
-    "FairX-LinUCB-greedy": (200, {"beta_scale": 0.0}),
+    "FairX-tuned": (200, {"beta_scale": 0.0}),
     "Fed-FairX-LinUCB": (300, {"hear": fairx_reference.added}),
     "Priv-FairX-LinUCB": (200, {"hear": fairx_reference.lifted, "echo": True}),
     "B2": (400, {"hear": fairx_reference.lifted, "echo": True}),
@@ -76,7 +76,7 @@ def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
     means = np.zeros(contexts.shape[:3])
     merits = Merits((merit or Exponential(10.0),), one_each=False)
     rounds = np.zeros((*rows, 1), np.int64)
-    return optimise(solver, steps, rounds, contexts, inverse, middle, radius, merits, None, means)[0]
+    return _optimise(solver, steps, rounds, contexts, inverse, middle, radius, merits, None, means)[0]
 
 
 @pytest.mark.parametrize("merit", [Exponential(10.0), Exponential(1000.0), Linear(0.1)])
@@ -98,7 +98,7 @@ def test_the_ellipsoid_is_as_wide_as_its_bounds_say(tilt):
     found, radius = np.zeros((1, 6, 5)), np.zeros((1, 6))
     log_det, floor = np.linalg.slogdet(gram)[1].reshape(shape), np.full(shape, 5 * np.log(0.5))
     inflation, bias, tilts = np.full(shape, 1.3), np.full(shape, 0.4), np.full(shape, tilt)
-    centre(
+    _centre(
         np.zeros((1, 6, 1), np.int64), inverse, moment, log_det, floor, inflation, bias, tilts,
         0.2, np.log(20), 0.9, found, radius,
     )  # fmt: skip
@@ -166,7 +166,7 @@ def test_the_projection_is_the_euclidean_one(size):
     for n in range(20):
         point = middle[0, n] + size * np.random.default_rng(n).normal(size=5)
         moved = point.copy()
-        optimism._project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
+        _project(inverse[0, n, 0], middle[0, n], radius[0, n], moved)
         away = moved - middle[0, n]
         length = np.sqrt(away @ gram[n] @ away)
         if np.array_equal(moved, point):
@@ -182,7 +182,7 @@ def test_radial_rescaling_is_no_projection():
     _, gram, inverse, middle, radius = instances(1, 4)
     point = middle[0, 0] + np.array([3.0, 0, 0, 0, 0])
     moved = point.copy()
-    optimism._project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
+    _project(inverse[0, 0, 0], middle[0, 0], radius[0, 0], moved)
     away = point - middle[0, 0]
     radial = middle[0, 0] + away * radius[0, 0] / np.sqrt(away @ gram[0] @ away)
     assert np.linalg.norm(moved - point) < 0.99 * np.linalg.norm(radial - point)
@@ -217,7 +217,7 @@ def test_the_placebo_of_weighing_is_silence():
         name: simulate(
             BASELINES[name].wrap(parallel_env(max_cycles=2000)), BASELINES[name].make_policy(), range(5)
         ).regret[-1]
-        for name in ("FairX-LinUCB-greedy", "Priv-FairX-weighted-placebo")
+        for name in ("FairX-tuned", "Priv-FairX-weighted-placebo")
     }
     silent, placebo = (array.mean() for array in regret.values())
     assert placebo == pytest.approx(silent, rel=0.03)
@@ -290,11 +290,11 @@ def test_listening_pays_and_so_does_being_fair():
         )
         .regret[-1]
         .mean(axis=1)
-        for name in ("FairX-LinUCB", "Fed-FairX-LinUCB", "FairX-LinUCB-greedy", "best-arm", "equal-shares")
+        for name in ("FairX-LinUCB", "Fed-FairX-LinUCB", "FairX-tuned", "best-arm", "equal-shares")
     }
     assert (regret["Fed-FairX-LinUCB"] < 0.6 * regret["FairX-LinUCB"]).all()
     assert (regret["FairX-LinUCB"] < 0.5 * regret["best-arm"]).all()
-    assert (regret["FairX-LinUCB-greedy"] < 0.5 * regret["FairX-LinUCB"]).all()
+    assert (regret["FairX-tuned"] < 0.5 * regret["FairX-LinUCB"]).all()
     assert (regret["equal-shares"] < regret["best-arm"]).all()
 
 

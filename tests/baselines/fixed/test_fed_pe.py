@@ -8,7 +8,7 @@ from gymnasium import spaces
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.fixed import LocalUCB, PhasedReporter
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.servers.design import optimal_design, pseudo_inverse
+from fedbandit_envs.baselines.servers.phases import optimal_design, pseudo_inverse
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import arms_v0, linear_v0, procurement_v0
-from fedbandit_envs.baselines.learned import ItemNetwork, LearnedArms, LearnedLinear, LearnedProcurement
-from fedbandit_envs.baselines.learned import layers as layer_files
+from fedbandit_envs.baselines import learned as learned_files
+from fedbandit_envs.baselines.learned import ItemNetwork, LearnedIndex
 from fedbandit_envs.baselines.learned.network import LAYERS
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex
+from fedbandit_envs.baselines.procurement.silent import LaplaceIndex
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.randomness.streams import row_seeds
@@ -80,7 +80,7 @@ def test_files_are_never_unpickled(tmp_path):
     (tmp_path / "bomb.pkl").write_bytes(pickle.dumps(Bomb()))
     for name in ("bomb.npz", "bomb.pkl"):
         with pytest.raises(ValueError, match="pickle"):
-            LearnedProcurement(tmp_path / name)
+            LearnedIndex(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_constant_networks_are_laplace_indices(width):
     env = procurement_v0.parallel_env(max_cycles=100)
     learned, plain = (
         simulate(env, policy, range(3)).regret
-        for policy in (LearnedProcurement(constant_network(width / 2)), LaplaceIndex(width))
+        for policy in (LearnedIndex(constant_network(width / 2)), LaplaceIndex(width))
     )
     np.testing.assert_array_equal(learned, plain)
 
@@ -113,7 +113,7 @@ def test_constant_networks_are_laplace_indices(width):
 def test_who_learned_alone_takes_no_notice_of_what_is_heard():
     baseline = BASELINES["FCB-every-round"]
     alone, among = (
-        simulate(env, LearnedProcurement("PPO-procurement"), range(2)).regret
+        simulate(env, LearnedIndex("PPO-procurement"), range(2)).regret
         for env in (
             procurement_v0.parallel_env(max_cycles=40),
             baseline.wrap(procurement_v0.parallel_env(max_cycles=40)),
@@ -123,20 +123,20 @@ def test_who_learned_alone_takes_no_notice_of_what_is_heard():
 
 
 def test_networks_of_another_problem_are_refused():
-    with pytest.raises(ValueError, match=r"\('estimate', 'width'\) are required first"):
-        LearnedLinear("PPO-procurement")
+    with pytest.raises(ValueError, match="'estimate' and 'doubt' or 'width' are required first"):
+        LearnedIndex(constant_network(0.0, ("estimate", "cost")))
     env = arms_v0.parallel_env(max_cycles=5)
     with pytest.raises(UnfitError, match="the network takes the features"):
-        simulate(env, LearnedArms("PPO-procurement"), [0])
+        simulate(env, LearnedIndex("PPO-procurement"), [0])
     with pytest.raises(FileNotFoundError):
-        LearnedArms("PPO-chess")
+        LearnedIndex("PPO-chess")
 
 
 LEARNED = sorted(name for name, entry in BASELINES.items() if "weights" in entry.policy_kwargs)
 
 
 def test_packaged_networks_are_small_and_registered():
-    files = sorted(Path(layer_files.__file__).parent.glob("*.npz"))
+    files = sorted(Path(learned_files.__file__).parent.glob("*.npz"))
     assert [file.stem for file in files] == LEARNED
     assert all(file.stat().st_size < 50_000 for file in files)
 
@@ -167,7 +167,7 @@ def test_they_learned_something(name, problem, rounds, replicas):
 
 def test_linear_index_is_greedy_ridge_regression_at_zero():
     env = linear_v0.parallel_env(max_cycles=30, num_arms=6, dim=3)
-    policy = LearnedLinear(constant_network(0.0, ("estimate", "width", "length"), ("time_left",)))
+    policy = LearnedIndex(constant_network(0.0, ("estimate", "width", "length"), ("time_left",)))
     observation, _ = env.reset_batch([0, 1])
     policy.reset(env.policy_spec, row_seeds([0, 1], env.max_num_agents))
     for _ in range(30):

@@ -11,7 +11,7 @@ import pytest
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.noise import floor_eigenvalues, regularise
-from fedbandit_envs.baselines.linear.triggers import is_due
+from fedbandit_envs.baselines.linear.regressions import is_due
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

@@ -12,9 +12,8 @@ from linear_histories import band_history, ridge_by_least_squares
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 
 from fedbandit_envs.baselines.linear import per_arm
-from fedbandit_envs.baselines.linear.linucb import LinUCB
+from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
-from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest
 
-from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex, ThompsonProcurement
+from fedbandit_envs.baselines.procurement.silent import LaplaceIndex, ThompsonProcurement
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
