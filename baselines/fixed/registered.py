@@ -6,7 +6,8 @@ from typing import Any
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
 from fedbandit_envs.baselines.fixed import LocalUCB, PhasedReporter
 from fedbandit_envs.baselines.gaussian import PlannedPulls
-from fedbandit_envs.baselines.linear.served import ServedLinUCB, told_everything
+from fedbandit_envs.baselines.linear.registered import told_everything
+from fedbandit_envs.baselines.linear.served import ServedLinUCB
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import Messages

@@ -12,10 +12,17 @@ from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.served import TellingReporter
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, GaussianPrivatizer, VectorSumPrivatizer
+from fedbandit_envs.wrappers import (
+    Channel,
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    Messages,
+    VectorSumPrivatizer,
+)
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
@@ -75,6 +82,19 @@ def _shuffled_noise(env: FederatedEnv) -> Mapping[str, Any]:
 def _secure_sum(missing: int, env: FederatedEnv) -> Mapping[str, Any]:
     """Returns a channel's stage in which all agents but ``missing`` make up the noise."""
     return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - missing, 1)}}
+
+
+def _observations(env: FederatedEnv) -> dict[str, Any]:
+    dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
+    index = {"shape": [], "dtype": "int32"}
+    arrays = {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}
+    return {"arrays": arrays, "reporter": TellingReporter()}
+
+
+def told_everything(policy: str) -> dict[str, Any]:
+    """Returns the wrappers in which agents tell a server policy every observation, and it answers in every round."""
+    every_round = {"schedule": "every_round", "answers": "every_round", "policy": policy}
+    return {"messages": WrapperSpec(Messages, {}, _observations), "server": every_round}
 
 
 _baseline = partial(listed, LinearEnv)

@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.baseline import WrapperSpec
 from fedbandit_envs.baselines.policy import UnfitError, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.wrappers import Messages
 
 
 def told(uploads: Arrays, mask: Array, size: int) -> tuple[Array, Array, Array, Array]:
@@ -127,16 +124,3 @@ class ServedLinUCB:
             mean = (contexts @ theta[..., np.newaxis])[..., 0]
             squared_width = ((contexts @ self._inverse) * contexts).sum(axis=-1)
         return np.argmax(mean + self._beta * np.sqrt(np.maximum(squared_width, 0.0)), axis=-1)
-
-
-def _messages(env: FederatedEnv) -> dict[str, Any]:
-    dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
-    index = {"shape": [], "dtype": "int32"}
-    arrays = {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}
-    return {"arrays": arrays, "reporter": TellingReporter()}
-
-
-def told_everything(policy: str) -> dict[str, Any]:
-    """Returns the wrappers in which agents tell a server policy every observation, and it answers in every round."""
-    every_round = {"schedule": "every_round", "answers": "every_round", "policy": policy}
-    return {"messages": WrapperSpec(Messages, {}, _messages), "server": every_round}

@@ -5,7 +5,7 @@ from math import sqrt
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.linear.served import told_everything
+from fedbandit_envs.baselines.linear.registered import told_everything
 from fedbandit_envs.baselines.logistic.fedglb import UCBGLM, FedGLB, GradientReporter
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
