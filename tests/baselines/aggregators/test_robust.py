@@ -136,11 +136,6 @@ def test_bad_specifications_are_named(spec, error, message):
         make_aggregator(spec)
 
 
-def test_a_pool_passes_through_and_a_name_makes_one():
-    assert make_aggregator("sum") == Sum()
-    assert make_aggregator({"name": "median_of_means", "groups": 3}) == make_aggregator(MedianOfMeans(3))
-
-
 POOLS = [
     {"name": "trimmed_mean", "share": 0.3},
     {"name": "median_of_means", "groups": 3},
@@ -189,14 +184,3 @@ def test_garbage_from_a_fifth_of_the_agents_costs_trimmed_fed_ucb_little():
     # Trimmed number by number it survives as well, at a price; the sum does not.
     assert honest_regret("FedUCB-nonprivate", 0.2, by_number) < 4 * without
     assert honest_regret("FedUCB-nonprivate", 0.2) > 10 * honest_regret("FedUCB-nonprivate", 0)
-
-
-def test_garbage_costs_purchases_little_under_a_median_of_means():
-    def regret(agents, policy):
-        stack = [("fedbandit_envs.wrappers.byzantine:Byzantine", {"agents": agents})]
-        spec = RunSpec("FCB", "FedProcurement-v0", 2000, 4, policy_kwargs=policy, stack=stack)
-        return np.mean(spec.run().as_json()["groups"]["honest"]["per_seed"])
-
-    robust = {"pool": {"name": "median_of_means", "groups": 5}, "omega2": 1.0}
-    assert regret(0.2, robust) < 1.3 * regret(0, robust)
-    assert regret(0.2, {}) > 10 * regret(0, {})

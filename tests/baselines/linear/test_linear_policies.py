@@ -188,43 +188,6 @@ def test_suplinucb_is_algorithm_2_7(alpha, horizon):
         assert min(alive for _, _, alive in steps) < arms / 2
 
 
-def test_levels_of_suplinucb_suffice():
-    """At the last level, S = ceil(ln T), what is at most 2^-S wide is at most 1/sqrt(T) wide: no round falls out."""
-    horizons = np.unique(np.geomspace(1, 1e12, 100_000).round())
-    levels = np.maximum(np.ceil(np.log(horizons)), 1)
-    assert (2.0**-levels < 1 / np.sqrt(horizons)).all()
-
-
-def test_rows_do_not_depend_on_other_rows(make_policy):
-    """An agent fed alone acts as it does among the others."""
-    env = parallel_env(num_agents=5, num_arms=20, dim=4, max_cycles=150)
-    seeds = [3, 4, 5]
-    whole = make_policy()
-    observation, _ = env.reset_batch(seeds)
-    whole.reset(env.policy_spec, row_seeds(seeds, 5))
-    alone = {}
-    for r, j in [(0, 0), (1, 2), (2, 4)]:
-        alone[r, j] = make_policy()
-        alone[r, j].reset(env.policy_spec, row_seeds(seeds, 5)[r : r + 1, j : j + 1])
-    for _ in range(150):
-        action = whole.act(observation).copy()
-        assert action.shape == (3, 5)
-        assert action.dtype == np.int64
-        for (r, j), policy in alone.items():
-            row = {name: array[r : r + 1, j : j + 1].copy() for name, array in observation.items()}
-            assert policy.act(read_only(row))[0, 0] == action[r, j]
-        observation = env.step_batch(action).observation
-
-
-def test_a_policy_can_be_used_again_after_reset(make_policy):
-    """Even in a federation of another size."""
-    policy = make_policy()
-    env = parallel_env(num_agents=2, num_arms=9, dim=3, max_cycles=200)
-    first = simulate(env, policy, [1, 2])
-    simulate(parallel_env(num_agents=3, num_arms=4, dim=2, max_cycles=50), policy, [7])
-    np.testing.assert_array_equal(simulate(env, policy, [1, 2]).regret, first.regret)
-
-
 @pytest.mark.parametrize("horizon", [1, 2, 3])
 @pytest.mark.parametrize(("arms", "dim"), [(1, 2), (3, 2), (1, 5)])
 def test_small_problems(make_policy, horizon, arms, dim):
@@ -243,33 +206,6 @@ def test_ties_go_to_the_lowest_index(make_policy, arms):
     policy = make_policy()
     policy.reset(env.policy_spec, row_seeds([0], 1))
     assert policy.act(observation)[0, 0] == 0
-
-
-@pytest.mark.parametrize("name", ["disjoint", "hybrid", "hybrid-2", "sup-0.3"])
-def test_regret_on_fixed_features_is_sublinear(name):
-    """Doubling the horizon adds less than half of what it took before; linear regret would add as much again.
-
-    Agents of a replica share theta*, so replicas are the independent samples. What is added lies at least 5 standard
-    errors below the limit: with other seeds, under normal errors, an alarm has a probability below 3e-7 a case.
-    """
-    replicas, horizon = 20, 4000
-    env = parallel_env(num_agents=5, max_cycles=horizon, contexts=fixed_features(6, 3), reward="normal")
-    policy, total = POLICIES[name](), np.zeros((replicas, 5))
-    observation, _ = env.reset_batch(range(replicas))
-    policy.reset(env.policy_spec, row_seeds(range(replicas), 5))
-    for t in range(horizon):
-        if t == horizon // 2:
-            half = total.mean(axis=1)
-        observation, _, _, info = env.step_batch(policy.act(observation))
-        total += info["regret"]
-    added = total.mean(axis=1) - half
-    excess = added - 0.5 * half
-    error = excess.std(ddof=1) / sqrt(replicas)
-    print(
-        f"\n{name}: regret {half.mean():.1f} after 2000 rounds, +{added.mean():.2f} by 4000, "
-        f"{-excess.mean() / error:.1f} standard errors below the limit"
-    )
-    assert excess.mean() < 0
 
 
 @pytest.mark.parametrize(

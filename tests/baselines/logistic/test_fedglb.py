@@ -141,19 +141,6 @@ def test_its_models_are_as_near_to_the_minimum_as_is_said(solver, monkeypatch):
         assert loss(model) - best.fun <= 1 / n**2
 
 
-@pytest.mark.ci
-def test_steps_with_a_bound_of_the_hessian_need_a_fraction_of_the_numbers():
-    """A fifteenth at the paper's size, where more data need more gradients; here a fifth."""
-    numbers = {}
-    for solver in ("accelerated", "quasi_newton"):
-        env, policy = make(
-            "FedGLB-UCB", 300, {"solver": solver}, num_agents=40, num_arms=25, dim=10, contexts="pool"
-        )
-        play(env, policy, (0,))
-        numbers[solver] = env.traffic["bytes"].sum()
-    assert numbers["quasi_newton"] < 0.2 * numbers["accelerated"]
-
-
 @pytest.mark.slow
 def test_the_released_form_has_the_regret_of_the_released_program():
     """Agents act in turn and synchronise at once; a pull of each of 10 agents is one round of the program."""
@@ -249,17 +236,6 @@ def test_shared_ucb_glm_is_that_of_one_agent_with_all_data():
     x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
     assert np.linalg.norm(len(y) * gradient(x, y, 2.0, server._model[0, 0])) < 1e-8
     np.testing.assert_allclose(server._gram[0], 2 * np.eye(4) + x.T @ x, rtol=1e-9)
-
-
-@pytest.mark.ci
-def test_more_exchange_means_less_regret():
-    """Sums over 8 replicas, of agents that never, sometimes and always exchange data: ratios of 0.3 to 0.5."""
-    total = {}
-    for name in ("N-ONS", "FedGLB-UCB", "UCB-GLM", "UCB-GLM-shared"):
-        env, policy = make(name, 120, num_agents=10)
-        total[name] = play(env, policy, range(8))[-1].sum()
-    assert total["FedGLB-UCB"] < 0.7 * total["N-ONS"]
-    assert total["UCB-GLM-shared"] < 0.7 * total["UCB-GLM"]
 
 
 def test_with_a_fixed_number_of_questions_it_asks_as_often():
