@@ -138,13 +138,3 @@ def test_what_does_not_fit_is_named(tmp_path):
         SB3Policy(tmp_path / "model.zip")
     with pytest.raises(FileNotFoundError):
         SB3Policy(tmp_path / "model.zip", "PPO")
-
-
-def test_nan_names_agent_and_row():
-    model, _, view = model_of("SAC")
-    with torch.no_grad():
-        next(model.policy.actor.parameters())[0] = np.nan
-    with pytest.raises(
-        ValueError, match="SAC answers nan, entry 0, for agent_0 of replica 0; a number is required"
-    ):
-        simulate(make(PROCUREMENT), SB3Policy(model, **view), [0])

@@ -1,8 +1,6 @@
 """Batched LinUCB of Zhou and Chowdhury, its noise and claims, and DisLinUCB, each against plain numpy.
 
-Regrets are compared with a twin of the released program by a paired t-test at 1e-4 on runs with the same theta, under
-fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are
-compared with 6 standard errors.
+Standard deviations are compared with 6 standard errors, under fixed seeds.
 """
 
 from itertools import pairwise
@@ -11,21 +9,19 @@ from math import inf, log, sqrt
 import numpy as np
 import pytest
 from scipy import optimize, stats
-from zhou_reference import Program, noise_and_ridge, regret
+from zhou_reference import Program, noise_and_ridge
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_constants
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.claim import AGENT
-from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-LEVEL = 1e-4
 SMALL = {"num_agents": 12, "num_arms": 20, "dim": 5}
 
 
@@ -141,28 +137,6 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
     for one, two in pairwise(kept):
         found = np.corrcoef(one[..., :dim, dim].ravel(), two[..., :dim, dim].ravel())[0, 1]
         assert abs(found) < 6 / sqrt(runs * 3 * dim)
-
-
-@pytest.mark.parametrize("rounds", [1000, pytest.param(2000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("name", "noise", "ridge", "scale", "noticed"), [
-    # Round by round, the decisions of these two are the program's in the tests above.
-    pytest.param("Batched-FedLinUCB", None, None, 1.0, 0.15, marks=pytest.mark.slow),
-    pytest.param("LDP-FedLinUCB-printed", "local", None, 1.0, 0.1, marks=pytest.mark.slow),
-    # With so little exploration the noise decides.
-    pytest.param("LDP-FedLinUCB-printed", "local", 500.0, 0.01, 0.7, marks=pytest.mark.ci),
-])  # fmt: skip
-def test_regret_is_the_programs(name, noise, ridge, scale, noticed, rounds):
-    runs, baseline = 20, BASELINES[name]
-    changes = {} if ridge is None else {"ridge": ridge}
-    policy = baseline.make_policy(beta_scale=scale, **changes)
-    env = baseline.wrap(printed(max_cycles=rounds))
-    ours = simulate(env, policy, range(runs)).regret[-1].sum(axis=-1)
-    v = env.hidden()["parameter"][:, 0, :-1] * sqrt(2)
-    twin = Program(noise, runs, 12, 5, rounds, ridge=ridge, scale=scale, seed=1)
-    theirs = regret(twin, rounds, 20, v, seed=2)
-    assert stats.ttest_rel(ours, theirs).pvalue > LEVEL
-    # A difference of five standard errors would be noticed.
-    assert 5 * stats.sem(ours - theirs) < noticed * theirs.mean()
 
 
 @pytest.mark.parametrize("wrap", [
