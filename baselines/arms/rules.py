@@ -152,7 +152,7 @@ class Setting(NamedTuple):
 class Rule:
     """The base class of rules that score each arm by its own pulls and rewards.
 
-    A new rule overrides :meth:`scores`, and the other methods where the defaults do not fit. A round may have several
+    A new rule overrides the methods whose defaults do not fit, most often :meth:`scores`. A round may have several
     iterations: in each the arms are scored and one arm is picked, but only the pick of the last iteration is pulled.
 
     Attributes:
@@ -185,7 +185,9 @@ class Rule:
         return 0.0
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes scores of all arms into ``out``; the score of an arm that was never pulled is not used.
+        """Writes scores of all arms into ``out``, by default their mean rewards.
+
+        The score of an arm that was never pulled is not used.
 
         Args:
             round_: The round t of each row, counted from 1, int64 ``(rows,)``.
@@ -193,11 +195,8 @@ class Rule:
             sums: Sums of the arms' rewards, same shape.
             iteration: The iteration within the round, counted from 0.
             out: Receives scores >= 0, float64 ``(rows, arms)``.
-
-        Raises:
-            NotImplementedError: The rule does not override this method.
         """
-        raise NotImplementedError(f"{type(self).__name__} does not override scores, which every rule must")
+        _means(pulls, sums, out)
 
     def mark(self, iteration: int, picked: Array, active: Array) -> None:
         """Is told the arm that an iteration has picked; by default does nothing.
@@ -273,10 +272,6 @@ class EpsilonGreedy(Rule):
         """Returns epsilon, the probability of pulling a random arm; see :meth:`Rule.exploration`."""
         return self._epsilon
 
-    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes the mean reward of each arm as its score into ``out``; see :meth:`Rule.scores`."""
-        _means(pulls, sums, out)
-
 
 class EpsilonDecreasing(Rule):
     """Epsilon-decreasing: scores arms by their mean rewards; pulls a random arm with probability min(1, 1 / log2(t)).
@@ -294,10 +289,6 @@ class EpsilonDecreasing(Rule):
     def exploration(self, round_: Array) -> Array | float:
         """Returns the probability of pulling a random arm, min(1, 1 / log2(t)); see :meth:`Rule.exploration`."""
         return 1.0 / np.maximum(np.log2(round_), 1.0)
-
-    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
-        """Writes the mean reward of each arm as its score into ``out``; see :meth:`Rule.scores`."""
-        _means(pulls, sums, out)
 
 
 LogName = Literal["round", "horizon"]

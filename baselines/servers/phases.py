@@ -169,7 +169,8 @@ class PhasedServer:
             norms = np.linalg.norm(means, axis=-1, keepdims=True)
             self._directions[r] = means / np.maximum(norms, 1e-300)
         weights, e = pulls * self._lengths[r] ** 2, self._directions[r]
-        inverse = pseudo_inverse(np.einsum("ia,iad,iae->ade", weights, e, e))
+        gram = np.einsum("ia,iad,iae->ade", weights, e, e)
+        inverse = np.linalg.pinv(gram, rcond=_RANK, hermitian=True)
         estimate = np.einsum("ade,iae->ad", inverse, weights[..., np.newaxis] * means)
         # With the norms of features known, variances are those of observations, and need no bound.
         shortest = 1.0 if self._collaborative else np.abs(self._shortest[r]).min()
@@ -209,11 +210,6 @@ class PhasedServer:
 _RANK = 1e-9
 
 
-def pseudo_inverse(matrices: Array) -> Array:
-    """Returns the pseudo-inverses of symmetric positive semidefinite matrices, ``(..., dim, dim)``."""
-    return np.linalg.pinv(matrices, rcond=_RANK, hermitian=True)
-
-
 def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float = 0.1) -> Array:
     """Returns shares of pulls that nearly minimise the sum over agents of their largest variance.
 
@@ -235,7 +231,7 @@ def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float 
     """
     shares = kept / kept.sum(axis=1, keepdims=True)
     matrices = np.einsum("ia,iad,iae->ade", shares, directions, directions)
-    inverse = pseudo_inverse(matrices)
+    inverse = np.linalg.pinv(matrices, rcond=_RANK, hermitian=True)
     ranks = np.einsum("ade,aed->", matrices, inverse)
     for _ in range(sweeps):
         if _sweep(directions, kept, shares, inverse) - ranks <= gap:

@@ -8,7 +8,7 @@ from gymnasium import spaces
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.fixed import LocalUCB, PhasedReporter
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.servers.phases import optimal_design, pseudo_inverse
+from fedbandit_envs.baselines.servers.phases import optimal_design
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
@@ -57,7 +57,7 @@ def test_a_direction_of_one_agent_alone_keeps_its_share():
     directions[..., 0] = 1.0
     directions[0] = [[0.0, 1.0], [1.0, 0.0]]
     shares = optimal_design(directions, np.ones((5, 2), bool), sweeps=200, gap=0.0)
-    inverse = pseudo_inverse(information(directions, shares))
+    inverse = np.linalg.pinv(information(directions, shares), rcond=1e-9, hermitian=True)
     assert np.isfinite(inverse).all()
     assert shares[0, 0] > 0.5
     assert np.linalg.matrix_rank(information(directions, shares)).sum() == 3
@@ -113,7 +113,7 @@ def test_with_known_norms_estimates_are_those_of_least_squares():
     x, y = features[0], rewards[:, 0].T
     gram = np.einsum("iad,iae->ade", x, x)
     moment = np.einsum("iad,ia->ad", x, np.take_along_axis(y, np.argsort(arms[:, 0].T, axis=1), axis=1))
-    expected = np.einsum("ade,ae->ad", pseudo_inverse(gram), moment)
+    expected = np.einsum("ade,ae->ad", np.linalg.pinv(gram, rcond=1e-9, hermitian=True), moment)
     np.testing.assert_allclose(server._estimate[0], expected, rtol=1e-9, atol=1e-9)
 
 
