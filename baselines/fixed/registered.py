@@ -16,8 +16,8 @@ _HUANG = "Huang, Wu, Yang, Shen (NeurIPS 2021)"
 _CONTROL = "control"
 
 
-def _messages(lengths: bool, env: FederatedEnv) -> dict[str, Any]:
-    """Returns Fed-PE's reporter and messages, with or without the norms of features."""
+def _messages(env: FederatedEnv, lengths: bool = False) -> Messages:
+    """Returns an environment with Fed-PE's messages, which hold the norms of features if ``lengths`` is true."""
     arms, dim = env.single_observation_space["contexts"].shape or (0, 0)
     arrays = {
         "rewards": {"shape": [arms, dim]},
@@ -26,7 +26,7 @@ def _messages(lengths: bool, env: FederatedEnv) -> dict[str, Any]:
         "left": {"shape": [arms], "dtype": "bool", "asked": True},
         "best": {"shape": [], "dtype": "int16", "asked": True},
     }
-    return {"arrays": arrays, "reporter": PhasedReporter()}
+    return Messages(env, arrays, PhasedReporter())
 
 
 def _fed_pe(summary: str, lengths: bool = False, **server: Any) -> Baseline:
@@ -35,7 +35,7 @@ def _fed_pe(summary: str, lengths: bool = False, **server: Any) -> Baseline:
         PlannedPulls,
         summary,
         _HUANG,
-        messages=WrapperSpec(Messages, {}, partial(_messages, lengths)),
+        messages=WrapperSpec(_messages, {"lengths": lengths}),
         server={
             "schedule": "announced",
             "answers": "every_round",

@@ -22,8 +22,8 @@ _ANNOUNCED = {"schedule": "announced", "answers": "every_round"}
 _FED2 = {"pulls": 100, "joins": 2, "c1": 1.0, "c2": 1.0}
 
 
-def _messages(env: FederatedEnv) -> dict[str, Any]:
-    """Returns PF-UCB's reporter and messages, whose arrays have an entry for each arm."""
+def _messages(env: FederatedEnv) -> Messages:
+    """Returns an environment with PF-UCB's messages, whose arrays have an entry for each arm."""
     (arms,) = env.single_release_space["pulls"].shape or (0,)
     declared: dict[str, dict[str, Any]] = {
         "means": {"dtype": "float64"},
@@ -31,7 +31,7 @@ def _messages(env: FederatedEnv) -> dict[str, Any]:
         "gaps": {"dtype": "float64", "asked": True},
     }
     arrays = {name: {"shape": [arms], **each} for name, each in declared.items()}
-    return {"arrays": arrays, "reporter": PersonalReporter()}
+    return Messages(env, arrays, PersonalReporter())
 
 
 def _planned(name: str, summary: str, reference: str, **server: Any) -> Baseline:
@@ -46,7 +46,7 @@ def _personal(summary: str, reference: str, **server: Any) -> Baseline:
         PersonalPulls,
         summary,
         reference,
-        messages=WrapperSpec(Messages, {}, _messages),
+        messages=WrapperSpec(_messages),
         server={"policy": {"name": "personal", **server}, **_ANNOUNCED},
     )
 

@@ -84,17 +84,18 @@ def _secure_sum(missing: int, env: FederatedEnv) -> Mapping[str, Any]:
     return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - missing, 1)}}
 
 
-def _observations(env: FederatedEnv) -> dict[str, Any]:
+def _observations(env: FederatedEnv) -> Messages:
+    """Returns an environment whose messages are all that agents observe."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     index = {"shape": [], "dtype": "int32"}
     arrays = {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}
-    return {"arrays": arrays, "reporter": TellingReporter()}
+    return Messages(env, arrays, TellingReporter())
 
 
 def told_everything(policy: str) -> dict[str, Any]:
     """Returns the wrappers in which agents tell a server policy every observation, and it answers in every round."""
     every_round = {"schedule": "every_round", "answers": "every_round", "policy": policy}
-    return {"messages": WrapperSpec(Messages, {}, _observations), "server": every_round}
+    return {"messages": WrapperSpec(_observations), "server": every_round}
 
 
 _baseline = partial(listed, LinearEnv)

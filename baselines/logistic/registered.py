@@ -19,12 +19,12 @@ _AGENT = {"composition": "exact", "delta": 1e-5, "adjacency": "agent"}
 _GRADIENT_WEIGHT = 7.0
 
 
-def _messages(gradient_weight: float, env: FederatedEnv) -> dict[str, Any]:
-    """Returns FedGLB-UCB's reporter and messages."""
+def _messages(env: FederatedEnv, gradient_weight: float = 1.0) -> Messages:
+    """Returns an environment with FedGLB-UCB's messages."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     gradient = {"shape": [dim], "asked": True}
     arrays = {"gram": {"shape": [dim, dim]}, "count": {"shape": []}, "gradient": gradient}
-    return {"arrays": arrays, "reporter": GradientReporter(gradient_weight)}
+    return Messages(env, arrays, GradientReporter(gradient_weight))
 
 
 def _once(env: FederatedEnv) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _server(**solver: Any) -> dict[str, Any]:
 
 
 _baseline = partial(listed, LinearEnv, only="FedLogistic-v0")
-_fed_glb = partial(_baseline, FedGLB, messages=WrapperSpec(Messages, {}, partial(_messages, 1.0)))
+_fed_glb = partial(_baseline, FedGLB, messages=WrapperSpec(_messages))
 
 BASELINES: dict[str, Baseline] = {
     "UCB-GLM": _baseline(
@@ -79,7 +79,7 @@ BASELINES: dict[str, Baseline] = {
     "FedGLB-UCB-private": _fed_glb(
         "FedGLB-UCB with a quasi-Newton server, asked once through clips and noise that protect all data of an agent",
         "this project",
-        messages=WrapperSpec(Messages, {}, partial(_messages, _GRADIENT_WEIGHT)),
+        messages=WrapperSpec(_messages, {"gradient_weight": _GRADIENT_WEIGHT}),
         privatizer=WrapperSpec(
             ContinualPrivatizer,
             {"epsilon": 10.0, "delta": 1e-5, "mechanism": "independent", "releases": 4, "budget": _AGENT},

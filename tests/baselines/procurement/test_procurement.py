@@ -245,3 +245,16 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
     )]  # fmt: skip
     assert regret[0] > regret[2]
     assert regret[1] < 1.05 * regret[2]
+
+
+@pytest.mark.parametrize(("guards", "believed"), [(True, 100.0), (False, 0.0)])
+def test_first_reports_need_no_estimate_to_compare_with_behind_guards(guards, believed):
+    """An agent without units of its own; as printed it divides 0 by 0, and refuses."""
+    env = Channel(parallel_env(num_agents=2, num_producers=1))
+    policy = PFCB(guards=guards)
+    policy.reset(env.policy_spec, row_seeds([0], 2))
+    seen = {name: array.copy() for name, array in env.reset_batch([0]).observation.items()}
+    seen["round"][...], seen["inbox_mask"][0, :, 1] = 5, True
+    seen["inbox_delivered"][0, :, 1], seen["inbox_good"][0, :, 1] = 10.0, 7.0
+    policy.act(seen)
+    assert (policy._received_units == believed).all()
