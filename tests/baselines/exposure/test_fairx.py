@@ -140,6 +140,18 @@ def test_the_projection_is_the_euclidean_one(size):
         assert np.linalg.norm(moved - point) == pytest.approx(best, rel=1e-6)
 
 
+def test_a_step_along_the_gradient_is_a_tenth_of_it():
+    """In ellipsoids that are wide enough; the gradient is that of the module's docstring."""
+    contexts, _, inverse, middle, radius = instances(20, 6)
+    theta = solve("projected_gradient", 1, contexts, inverse, middle, 1e6 * radius)
+    means = np.einsum("nkd,nd->nk", contexts[0], middle[0])
+    shares = np.exp(10 * (means - means.max(axis=1, keepdims=True)))
+    shares /= shares.sum(axis=1, keepdims=True)
+    value = (shares * means).sum(axis=1, keepdims=True)
+    gradient = np.einsum("nk,nkd->nd", shares * (1 + 10 * (means - value)), contexts[0])
+    np.testing.assert_allclose(theta[0], middle[0] + 0.1 * gradient, rtol=1e-9)
+
+
 def test_where_no_direction_is_better_the_estimate_stays():
     contexts = np.zeros((1, 1, 4, 3))
     inverse, middle, radius = (
