@@ -7,11 +7,7 @@ from typing import Any, NamedTuple
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.observation import Reveal
-from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.server import Server
+from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Interleaved, Messages, Reveal, Server
 
 
 class WrapperSpec(NamedTuple):
@@ -129,6 +125,7 @@ class Baseline:
 _PARTS: Mapping[str, Callable[..., FederatedEnv]] = {
     "reveal": Reveal,
     "interleaved": Interleaved,
+    "messages": Messages,
     "privatizer": ContinualPrivatizer,
     "channel": Channel,
     "server": Server,
@@ -136,7 +133,13 @@ _PARTS: Mapping[str, Callable[..., FederatedEnv]] = {
 
 
 def listed(
-    federation: type[Any], policy: Callable[..., Policy], summary: str, reference: str, /, **settings: Any
+    federation: type[Any],
+    policy: Callable[..., Policy],
+    summary: str,
+    reference: str,
+    /,
+    only: str = "",
+    **settings: Any,
 ) -> Baseline:
     """Returns a :class:`Baseline` whose wrappers and policy arguments are given as keyword arguments.
 
@@ -145,13 +148,14 @@ def listed(
         policy: Class or function that makes the policy from keyword arguments.
         summary: What the baseline does, in one line.
         reference: The publication that the baseline comes from, or the kind of control that it is.
-        **settings: Arguments of the policy. The keys ``reveal``, ``interleaved``, ``privatizer``, ``channel`` and
-            ``server`` are set apart: each adds the usual wrapper for that role, with the arguments in its value, or the
-            wrapper of the :class:`WrapperSpec` that is its value.
+        only: The one registered id that the baseline is listed for; empty for all ids of the problem.
+        **settings: Arguments of the policy. The keys ``reveal``, ``interleaved``, ``messages``, ``privatizer``,
+            ``channel`` and ``server`` are set apart: each adds the usual wrapper for that role, with the arguments in
+            its value, or the wrapper of the :class:`WrapperSpec` that is its value.
     """
     wrappers = {}
     for part, usual in _PARTS.items():
         if part in settings:
             given = settings.pop(part)
             wrappers[part] = given if isinstance(given, WrapperSpec) else WrapperSpec(usual, given)
-    return Baseline(summary, reference, federation, policy, settings, wrappers)
+    return Baseline(summary, reference, federation, policy, settings, wrappers, only)

@@ -5,7 +5,6 @@ only their names: ``PLACEBOS`` those of placebos, whose messages hold noise but 
 forms without noise. Tuned forms, with noise and without, follow from ``tuned.json``.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -25,55 +24,40 @@ def forms(family: Any) -> dict[str, Baseline]:
     Args:
         family: The module ``registered``: ``BASELINES`` by name and, where it has them, ``PLACEBOS`` and
             ``ON_TRUE_DATA``, names of derived baselines by the names of those that they derive from.
-
-    Raises:
-        ValueError: Two baselines have one name.
     """
-    named = [*family.BASELINES.items()]
+    found = dict(family.BASELINES)
     for of, name in getattr(family, "PLACEBOS", {}).items():
         base = family.BASELINES[of]
         # Messages that agents write replace statistics, so that they become zeros outside of that wrapper.
         written = {part: wrapper for part, wrapper in base.wrappers.items() if part == "messages"}
         wrappers = {**written, "placebo": WrapperSpec(Placebo), **base.wrappers}
         summary = f"{of} on messages that contain noise and no data"
-        named.append((name, replace(base, summary=summary, reference="placebo", wrappers=wrappers)))
+        found[name] = replace(base, summary=summary, reference="placebo", wrappers=wrappers)
     for of, name in getattr(family, "ON_TRUE_DATA", {}).items():
         base = family.BASELINES[of]
         wrappers = {part: wrapper for part, wrapper in base.wrappers.items() if part != "privatizer"}
         summary = f"{of} on messages without noise"
-        named.append((name, replace(base, summary=summary, reference="control", wrappers=wrappers)))
-    return _by_name(named)
-
-
-def _by_name(named: Iterable[tuple[str, Baseline]]) -> dict[str, Baseline]:
-    found: dict[str, Baseline] = {}
-    for name, baseline in named:
-        if name in found:
-            raise ValueError(f"two baselines have the name {name!r}; one name each is required")
-        found[name] = baseline
+        found[name] = replace(base, summary=summary, reference="control", wrappers=wrappers)
     return found
 
 
 def _own() -> dict[str, Baseline]:
-    own = _by_name(item for family in registered(baselines) for item in forms(family).items())
-    on_true_data = {
-        of: true
-        for family in registered(baselines)
-        for of, true in getattr(family, "ON_TRUE_DATA", {}).items()
-    }
-    tuned = []
+    own: dict[str, Baseline] = {}
+    on_true_data: dict[str, str] = {}
+    for family in registered(baselines):
+        own |= forms(family)
+        on_true_data |= getattr(family, "ON_TRUE_DATA", {})
+    tuned = {}
     for of, name in TUNED_NAMES.items():
         summary, reference = f"{of} with tuned constants", "tuned on other seeds by `fedbandit tune`"
         form = replace(own[of].tuned_by(constants(name)), summary=summary, reference=reference)
-        tuned.append((name, form))
+        tuned[name] = form
         true = on_true_data.get(of)
         # With the same constants it would play the same runs.
         if true and form.policy_kwargs != own[true].policy_kwargs:
             summary, wrappers = f"{true} with the constants of {name}", own[true].wrappers
-            tuned.append(
-                (f"{true}-tuned", replace(form, summary=summary, reference="control", wrappers=wrappers))
-            )
-    return _by_name([*own.items(), *tuned])
+            tuned[f"{true}-tuned"] = replace(form, summary=summary, reference="control", wrappers=wrappers)
+    return own | tuned
 
 
 BASELINES: Registry[Baseline] = Registry(_own(), baselines=lambda plugin: forms(plugin.content))

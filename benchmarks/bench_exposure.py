@@ -23,7 +23,6 @@ HORIZON = 100_000
         ("FairX-LinUCB", 5),
         ("FairX-LinUCB", 20),
         ("FairX-LinUCB", 100),
-        ("FairX-LinUCB-projected", 20),
         ("Fed-FairX-LinUCB", 20),
         ("Priv-FairX-LinUCB", 20),
         ("Priv-FairX-weighted", 20),

@@ -21,7 +21,7 @@ from fedbandit_envs.experiments.simulate import simulate
         ("P-FCB-weighted", "P-FCB", "FedProcurement-v0", 5000),
         ("FedUCB-weighted", "FedUCB-min", "FedLinear-v0", 300),
         ("FedUCB-weighted", "FedUCB", "FedLinear-v0", 300),
-        ("Priv-FairX-weighted", "FairX-LinUCB-greedy", "FedExposure-v0", 2000),
+        ("Priv-FairX-weighted", "FairX-tuned", "FedExposure-v0", 2000),
         ("UCB1-weighted", "Priv-UCB1", "FedArms-v0", 5000),
     ],
 )

@@ -13,8 +13,8 @@ Agents send statistics that are meant to be added up. An aggregator computes the
 All five work on named arrays of any shape (:class:`~fedbandit_envs.baselines.aggregators.InboxSpec`): counts
 of pulls and successes, Gram matrices and moments, or the sums of a user-defined problem. `precision` must also know how
 many exact observations are as informative as a noisy array; messages announce the variance of their noise.
-:mod:`~fedbandit_envs.baselines.aggregators.counts` defines that number for counts, and
-:mod:`~fedbandit_envs.baselines.aggregators.grams` for sums of [x; y][x; y]^T.
+:mod:`~fedbandit_envs.baselines.aggregators.precision` defines that number for counts, and
+:mod:`~fedbandit_envs.baselines.aggregators.precision` for sums of [x; y][x; y]^T.
 
 The last three are robust: they look at the total that each sender has sent so far, and estimate the sum well where all
 senders have the same distribution. They cannot be moved beyond the numbers that some honest senders sent while

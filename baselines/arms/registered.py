@@ -3,18 +3,19 @@
 from functools import partial
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.baselines.arms.classics import (
+from fedbandit_envs.baselines.arms.policies import (
     CUCB,
     UCB1,
     EpsilonDecreasingPolicy,
     EpsilonGreedyPolicy,
+    FairLearn,
     PursuitPolicy,
     SoftmaxPolicy,
     ThompsonSampling,
     UniformArms,
 )
-from fedbandit_envs.baselines.arms.fair import FairLearn
 from fedbandit_envs.baselines.baseline import Baseline, listed
+from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
 from fedbandit_envs.baselines.tuned import constants
 
 _AUER = "Auer, Cesa-Bianchi, Fischer (Machine Learning 2002)"
@@ -44,17 +45,6 @@ BASELINES: dict[str, Baseline] = {
         _SUTTON,
     ),
     "UCB1": _ucb1("no communication; pulls the arm with the largest upper confidence bound", _AUER),
-    "UCB1-horizon": _ucb1(
-        "UCB1 with the logarithm of the horizon in place of the round's",
-        f"{_AUER}; thesis, Algorithm 2.1",
-        logarithm="horizon",
-    ),
-    "UCB1-0.5": _ucb1("UCB1 with its exploration bonus multiplied by 0.5", _CONTROL, scale=0.5),
-    "UCB1-0.2": _ucb1(
-        "UCB1 with its exploration bonus multiplied by 0.2, among the best factors over 500 rounds",
-        _CONTROL,
-        scale=0.08,
-    ),
     "Thompson": _thompson(
         "no communication; pulls the arm with the largest draw from its Beta posterior", _THOMPSON
     ),
@@ -116,6 +106,7 @@ BASELINES: dict[str, Baseline] = {
         _THOMPSON_SHARED,
         **_PRIVATE,
     ),
+    "PPO-arms": _baseline(LearnedIndex, *PPO, weights="PPO-arms"),
 }
 
 PLACEBOS = {

@@ -1,7 +1,6 @@
 """Policies for fair exposure in linear contextual bandits, where arms deserve shares of the pulls by their merits."""
 
-from fedbandit_envs.baselines.exposure.fairx import FairX
-from fedbandit_envs.baselines.exposure.simple import BestArm, DeservedShares, EqualShares
+from fedbandit_envs.baselines.exposure.fairx import BestArm, DeservedShares, EqualShares, FairX
 
 __all__ = ["PEERS", "BestArm", "DeservedShares", "EqualShares", "FairX"]
 

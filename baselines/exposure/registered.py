@@ -1,19 +1,31 @@
 """Registered baselines for exposure fairness: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
+from math import ceil, log
+from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.exposure.fairx import FairX
-from fedbandit_envs.baselines.exposure.protocol import schedule
-from fedbandit_envs.baselines.exposure.simple import BestArm, DeservedShares, EqualShares
+from fedbandit_envs.baselines.exposure.fairx import BestArm, DeservedShares, EqualShares, FairX
 from fedbandit_envs.baselines.tuned import constants
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.exposure.env import ExposureEnv
-from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers import Channel, ContinualPrivatizer
 
 _WANG = "Wang, Bai, Sun, Joachims (ICML 2021)"
 _SOLANKI = "Solanki (thesis, 2024), Algorithm 6.1"
 _CONTROL = "control"
+
+
+def schedule(env: FederatedEnv) -> dict[str, Any]:
+    """Returns the schedule of Algorithm 6.1: gaps between messages double up to a limit, then stay the same.
+
+    With horizon T, m agents and d-dimensional contexts the longest gap is ceil(T / (m d^2 ln^2(1 + T / d))) rounds
+    (lines 12 to 15).
+    """
+    dim = (env.single_observation_space["pulled_context"].shape or (1,))[0]
+    limit = ceil(env.max_cycles / (env.max_num_agents * dim**2 * log(1 + env.max_cycles / dim) ** 2))
+    return {"name": "growing_then_fixed", "limit": limit}
+
 
 _AT_TWO = {"epsilon": 2.0, "delta": 0.1}
 _planned = partial(WrapperSpec, ContinualPrivatizer, kwargs_from_env=lambda env: {"releases": schedule(env)})
@@ -50,20 +62,6 @@ BASELINES: dict[str, Baseline] = {
         "no communication; gives the fair shares of that parameter of the confidence ellipsoid with most reward",
         f"{_WANG}; {_SOLANKI}",
     ),
-    "FairX-LinUCB-projected": _fairx(
-        "FairX-LinUCB that finds this parameter by projected gradient steps in place of Frank-Wolfe steps",
-        f"{_WANG}; the thesis' solver",
-        solver="projected_gradient",
-        steps=10,
-    ),
-    "FairX-LinUCB-0.1": _fairx(
-        "FairX-LinUCB with its confidence radius multiplied by 0.1", _CONTROL, beta_scale=0.1
-    ),
-    "FairX-LinUCB-greedy": _fairx(
-        "FairX-LinUCB with confidence radius 0: the fair shares of the ridge estimate",
-        _CONTROL,
-        beta_scale=0.0,
-    ),
     "Fed-FairX-LinUCB": _fairx(
         "FairX-LinUCB on the data of all agents, sent without noise at gaps that double up to a limit",
         f"{_SOLANKI} without noise",
@@ -75,22 +73,14 @@ BASELINES: dict[str, Baseline] = {
         **_TRUE,
         ridge_each=True,
     ),
-    "Fed-FairX-LinUCB-greedy": _fairx(
-        "Fed-FairX-LinUCB with confidence radius 0", _CONTROL, **_TRUE, beta_scale=0.0
-    ),
     "Priv-FairX-LinUCB": _fairx(
         "Fed-FairX-LinUCB on noisy data; small eigenvalues are raised, and the confidence radius ignores the noise",
         f"{_SOLANKI} corrected, without a regret bound",
         **_PRIVATE,
         **_LIFT,
     ),
-    "Priv-FairX-LinUCB-on-sum": _fairx(
-        "Fed-FairX-LinUCB on noisy data with a larger ridge, and a term for the noise in the confidence radius",
-        f"{_SOLANKI} corrected, with valid confidence bounds",
-        **_PRIVATE,
-    ),
     "Priv-FairX-LinUCB-printed": _fairx(
-        "Priv-FairX-LinUCB-on-sum with noise, ridge and confidence radius as printed",
+        "Priv-FairX-LinUCB with noise, ridge and confidence radius as printed",
         f"{_SOLANKI} with Lemma 6.4, with valid confidence bounds",
         privatizer=_planned({**_AT_TWO, "mechanism": "tree", "sigma": "printed"}),
         **_ECHOED,

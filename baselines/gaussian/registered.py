@@ -1,16 +1,19 @@
 """Registered baselines for Gaussian arms: each a policy with its wrappers, a summary and a reference."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.gaussian.planned import PersonalPulls, PlannedPulls
-from fedbandit_envs.baselines.gaussian.reporter import MESSAGE
-from fedbandit_envs.baselines.gaussian.ucb import GaussianUCB, NamedArm
+from fedbandit_envs.baselines.gaussian import (
+    GaussianUCB,
+    NamedArm,
+    PersonalPulls,
+    PersonalReporter,
+    PlannedPulls,
+)
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.gaussian.env import GaussianEnv
-from fedbandit_envs.wrappers import ContinualPrivatizer, Messages, Server
+from fedbandit_envs.wrappers import Messages, Server
 
 _FED = "Shi, Shen (AAAI 2021)"
 _PF = "Shi, Shen, Yang (AISTATS 2021)"
@@ -19,32 +22,32 @@ _ANNOUNCED = {"schedule": "announced", "answers": "every_round"}
 _FED2 = {"pulls": 100, "joins": 2, "c1": 1.0, "c2": 1.0}
 
 
-def _messages(env: FederatedEnv) -> Mapping[str, Any]:
-    """Returns the declaration of PF-UCB's messages, whose arrays have an entry for each arm of the environment."""
+def _messages(env: FederatedEnv) -> Messages:
+    """Returns an environment with PF-UCB's messages, whose arrays have an entry for each arm."""
     (arms,) = env.single_release_space["pulls"].shape or (0,)
-    return {"arrays": {name: {"shape": [arms], **declared} for name, declared in MESSAGE.items()}}
+    declared: dict[str, dict[str, Any]] = {
+        "means": {"dtype": "float64"},
+        "arms": {"dtype": "bool", "asked": True},
+        "gaps": {"dtype": "float64", "asked": True},
+    }
+    arrays = {name: {"shape": [arms], **each} for name, each in declared.items()}
+    return Messages(env, arrays, PersonalReporter())
 
 
 def _planned(name: str, summary: str, reference: str, **server: Any) -> Baseline:
     """Returns a baseline whose agents follow the plans of a server policy with these arguments."""
     policy = {"name": name, **server}
-    return listed(GaussianEnv, PlannedPulls, summary, reference, server={"policy": policy, **_ANNOUNCED})
+    return _baseline(PlannedPulls, summary, reference, server={"policy": policy, **_ANNOUNCED})
 
 
 def _personal(summary: str, reference: str, **server: Any) -> Baseline:
     """Returns PF-UCB with these arguments of its server policy."""
-    policy = {"name": "personal", **server}
-    return Baseline(
+    return _baseline(
+        PersonalPulls,
         summary,
         reference,
-        GaussianEnv,
-        PersonalPulls,
-        wrappers={
-            "messages": WrapperSpec(
-                Messages, {"reporter": "fedbandit_envs.baselines.gaussian:PersonalReporter"}, _messages
-            ),
-            "server": WrapperSpec(Server, {"policy": policy, **_ANNOUNCED}),
-        },
+        messages=WrapperSpec(_messages),
+        server={"policy": {"name": "personal", **server}, **_ANNOUNCED},
     )
 
 
@@ -71,7 +74,7 @@ BASELINES: dict[str, Baseline] = {
         PlannedPulls,
         "Gaussian-epochs on noisy sums of clipped rewards, whose noise agents make up together (secure sum)",
         "this project",
-        privatizer=WrapperSpec(ContinualPrivatizer, {"epsilon": 1.0, "delta": 1e-5, "releases": 400}),
+        privatizer={"epsilon": 1.0, "delta": 1e-5, "releases": 400},
         server=WrapperSpec(
             Server,
             {"policy": "epochs", **_ANNOUNCED},
@@ -114,7 +117,6 @@ BASELINES: dict[str, Baseline] = {
         f"{_PF}, enhanced",
         enhanced=True,
     ),
-    "PF-UCB-1.2": _personal("PF-UCB with phases that grow by the factor 1.2", _CONTROL, growth=1.2),
     "PF-leader": _baseline(
         NamedArm,
         "no phases; the server knows all rewards, and names each agent its leader or an arm that somebody needs",

@@ -1,4 +1,7 @@
-"""A small neural network that computes one number for each item (producer or arm), without a deep-learning library."""
+"""Policies whose exploration bonus a small trained network computes, for each producer or arm.
+
+The networks need no deep-learning library, and reading their files runs no code in them.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,9 +9,55 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read_layers
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+HIDDEN = -1
+"""A placeholder in the shapes given to :func:`checked_layers`, for the number of hidden units."""
+
+
+def read_layers(path: str | Path) -> dict[str, Array]:
+    """Returns the arrays of a ``.npz`` file by name; pickled objects in it are refused.
+
+    Args:
+        path: Path of the file, or the name of a network that comes with the package.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ValueError: The file holds something other than arrays of numbers and text.
+    """
+    packaged = Path(__file__).parent / f"{path}.npz"
+    with np.load(packaged if packaged.exists() else path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def checked_layers(
+    layers: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]], stacked: bool = False
+) -> list[Array]:
+    """Returns a network's weights as float64 arrays, in the order of ``shapes``, after checking shapes and numbers.
+
+    Args:
+        layers: Arrays by name, among them ``last``, the weights of the hidden units for the output.
+        shapes: Required shapes by name, where :data:`HIDDEN` is a placeholder for the length of ``last``.
+        stacked: Whether the arrays may be those of several networks, with the same leading axes in all arrays.
+
+    Raises:
+        ValueError: An array is missing, has another shape, or has numbers that are not finite.
+    """
+    missing = [name for name in shapes if name not in layers]
+    if missing:
+        raise ValueError(f"layers has {sorted(layers)}; {missing} are required too")
+    *lead, hidden = np.shape(layers["last"])
+    for name, sizes in shapes.items():
+        shape = (*(lead if stacked else ()), *(hidden if size == HIDDEN else size for size in sizes))
+        if np.shape(layers[name]) != shape:
+            raise ValueError(f"layer {name!r} has shape {np.shape(layers[name])}; {shape} is required")
+        if not np.isfinite(layers[name]).all():
+            raise ValueError(f"layer {name!r} has numbers that are not finite")
+    return [np.array(layers[name], np.float64) for name in shapes]
+
 
 LAYERS = ("own", "pooled", "shared", "first_bias", "middle", "middle_bias", "last", "last_bias")
 """Names of a network's arrays of weights and biases, in the order of ``_forward``'s arguments.
@@ -146,3 +195,92 @@ class ItemNetwork:
             output.reshape(-1, items),
         )
         return output
+
+
+Weights = str | Path | ItemNetwork
+"""A network, the path of its file, or the name of a network that comes with the package."""
+
+
+PPO = (
+    "no communication; a neural network, trained by PPO on 500 rounds, computes the exploration bonus",
+    "`examples/learned`, seed 0",
+)
+"""Summary and reference of the baselines whose networks were trained with ``docs/learned.md``."""
+
+
+class LearnedIndex:
+    """An index policy whose exploration bonus a network computes for each item, an arm or a producer.
+
+    An item has the index ``(1 + estimate) / 2 + 2 network(features) doubt``: its estimated value in [-1, 1], scaled to
+    [0, 1], and a bonus proportional to the uncertainty of the estimate, the feature ``doubt`` (in linear problems
+    ``width``). The policy plays the action that would be best if the indices were the true values: it pulls the arms
+    with the largest ones, or procures by Greedy SSA (Deva et al. 2021), for which indices are clipped to [0, 1]. With a
+    network whose output is always 0 it does not explore. Only the agent's own data are used, also where agents receive
+    those of others.
+
+    The packaged networks were trained at a horizon of 500 rounds; the share of rounds left is one of their features.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.learned import LearnedIndex
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = LearnedIndex("PPO-arms")
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        """Sets the network.
+
+        Args:
+            weights: A network, the path of its ``.npz`` file, or the name of a packaged one: ``"PPO-procurement"``,
+                ``"PPO-arms"`` or ``"PPO-linear"``.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: The file holds no network, or one of other features.
+        """
+        self._network = weights if isinstance(weights, ItemNetwork) else ItemNetwork.load(weights)
+        each = self._network.each
+        if each[:2] not in (("estimate", "doubt"), ("estimate", "width")):
+            raise ValueError(
+                f"weights takes {each} of an item; 'estimate' and 'doubt' or 'width' are required first"
+            )
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: The environment has no features, or no action format that takes indices; or the network uses
+                features that the environment does not have.
+        """
+        name = next((name for name in ("index", "values") if name in spec.action_formats), None)
+        if spec.features is None or name is None:
+            raise UnfitError(
+                "an environment with features and the action format 'index' or 'values' is required; its formats are "
+                f"{list(spec.action_formats)}"
+            )
+        self._format = spec.action_formats[name]
+        self._bounds = (0.0, 1.0) if name == "index" else (-np.inf, np.inf)
+        self._features = spec.features(spec)
+        places = []
+        for wanted, there in (
+            (self._network.each, self._features.each),
+            (self._network.once, self._features.shared),
+        ):
+            if not set(wanted) <= set(there):
+                raise UnfitError(f"the network takes the features {wanted}; there are {there}")
+            places.append([there.index(name) for name in wanted])
+        self._each, self._once = places
+        self._features.reset((seeds.shape[0], seeds.shape[1]))
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns the action that would be best if the indices were the true values; see :meth:`Policy.act`."""
+        seen = self._features.see(observation)
+        split = self._features.items * len(self._features.each)
+        each = seen[..., :split].reshape(*seen.shape[:2], self._features.items, -1)[..., self._each]
+        estimate, doubt = each[..., 0].astype(np.float64), each[..., 1]
+        bonus = 2.0 * self._network(each, seen[..., split:][..., self._once]) * doubt
+        return self._format.to_action(np.clip((1.0 + estimate) / 2.0 + bonus, *self._bounds), observation)

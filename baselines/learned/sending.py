@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.learned.layers import HIDDEN, checked_layers, read_layers
+from fedbandit_envs.baselines.learned.network import HIDDEN, checked_layers, read_layers
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays

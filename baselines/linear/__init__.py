@@ -3,11 +3,9 @@
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
+from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
-from fedbandit_envs.baselines.linear.served import ServedLinUCB
-from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
-from fedbandit_envs.baselines.linear.telling import TellingReporter
+from fedbandit_envs.baselines.linear.served import ServedLinUCB, TellingReporter
 
 __all__ = [
     "PEERS",

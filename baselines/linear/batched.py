@@ -11,10 +11,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import make_aggregator
-from fedbandit_envs.baselines.aggregators.grams import GRAM, gram_arrays, gram_inbox
-from fedbandit_envs.baselines.linear.gram_matrices import keep, rebuild
+from fedbandit_envs.baselines.aggregators.precision import GRAM, gram_arrays, gram_inbox
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.optimism import choose
+from fedbandit_envs.baselines.linear.regressions import choose, keep, rebuild
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import Sum
-from fedbandit_envs.baselines.aggregators.grams import GRAM, gram_arrays, gram_inbox
+from fedbandit_envs.baselines.aggregators.precision import GRAM, gram_arrays, gram_inbox
 from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.gram_matrices import keep, rebuild
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.triggers import has_grown
+from fedbandit_envs.baselines.linear.regressions import has_grown, keep, rebuild
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number

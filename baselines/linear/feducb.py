@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
-from fedbandit_envs.baselines.aggregators.grams import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
-from fedbandit_envs.baselines.linear.gram_matrices import keep, rebuild
+from fedbandit_envs.baselines.aggregators.precision import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.noise import (
     BiasName,
@@ -21,7 +20,7 @@ from fedbandit_envs.baselines.linear.noise import (
     lift_eigenvalues,
     regularise,
 )
-from fedbandit_envs.baselines.linear.triggers import is_due
+from fedbandit_envs.baselines.linear.regressions import is_due, keep, rebuild
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number

@@ -1,15 +1,23 @@
-"""LinUCB with one regression parameter for all arms, and a policy that pulls arms at random."""
+"""LinUCB and SupLinUCB, with one regression parameter for all arms, and a policy that pulls arms at random.
 
-from math import log
+LinUCB chooses contexts by the rewards observed so far, so that its observations depend on each other. SupLinUCB (Chu et
+al. 2011) keeps several regressions, called levels, and assigns each round to at most one of them. Given the contexts of
+a level, its rewards are independent: arms of a level were chosen by the widths of confidence intervals, which do not
+depend on the rewards of that level.
+"""
+
+from math import ceil, log, sqrt
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.optimism import Confidence, choose
+from fedbandit_envs.baselines.linear.regressions import Confidence, choose
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import Ridges, arms_last, observe
+from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
+from fedbandit_envs.linear.ridge import Ridges, arms_last, correct, largest, observe
 from fedbandit_envs.randomness.draws import Draws
 
 
@@ -129,5 +137,142 @@ class LinUCB:
             *self._ridges, *self._confidence, log_failure, caps if self._alone.moment.size else None,
             self._noise_sd, self._beta_scale, self._constant, np.empty((5, observation["contexts"].shape[2])),
             self._parameter, self._arm,
+        )  # fmt: skip
+        return self._arm
+
+
+@allocating_kernel
+def _observe(pulled, reward, level, inverse, parameter):
+    """Adds the last round of each agent to the regression of the level at which its arm was chosen; none if it is -1.
+
+    ``inverse`` and ``parameter``, V^-1 and theta of all levels, are updated in place; see :func:`_choose`.
+    """
+    product = np.empty(pulled.shape[2])
+    for r in range(pulled.shape[0]):
+        for j in range(pulled.shape[1]):
+            s = level[r, j]
+            if s >= 0:
+                correct(inverse[r, j, s], parameter[r, j, s], pulled[r, j], reward[r, j, 0], product)
+
+
+@allocating_kernel
+def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
+    """Writes the arm that each agent pulls, and the level (a separate ridge regression) that learns from the round.
+
+    Args:
+        contexts: Contexts of all arms, ``(replicas, agents, dim, arms)``.
+        inverse: V^-1 of every level s, with V = I + sum x x^T over the rounds Psi^s, ``(replicas, agents, levels, dim,
+            dim)`` (Chu et al. 2011, Algorithm BaseLinUCB).
+        parameter: theta = V^-1 b with b = sum y x, ``(replicas, agents, levels, dim)``.
+        alpha: Factor of the widths alpha sqrt(x^T V^-1 x) of confidence intervals.
+        narrow: 1/sqrt(T) for T rounds: if no interval is wider, the arm with the largest upper bound is pulled. It is
+            at least 2^-S for S levels.
+        arm: Receives the arms, ``(replicas, agents)``.
+        level: Receives the level that learns from the round, counted from 0, or -1 for none, ``(replicas, agents)``.
+    """
+    dim, arms = contexts.shape[2:]
+    product, width, bound = np.empty(arms), np.empty(arms), np.empty(arms)
+    candidate = np.empty(arms, np.int64)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            across = contexts[r, j].copy()
+            count = arms
+            for k in range(arms):
+                candidate[k] = k
+            for s in range(inverse.shape[2]):
+                width[:count] = 0.0
+                add_shared_forms(inverse[r, j, s], across, count, product, width)
+                for k in range(count):
+                    # Rounding errors can make a tiny square of the width negative.
+                    width[k] = alpha * np.sqrt(max(width[k], 0.0))
+                    bound[k] = width[k]
+                add_shared_products(parameter[r, j, s], across, count, bound)
+                widest, best = largest(width[:count]), largest(bound[:count])
+                wide = 0.5 ** (s + 1)
+                if width[widest] <= narrow:
+                    arm[r, j] = candidate[best]
+                    level[r, j] = -1
+                    break
+                elif width[widest] <= wide:
+                    least = bound[best] - 2.0 * wide
+                    kept = 0
+                    for k in range(count):
+                        if bound[k] >= least:
+                            candidate[kept] = candidate[k]
+                            for i in range(dim):
+                                across[i, kept] = across[i, k]
+                            kept += 1
+                    count = kept
+                else:
+                    arm[r, j] = candidate[widest]
+                    level[r, j] = s
+                    break
+
+
+class SupLinUCB:
+    """SupLinUCB on own data, one parameter for all arms (Chu et al. 2011, Algorithm SupLinUCB).
+
+    The policy keeps S = ceil(ln T) ridge regressions, called levels, but at least one, for T rounds. A round goes
+    through the levels s = 1 to S, starting with all arms. At level s an arm with context x has a confidence interval of
+    width alpha sqrt(x^T V^-1 x):
+
+    * If all widths are at most 1/sqrt(T), the arm with the largest upper bound is pulled, and no level learns.
+    * Otherwise, if all widths are at most 2^-s, the arms whose upper bound is within 2^(1-s) of the largest are kept,
+      and the round goes on to level s + 1.
+    * Otherwise the arm with the largest width is pulled, and level s alone learns from it. (The paper leaves open which
+      one of the arms wider than 2^-s is pulled.)
+
+    Ties go to the lowest index. Every round ends at one of the levels: 2^-S is below 1/sqrt(T), so that at level S the
+    second case cannot occur.
+
+    References:
+        W. Chu, L. Li, L. Reyzin, R. E. Schapire: Contextual Bandits with Linear Payoff Functions. AISTATS 2011.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import linear_v0
+        >>> from fedbandit_envs.baselines.linear import SupLinUCB
+        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
+        >>> policy = SupLinUCB(alpha=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self, alpha: float | None = None, failure: float = 0.01) -> None:
+        """Sets the policy's constants.
+
+        Args:
+            alpha: Factor of the widths, >= 0; None for the paper's sqrt(ln(2 T K / failure) / 2) with T rounds and K
+                arms, which holds for rewards in [0, 1] and contexts of norm at most 1.
+            failure: Failure probability delta in the formula for ``alpha``, in (0, 1].
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._failure = require_number("failure", failure, 0, 1, open_below=True)
+        self._alpha = None if alpha is None else require_number("alpha", alpha, 0, np.inf)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`Policy.reset`."""
+        arms, dim = spec.observation["contexts"].shape or (0, 0)
+        horizon = spec.horizon
+        levels = max(ceil(log(horizon)), 1)
+        self._inverse = np.tile(np.eye(dim), (*seeds.shape, levels, 1, 1))
+        self._parameter = np.zeros((*seeds.shape, levels, dim))
+        self._radius = (
+            sqrt(log(2 * horizon * arms / self._failure) / 2) if self._alpha is None else float(self._alpha)
+        )
+        self._narrow = 1 / sqrt(horizon)
+        self._arm = np.zeros(seeds.shape, np.int64)
+        self._level = np.full(seeds.shape, -1, np.int64)
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        regressions = (self._inverse, self._parameter)
+        _observe(observation["pulled_context"], observation["last_reward"], self._level, *regressions)
+        _choose(
+            arms_last(observation["contexts"]), *regressions, self._radius, self._narrow, self._arm, self._level
         )  # fmt: skip
         return self._arm

@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.optimism import Confidence
+from fedbandit_envs.baselines.linear.regressions import Confidence
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.linear.ridge import lies_below
 

@@ -5,25 +5,31 @@ from functools import partial
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
+from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
+from fedbandit_envs.baselines.learned.sending import LearnedSend
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, NoiseName, released_constants
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.linucb import LinUCB, UniformArm
+from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB, UniformArm
 from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
-from fedbandit_envs.baselines.linear.suplinucb import SupLinUCB
+from fedbandit_envs.baselines.linear.served import TellingReporter
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, GaussianPrivatizer, VectorSumPrivatizer
+from fedbandit_envs.wrappers import (
+    Channel,
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    Messages,
+    VectorSumPrivatizer,
+)
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
 _HE = "He, Wang, Min, Gu (NeurIPS 2022)"
 _CORRECTED, _WITHOUT_NOISE = f"{_DUBEY}, Algorithm 1 corrected", f"{_DUBEY}, Algorithm 1 without noise"
-_TRIMMING = f"{_DUBEY}; aggregator after Blanchard, El Mhamdi, Guerraoui, Stainer (NeurIPS 2017)"
 _ZHOU = "Zhou, Chowdhury (ICLR 2024)"
-_CONTROL = "control"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _DECENTRALISED = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
@@ -36,7 +42,9 @@ _TREE_PRINTED = {**_AT_ONE, "mechanism": "tree", "sigma": "printed"}
 _AT_SIX = {"name": "determinant", "growth": 6.0}
 _PRINTED = {"shift": "per_agent", "bias": "printed"}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
-_TRIMMED = {"name": "trimmed_senders", "share": 0.4}
+# Rewards have the distribution Beta(mu, 1 - mu), whose variance mu (1 - mu) / 2 is at most 0.125; 0.12 is about its
+# average over the arms that are pulled.
+_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, **constants("LinUCB-tuned")}
 
 _EVERY_25 = {"name": "fixed_gap", "gap": 25}
 _THREE_TIMES = {"name": "doubling", "start": 64, "stop": 256}
@@ -76,6 +84,20 @@ def _secure_sum(missing: int, env: FederatedEnv) -> Mapping[str, Any]:
     return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - missing, 1)}}
 
 
+def _observations(env: FederatedEnv) -> Messages:
+    """Returns an environment whose messages are all that agents observe."""
+    dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
+    index = {"shape": [], "dtype": "int32"}
+    arrays = {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}
+    return Messages(env, arrays, TellingReporter())
+
+
+def told_everything(policy: str) -> dict[str, Any]:
+    """Returns the wrappers in which agents tell a server policy every observation, and it answers in every round."""
+    every_round = {"schedule": "every_round", "answers": "every_round", "policy": policy}
+    return {"messages": WrapperSpec(_observations), "server": every_round}
+
+
 _baseline = partial(listed, LinearEnv)
 _linucb = partial(_baseline, LinUCB)
 _fed_ucb = partial(_baseline, FedUCB)
@@ -91,10 +113,6 @@ BASELINES: dict[str, Baseline] = {
     "random-arm": _baseline(UniformArm, "pulls an arm uniformly at random", "control"),
     "LinUCB": _linucb(
         "no communication; pulls the arm with the largest upper confidence bound from ridge regression", _LI
-    ),
-    "LinUCB-0.5": _linucb("LinUCB with its confidence radius multiplied by 0.5", _CONTROL, beta_scale=0.5),
-    "LinUCB-alpha-1.5": _linucb(
-        "LinUCB with the constant confidence radius 1.5, the best over 500 rounds", _CONTROL, alpha=1.5
     ),
     "LinUCB-disjoint": _baseline(
         DisjointLinUCB, "LinUCB with a regression for each arm", f"{_LI}, Algorithm 1"
@@ -118,42 +136,15 @@ BASELINES: dict[str, Baseline] = {
     "FedUCB-nonprivate": _shared(
         "LinUCB on the data of all agents, sent without noise in rounds 1, 2, 4, 8, ...", _WITHOUT_NOISE
     ),
-    "FedUCB-trimmed": _shared(
-        "FedUCB-nonprivate without the two fifths of the senders whose messages are furthest from the median",
-        _TRIMMING,
-        pool=_TRIMMED,
-    ),
-    "FedUCB-trimmed-mean": _shared(
-        "FedUCB-nonprivate with trimmed means: of each number, a quarter of the senders is left out at either end",
-        f"{_DUBEY}; aggregator of Yin, Chen, Ramchandran, Bartlett (ICML 2018)",
-        pool={"name": "trimmed_mean", "share": 0.25},
-    ),
-    "FedUCB-nonprivate-trigger": _fed_ucb(
-        "FedUCB-nonprivate, sending when the determinant of the Gram matrix has grown enough",
-        _WITHOUT_NOISE,
-        channel={"schedule": "synchronise"},
-    ),
     "FedUCB": _private(
         "LinUCB on own data and noisy data of others, sent in rounds 1, 2, 4, 8, ...; a larger ridge keeps the noisy "
         "Gram matrix positive definite",
         _CORRECTED,
     ),
-    "FedUCB-floor": _private(
-        "FedUCB that raises small eigenvalues to the ridge instead, with a bound of the noise in the Euclidean norm",
-        _CORRECTED,
-        **_FLOOR,
-    ),
     "FedUCB-min": _private(
-        "FedUCB-floor with the smaller of two upper confidence bounds, from own data and from all data",
+        "FedUCB with small eigenvalues raised to the ridge; the smaller of two bounds, from own data and from all data",
         _CORRECTED,
         combine="min",
-        **_FLOOR,
-    ),
-    "FedUCB-min-trimmed": _private(
-        "FedUCB-min without the two fifths of the senders whose messages are furthest from the median",
-        _TRIMMING,
-        combine="min",
-        pool=_TRIMMED,
         **_FLOOR,
     ),
     "FedUCB-printed": _fed_ucb(
@@ -163,20 +154,10 @@ BASELINES: dict[str, Baseline] = {
         channel={"schedule": _FROM_ONE, "echo": True},
         **_PRINTED,
     ),
-    "FedUCB-printed-trigger": _fed_ucb(
-        "FedUCB-printed, sending when a determinant has grown enough, which is computed from data without noise",
-        f"{_DUBEY}, Algorithm 1 as printed",
-        privatizer=_TREE_PRINTED,
-        channel={"schedule": "synchronise", "echo": True},
-        **_PRINTED,
-    ),
     "FedUCB-weighted": _private(
         "LinUCB-tuned that also uses noisy data of others, weighted by their precision",
         "this project",
-        # Rewards have the distribution Beta(mu, 1 - mu), whose variance mu (1 - mu) / 2 is at most 0.125; 0.12 is about
-        # its average over the arms that are pulled.
-        pool={"name": "precision", "reward_variance": 0.12},
-        **constants("LinUCB-tuned"),
+        **_WEIGHTED,
     ),
     "OFUL-shared": _fed_ucb(
         "LinUCB on the data of all agents, which a server passes on in every round without noise",
@@ -191,7 +172,6 @@ BASELINES: dict[str, Baseline] = {
         alpha=1.0,
         beta=0.5,
     ),
-    "FedLinUCB-theory": _fed_linucb("FedLinUCB with the constants of its regret bound", _HE),
     "Async-LinUCB": _baseline(
         AsyncLinUCB,
         "LinUCB on own data and a server's; they are exchanged when a determinant has grown by the factor 6",
@@ -218,7 +198,6 @@ BASELINES: dict[str, Baseline] = {
 
 # The names of Zhou and Chowdhury's algorithms, whose FedLinUCB is not that of He et al. above.
 BASELINES |= {
-    "LinUCB-0.3": _linucb("LinUCB with its confidence radius multiplied by 0.3", _CONTROL, beta_scale=0.3),
     "Batched-FedLinUCB": _batched(
         "LinUCB on the data of all agents, sent without noise every 25 rounds; constants of the released program",
         f"{_ZHOU}, without noise",
@@ -283,6 +262,16 @@ BASELINES |= {
         "Wang, Hu, Chen, Wang (ICLR 2020)",
         channel={"schedule": "synchronise"},
         threshold="wang",
+    ),
+    "PPO-linear": _baseline(LearnedIndex, *PPO, weights="PPO-linear"),
+    "ES-send": _baseline(
+        LearnedSend,
+        "FedUCB-weighted, sending when a neural network decides so by the data, for which no epsilon is claimed",
+        "`examples/learned`, seed 1",
+        privatizer={"epsilon": 1.0, "delta": 0.1, "releases": 8, "on_exhausted": "silence"},
+        channel={"schedule": "on_request"},
+        weights="ES-send",
+        **_WEIGHTED,
     ),
 }
 

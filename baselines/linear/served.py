@@ -1,13 +1,67 @@
-"""LinUCB on what a server has computed from all agents' data, so that agents solve no regression themselves."""
+"""Agents that tell a server every observation, and LinUCB on what the server has computed from all of them."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import UnfitError, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
+
+
+def told(uploads: Arrays, mask: Array, size: int) -> tuple[Array, Array, Array, Array]:
+    """Returns the observations in uploads: replica, context, number in the pool and reward of each.
+
+    Args:
+        uploads: The uploads by name, ``(replicas, agents, ...)``.
+        mask: Whose uploads these are, ``(replicas, agents)``.
+        size: Number of vectors in the pool; larger numbers, which no honest agent sends, are left out.
+    """
+    index = uploads["index"].astype(np.int64)
+    replica, agent = np.nonzero(mask & (index >= 0) & (index < size))
+    rows = replica, agent
+    return replica, uploads["context"][rows], index[rows], uploads["reward"][rows]
+
+
+class TellingReporter:
+    """Reports each agent's last observation; a server that is told in every round has them all.
+
+    An agent that has not acted in the last round reports the number -1.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2)
+        >>> reporter = TellingReporter()
+        >>> reporter.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> reporter.observe(env.reset_batch([0]).observation)
+        >>> reporter.report(None)["context"].shape
+        (1, 3, 2)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Checks the environment; see :meth:`.Reporter.reset`.
+
+        Raises:
+            UnfitError: Contexts do not come from a pool.
+        """
+        require_pool(spec)
+        self._pulls = np.zeros((*seeds.shape, *(spec.observation["pool_pulls"].shape or ())), np.int64)
+
+    def observe(self, observation: Arrays) -> None:
+        """Keeps the last observation; see :meth:`.Reporter.observe`."""
+        grown = observation["pool_pulls"] - self._pulls
+        self._told = {
+            "context": observation["pulled_context"],
+            "index": np.where(grown.any(axis=-1), grown.argmax(axis=-1), -1),
+            "reward": observation["last_reward"][..., 0],
+        }
+        self._pulls[...] = observation["pool_pulls"]
+
+    def report(self, question: Arrays | None) -> Mapping[str, Array]:
+        """Returns the last observation; see :meth:`.Reporter.report`."""
+        return self._told
 
 
 class ServedLinUCB:

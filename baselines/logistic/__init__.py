@@ -1,7 +1,5 @@
 """Policies for logistic bandits."""
 
-from fedbandit_envs.baselines.logistic.fedglb import FedGLB
-from fedbandit_envs.baselines.logistic.glm import UCBGLM
-from fedbandit_envs.baselines.logistic.reporter import GradientReporter
+from fedbandit_envs.baselines.logistic.fedglb import UCBGLM, FedGLB, GradientReporter
 
 __all__ = ["UCBGLM", "FedGLB", "GradientReporter"]

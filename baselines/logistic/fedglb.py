@@ -1,19 +1,113 @@
-"""FedGLB-UCB, the agents' side: an online Newton step between synchronisations, and a request when data have grown."""
+"""Logistic bandits: UCB-GLM, and the agents' side of FedGLB-UCB with its messages.
 
-from math import log
+UCB-GLM has confidence bounds around the likeliest model. FedGLB-UCB takes online Newton steps between synchronisations,
+and asks to synchronise when data have grown; agents tell the server Gram matrices and, when it asks at a model,
+gradients.
+"""
+
+from collections.abc import Mapping
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.triggers import is_due
-from fedbandit_envs.baselines.logistic.glm import slope_of
-from fedbandit_envs.baselines.logistic.steps import learn
+from fedbandit_envs.baselines.linear.regressions import is_due
+from fedbandit_envs.baselines.logistic.kernels import PoolFeatures, derive, learn, maximise
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import variance_of
+from fedbandit_envs.linear.ridge import observe
+
+
+def slope_of(spec: PolicySpec, slope: float | None) -> float:
+    """Returns the lower bound of the logistic function's slope that a policy has been given, or else the environment's.
+
+    Raises:
+        UnfitError: Rewards are not logistic.
+    """
+    if spec.public.get("reward") != "logistic":
+        raise UnfitError(f"reward is {spec.public.get('reward')!r}; 'logistic' is required")
+    return float(spec.public["least_slope"]) if slope is None else slope
+
+
+class UCBGLM(LinUCB):
+    """Pulls the arm with the largest <x, w> + beta ||x||_{V^-1} of own data, or of all data that a server is told.
+
+    w maximises the likelihood with a ridge penalty, V = ridge I + sum x x^T, and beta = beta_scale (R / c) sqrt((d / 2)
+    ln(1 + 2 n / d) + ln(1 / failure)), where R is ``noise_sd``, c ``slope`` and n the number of observations at the end
+    of the episode (Li, Lu and Zhou 2017). With ``Server(policy="glm")`` and a
+    :class:`~fedbandit_envs.baselines.linear.TellingReporter` around the environment, w and V come from the server.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2)
+        >>> policy = UCBGLM()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self, ridge: float = 2.0, slope: float | None = None, **linucb: Any) -> None:
+        """Sets the policy's constants.
+
+        Args:
+            ridge: The ridge, > 0.
+            slope: c, a lower bound of the logistic function's slope, in (0, 1/4]; None for the environment's.
+            **linucb: Other arguments of :class:`LinUCB`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        super().__init__(ridge, **linucb)
+        self._slope = None if slope is None else require_number("slope", slope, 0, 0.25, open_below=True)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Rewards are not logistic, contexts do not come from a pool, or there is another server.
+        """
+        super().reset(spec, seeds)
+        self._pool = PoolFeatures(spec, len(seeds))
+        dim = self._pool.known.shape[-1]
+        seen = spec.observation.spaces
+        self._served = "server_moment" in seen
+        if "server_mask" in seen and not self._served:
+            raise UnfitError(
+                f"observations are {sorted(seen)}; a Server with policy='glm', or none, is required around them"
+            )
+        observations = spec.horizon * (spec.agents if self._served else 1)
+        inside = dim / 2 * log(1 + 2 * observations / dim) - log(self._failure)
+        self._confidence.bias[...] = self._noise_sd / slope_of(spec, self._slope) * sqrt(inside)
+        self._confidence.inflation[...] = 0.0
+        self._model = np.zeros((*seeds.shape, dim))
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        if self._served:
+            new = observation["server_mask"][..., 0]
+            self._ridges.inverse[new, 0] = observation["server_inverse"][new]
+            self._ridges.moment[new, 0] = observation["server_moment"][new]
+        else:
+            last = observation["pulled_context"], observation["last_reward"], np.empty(self._model.shape[-1])
+            observe(observation["round"], *last, *self._ridges)
+            self._pool.add(observation["pool_index"], observation["contexts"])
+            maximise(
+                self._pool.known,
+                observation["pool_pulls"],
+                observation["pool_rewards"],
+                self._ridge,
+                self._model,
+            )
+            # The centre of the bounds is V^-1 times the moment.
+            dim = self._model.shape[-1]
+            gram = observation["total_statistic"][..., :dim, :dim] + self._ridge * np.eye(dim)
+            self._ridges.moment[...] = (gram @ self._model[..., np.newaxis]).swapaxes(-1, -2)
+        return self._choose(observation, -log(self._failure))
 
 
 class FedGLB(LinUCB):
@@ -165,3 +259,64 @@ class FedGLB(LinUCB):
         form = (moment * (self._ridges.inverse[:, :, 0] @ moment[..., np.newaxis])[..., 0]).sum(axis=-1)
         square = self._ridge * self._parameter_bound**2 + own + self._shared - self._squares + form
         self._confidence.bias[..., 0] = np.sqrt(np.maximum(square, 0.0))
+
+
+class GradientReporter:
+    """Reports sums over all of an agent's observations (x, y) so far.
+
+    These are ``gram``, sum x x^T, and ``count``, the number of observations; and, when the server asks with a ``model``
+    w, ``gradient``, weight times sum (1 / (1 + exp(-<x, w>)) - y) x.
+
+    Example:
+        >>> from fedbandit_envs import make_federation
+        >>> env = make_federation("FedLogistic-v0", num_agents=3, num_arms=4, dim=2)
+        >>> reporter = GradientReporter()
+        >>> reporter.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> reporter.observe(env.reset_batch([0]).observation)
+        >>> reporter.report(None)["gram"].shape
+        (1, 3, 2, 2)
+    """
+
+    def __init__(self, gradient_weight: float = 1.0) -> None:
+        """Sets the weight of gradients, by which a server divides.
+
+        Args:
+            gradient_weight: The weight, > 0. Gradients near the best model are small beside the other sums. Where a
+                clip bounds all messages and noise is in proportion to it, a weight above 1 lets gradients fill it.
+
+        Raises:
+            TypeError: It is no number.
+            ValueError: It is not positive, or not finite.
+        """
+        self._weight = require_number(
+            "gradient_weight", gradient_weight, 0, np.inf, open_below=True, open_above=True
+        )
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`.Reporter.reset`.
+
+        Raises:
+            UnfitError: Contexts do not come from a pool.
+        """
+        self._pool = PoolFeatures(spec, len(seeds))
+
+    def observe(self, observation: Arrays) -> None:
+        """Keeps the agents' data, and what they see of the pool; see :meth:`.Reporter.observe`."""
+        self._pool.add(observation["pool_index"], observation["contexts"])
+        self._seen = observation
+
+    def report(self, question: Arrays | None) -> Mapping[str, Array]:
+        """Returns sums over observations; see :meth:`.Reporter.report`.
+
+        Args:
+            question: ``model``, ``(replicas, agents, dim)``. None for a report that has 0 in place of gradients.
+        """
+        seen, dim = self._seen, self._pool.known.shape[-1]
+        gradient = np.zeros((*seen["round"].shape[:2], dim))
+        if question is not None:
+            derive(self._pool.known, seen["pool_pulls"], seen["pool_rewards"], question["model"], gradient)
+        return {
+            "gram": seen["total_statistic"][..., :dim, :dim],
+            "count": seen["pool_pulls"].sum(axis=-1, dtype=np.float64),
+            "gradient": self._weight * gradient,
+        }

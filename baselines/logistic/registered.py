@@ -4,21 +4,27 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
-from fedbandit_envs.baselines.linear.told_everything import told_everything
-from fedbandit_envs.baselines.logistic.fedglb import FedGLB
-from fedbandit_envs.baselines.logistic.glm import UCBGLM
-from fedbandit_envs.baselines.logistic.reporter import gradients
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
+from fedbandit_envs.baselines.linear.registered import told_everything
+from fedbandit_envs.baselines.logistic.fedglb import UCBGLM, FedGLB, GradientReporter
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer, Messages, Server
 
 _LI_WANG = "Li, Wang (NeurIPS 2022)"
 _LI_LU_ZHOU = "Li, Lu, Zhou (ICML 2017)"
-_baseline = partial(Baseline, federation=LinearEnv, only="FedLogistic-v0")
 # The slope at 1, as in the experiment of Li and Wang, although their contexts have norm sqrt(2).
 _SLOPE = {"slope": 0.1966}
 _AGENT = {"composition": "exact", "delta": 1e-5, "adjacency": "agent"}
+_GRADIENT_WEIGHT = 7.0
+
+
+def _messages(env: FederatedEnv, gradient_weight: float = 1.0) -> Messages:
+    """Returns an environment with FedGLB-UCB's messages."""
+    dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
+    gradient = {"shape": [dim], "asked": True}
+    arrays = {"gram": {"shape": [dim, dim]}, "count": {"shape": []}, "gradient": gradient}
+    return Messages(env, arrays, GradientReporter(gradient_weight))
 
 
 def _once(env: FederatedEnv) -> dict[str, Any]:
@@ -32,64 +38,58 @@ def _noise(env: FederatedEnv) -> dict[str, Any]:
     return {"clip": 1.5 * sqrt(env.max_cycles)}
 
 
-def _fed_glb(
-    summary: str,
-    reference: str = _LI_WANG,
-    solver: dict[str, Any] | None = None,
-    noise: dict[str, Any] | None = None,
-    **agents: Any,
-) -> Baseline:
-    """Returns FedGLB-UCB with arguments of its server policy, its privatizer (None for none) and its agents."""
-    policy = {"name": "logistic", **(solver or {})}
-    reporter = {"name": "fedbandit_envs.baselines.logistic:GradientReporter"}
-    answers = {"answers": "every_round", "policy": policy}
-    wrappers = {"server": WrapperSpec(Server, {"schedule": "synchronise", **answers})}
-    if noise is not None:
-        reporter |= {"gradient_weight": policy["gradient_weight"]}
-        privatizer = WrapperSpec(ContinualPrivatizer, noise, _noise)
-        wrappers = {"privatizer": privatizer, "server": WrapperSpec(Server, answers, _once)}
-    wrappers = {"messages": WrapperSpec(Messages, {"reporter": reporter}, gradients), **wrappers}
-    return _baseline(summary, reference, policy=FedGLB, policy_kwargs=agents, wrappers=wrappers)
+def _server(**solver: Any) -> dict[str, Any]:
+    policy = {"name": "logistic", **solver}
+    return {"schedule": "synchronise", "answers": "every_round", "policy": policy}
 
+
+_baseline = partial(listed, LinearEnv, only="FedLogistic-v0")
+_fed_glb = partial(_baseline, FedGLB, messages=WrapperSpec(_messages))
 
 BASELINES: dict[str, Baseline] = {
     "UCB-GLM": _baseline(
+        UCBGLM,
         "no communication; pulls the arm with the largest upper confidence bound around the likeliest model",
         _LI_LU_ZHOU,
-        policy=UCBGLM,
-        policy_kwargs=_SLOPE,
+        **_SLOPE,
     ),
     "UCB-GLM-shared": _baseline(
+        UCBGLM,
         "UCB-GLM on the data of all agents, which a server is told in every round",
         f"comparison of {_LI_WANG}",
-        policy=UCBGLM,
-        policy_kwargs=_SLOPE,
-        wrappers=told_everything("glm"),
+        **_SLOPE,
+        **told_everything("glm"),
     ),
     "N-ONS": _baseline(
+        FedGLB,
         "FedGLB-UCB without communication: online Newton steps on own data",
         f"comparison of {_LI_WANG}",
-        policy=FedGLB,
     ),
     "FedGLB-UCB": _fed_glb(
-        "online Newton steps on own data; now and then a server asks all agents for gradients and sends a model"
+        "online Newton steps on own data; now and then a server asks all agents for gradients and sends a model",
+        _LI_WANG,
+        server=_server(),
     ),
     "FedGLB-UCB-released": _fed_glb(
         "FedGLB-UCB as its authors' program has it: models on a simplex, small steps from 0, a larger radius",
         f"{_LI_WANG}, the released program",
-        {"released": True},
+        server=_server(released=True),
         released=True,
     ),
-    "FedGLB-UCB-quasi-newton": _fed_glb(
-        "FedGLB-UCB whose server steps with a bound of the Hessian, and asks for few gradients",
-        "this project",
-        {"solver": "quasi_newton"},
-    ),
     "FedGLB-UCB-private": _fed_glb(
-        "FedGLB-UCB-quasi-newton with one synchronisation of clipped, noisy messages; it protects all data of an agent",
+        "FedGLB-UCB with a quasi-Newton server, asked once through clips and noise that protect all data of an agent",
         "this project",
-        {"solver": "quasi_newton", "gradient_rounds": 3, "gradient_weight": 7.0},
-        {"epsilon": 10.0, "delta": 1e-5, "mechanism": "independent", "releases": 4, "budget": _AGENT},
+        messages=WrapperSpec(_messages, {"gradient_weight": _GRADIENT_WEIGHT}),
+        privatizer=WrapperSpec(
+            ContinualPrivatizer,
+            {"epsilon": 10.0, "delta": 1e-5, "mechanism": "independent", "releases": 4, "budget": _AGENT},
+            _noise,
+        ),
+        server=WrapperSpec(
+            Server,
+            _server(solver="quasi_newton", gradient_rounds=3, gradient_weight=_GRADIENT_WEIGHT),
+            _once,
+        ),
         alpha=0.3,
     ),
 }

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
-from fedbandit_envs.baselines.aggregators.counts import count_inbox
+from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.baselines.procurement.silent import SSUCB
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_number
@@ -85,7 +85,7 @@ class PFCB(SSUCB):
     other aggregators all reports of a round are compared with the estimate from before that round, so that a dishonest
     first sender cannot have the others refused. ``precision`` counts each report as the number of exact units that are
     as informative; it is meant for ``check=False, guards=False, omega2=1``, and
-    :mod:`fedbandit_envs.baselines.aggregators.counts` describes how far the confidence radius then holds.
+    :mod:`fedbandit_envs.baselines.aggregators.precision` describes how far the confidence radius then holds.
 
     Example:
         >>> import numpy as np

@@ -3,9 +3,16 @@
 from functools import partial
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex, ThompsonProcurement
+from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
 from fedbandit_envs.baselines.procurement.pfcb import PFCB
-from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
+from fedbandit_envs.baselines.procurement.silent import (
+    SSUCB,
+    Clairvoyant,
+    LaplaceIndex,
+    OneOfEach,
+    ThompsonProcurement,
+    UniformRandom,
+)
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
@@ -41,15 +48,6 @@ BASELINES: dict[str, Baseline] = {
         _DEVA,
         oracle="greedy",
     ),
-    "SS-UCB-exact": _ss_ucb(
-        "SS-UCB with an exact integer solver in place of the greedy one", _DEVA, oracle="exact"
-    ),
-    "SS-UCB-0.8": _ss_ucb(
-        "SS-UCB with the width of its confidence bounds multiplied by 0.8", _CONTROL, radius_scale=0.8
-    ),
-    "SS-UCB-0.5": _ss_ucb(
-        "SS-UCB with the width of its confidence bounds multiplied by 0.5", _CONTROL, radius_scale=0.5
-    ),
     "Laplace-index": _baseline(
         LaplaceIndex,
         "SS-UCB with (good units + 1) / (units + 2) + 0.8 / sqrt(units + 1) in place of its confidence bounds",
@@ -67,18 +65,6 @@ BASELINES: dict[str, Baseline] = {
         **_DOUBLING,
         check=False,
     ),
-    "FCB-checked": _pfcb(
-        "FCB, but an agent ignores counts that differ too much from its own estimate",
-        f"{_SOLANKI}, FCB as its text defines it",
-        **_DOUBLING,
-    ),
-    "FCB-median-of-means": _pfcb(
-        "SS-UCB on own counts and the median of the means of five groups of senders, in FCB's rounds",
-        f"{_SOLANKI} with a robust aggregator",
-        **_DOUBLING,
-        pool={"name": "median_of_means", "groups": 5},
-        **_POOLED,
-    ),
     "FCB-every-round": _pfcb(
         "SS-UCB on the counts of all agents, sent without noise in every round",
         f"{_SOLANKI}, Algorithm 1 corrected",
@@ -94,7 +80,7 @@ BASELINES: dict[str, Baseline] = {
         **_POOLED,
     ),
     "P-FCB": _pfcb(
-        "FCB-checked on noisy counts; an agent also ignores impossible ones, such as negative numbers of units",
+        "FCB on noisy counts; an agent ignores impossible ones, and those that differ too much from its own estimate",
         f"{_SOLANKI}, Algorithm 2 corrected",
         privatizer=_GAUSSIAN,
         **_DOUBLING,
@@ -117,6 +103,7 @@ BASELINES: dict[str, Baseline] = {
         # The constants of SS-UCB-tuned, so that P-FCB-weighted differs from it by the received messages alone.
         **constants("SS-UCB-tuned"),
     ),
+    "PPO-procurement": _baseline(LearnedIndex, *PPO, weights="PPO-procurement"),
 }
 
 PLACEBOS = {"P-FCB": "P-FCB-placebo", "P-FCB-weighted": "P-FCB-weighted-placebo"}

@@ -3,16 +3,15 @@
 The interface is :class:`~fedbandit_envs.wrappers.transport.server_policy.ServerPolicy`.
 """
 
-from fedbandit_envs.baselines.servers.average import AverageServer
-from fedbandit_envs.baselines.servers.disjoint import DisjointServer
-from fedbandit_envs.baselines.servers.elimination import EliminationServer
-from fedbandit_envs.baselines.servers.epochs import EpochServer
-from fedbandit_envs.baselines.servers.glm import GLMServer
-from fedbandit_envs.baselines.servers.leader import LeaderServer
 from fedbandit_envs.baselines.servers.logistic import LogisticServer
-from fedbandit_envs.baselines.servers.personal import PersonalServer
 from fedbandit_envs.baselines.servers.phases import PhasedServer
-from fedbandit_envs.baselines.servers.ridge import RidgeServer
+from fedbandit_envs.baselines.servers.plans import (
+    EliminationServer,
+    EpochServer,
+    LeaderServer,
+    PersonalServer,
+)
+from fedbandit_envs.baselines.servers.regressions import AverageServer, DisjointServer, GLMServer, RidgeServer
 
 SERVERS = {
     "average": AverageServer,

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.logistic.glm import slope_of
+from fedbandit_envs.baselines.logistic.fedglb import slope_of
 from fedbandit_envs.baselines.policy import UnfitError, require_uploads
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number

@@ -66,5 +66,6 @@ def _code(text: str) -> str:
 
 
 def _maker(maker: object) -> str:
-    known = inspect.isclass(maker) or inspect.isfunction(maker)
-    return reference_to(maker) if known else f"`{maker}`"
+    if inspect.isfunction(maker):
+        return f"`{maker.__name__}` of `{maker.__module__}`"
+    return reference_to(maker) if inspect.isclass(maker) else f"`{maker}`"

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.learned import LearnedArms, LearnedLinear, LearnedProcurement
+from fedbandit_envs.baselines.learned import LearnedIndex
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments import simulate
@@ -24,18 +24,20 @@ from fedbandit_envs.registry.registration import make_federation
 HELD_OUT = 9000
 HORIZON = 500
 
-LEARNED = {
-    "FedProcurement-v0": LearnedProcurement,
-    "FedArms-v0": LearnedArms,
-    "FedLinear-v0": LearnedLinear,
-}
-RIVALS = {
+RIVALS: dict[str, Sequence[tuple[str, dict[str, float]]]] = {
     "FedProcurement-v0": (
-        "uniform-random", "SS-UCB", "SS-UCB-0.5", "Thompson-procurement", "SS-UCB-tuned", "Laplace-index",
+        ("uniform-random", {}), ("SS-UCB", {}), ("SS-UCB", {"radius_scale": 0.5}), ("Thompson-procurement", {}),
+        ("SS-UCB-tuned", {}), ("Laplace-index", {}),
     ),
-    "FedArms-v0": ("uniform-arms", "UCB1", "UCB1-tuned", "UCB1-0.2", "Thompson"),
-    "FedLinear-v0": ("random-arm", "LinUCB", "LinUCB-0.5", "LinUCB-tuned", "LinUCB-alpha-1.5"),
+    "FedArms-v0": (
+        ("uniform-arms", {}), ("UCB1", {}), ("UCB1-tuned", {}), ("UCB1", {"scale": 0.08}), ("Thompson", {}),
+    ),
+    "FedLinear-v0": (
+        ("random-arm", {}), ("LinUCB", {}), ("LinUCB", {"beta_scale": 0.5}), ("LinUCB-tuned", {}),
+        ("LinUCB", {"alpha": 1.5}),
+    ),
 }  # fmt: skip
+"""Baselines with changed arguments of their policies, by id."""
 
 
 class Interval(NamedTuple):
@@ -94,14 +96,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("env_id", choices=LEARNED)
+    parser.add_argument("env_id", choices=RIVALS)
     parser.add_argument("--networks", type=Path, nargs="+", required=True)
     parser.add_argument("--markets", type=int, default=100)
     arguments = parser.parse_args()
     seeds = range(HELD_OUT, HELD_OUT + arguments.markets)
     measure = partial(regrets, arguments.env_id, seeds=seeds)
-    learned = np.stack([measure(LEARNED[arguments.env_id](path)) for path in arguments.networks])
-    rivals = {name: measure(BASELINES[name].make_policy()) for name in RIVALS[arguments.env_id]}
+    learned = np.stack([measure(LearnedIndex(path)) for path in arguments.networks])
+    rivals = {
+        " ".join([name, *(f"{key}={value}" for key, value in changes.items())]): measure(
+            BASELINES[name].make_policy(**changes)
+        )
+        for name, changes in RIVALS[arguments.env_id]
+    }
     print(table(rivals, learned, [path.stem for path in arguments.networks]))
 
 

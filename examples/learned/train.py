@@ -33,7 +33,7 @@ class Task(NamedTuple):
         scale: See :class:`ItemwisePolicy`.
         worth: What an item worth 1 pays in a round: the mean over items of its units, at most.
         rollouts: How often all episodes are played.
-        start: See :class:`ItemwisePolicy`; in linear problems it is LinUCB-0.5's radius before the first round.
+        start: See :class:`ItemwisePolicy`; in linear problems it is half of LinUCB's radius before the first round.
         own_noise: See :class:`ItemwisePolicy`. Where an arm's place means nothing from round to round, noise of its own
             is drawn anew in effect, and so explores by itself: there is little of it.
         replicas: Episodes side by side, with a row for each agent.

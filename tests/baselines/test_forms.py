@@ -24,6 +24,12 @@ def test_users_import_baselines_from_the_package():
         _ = baselines.BASELINE
 
 
+def test_no_two_folders_use_one_name():
+    listed = [name for family in FAMILIES for name in registry.forms(family)]
+    derived = [*TUNED_NAMES.values(), *(name for name in BASELINES.own if name.endswith("-true-tuned"))]
+    assert sorted([*listed, *derived]) == sorted(BASELINES.own)
+
+
 @pytest.mark.parametrize(("of", "name"), forms("PLACEBOS"))
 def test_a_placebo_is_its_base_behind_the_wrapper_that_empties_messages(of, name):
     base, placebo = BASELINES[of], BASELINES[name]

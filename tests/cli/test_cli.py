@@ -222,7 +222,7 @@ def test_bad_words_are_explained(words, message):
         ("LinUCB", "ridge=0", "ridge is 0"),
         # What only the first reset can tell, since it draws the graph:
         (
-            "FedUCB-nonprivate-trigger",
+            "DisLinUCB",
             'channel.topology={"name": "erdos_renyi", "probability": 0}',
             "topology and time_to_live",
         ),

@@ -369,7 +369,7 @@ def test_a_plugins_baseline_plays_as_a_submission_on_the_tracks_of_its_wrappers(
     assert left_out == {}
     assert {row.track.name for row in rows} == on
     assert {(row.entry.kind, row.entry.source) for row in rows} == {
-        ("submission", "fedbandit_envs.baselines.arms.classics:UCB1")
+        ("submission", "fedbandit_envs.baselines.arms.policies:UCB1")
     }
 
 

@@ -160,8 +160,8 @@ def missing_entries(root: Path) -> list[str]:
         for folder in sorted(path for path in parent.iterdir() if path.is_dir())
         if (found := [path for path in sorted(folder.glob(pattern)) if path.name != "__init__.py"])
         and not (folder / "registered.py").exists()
-        # Parts of policies, and others' agents as policies: users say which.
-        and folder.name not in ("adapters", "aggregators", "servers")
+        # Parts of policies, and others' agents as policies: users say which. Problems register the learned ones.
+        and folder.name not in ("adapters", "aggregators", "learned", "servers")
     ]
     missing += [
         f"{folder} is a problem, but there is no {root / 'baselines' / folder.name}: add its baselines' registered.py, "

@@ -188,7 +188,7 @@ def test_another_track_or_entry(private, tmp_path):
     assert refuted(replace(result, track="best"), tmp_path) == ["track"]
     other = replace(result.entry, settings={"policy": {"beta_scale": 0.1}})
     assert refuted(replace(result, entry=other), tmp_path) == ["entry"]
-    assert refuted(replace(result, entry=replace(result.entry, source="FedUCB-floor")), tmp_path) == ["entry"]
+    assert refuted(replace(result, entry=replace(result.entry, source="FedUCB-min")), tmp_path) == ["entry"]
     assert refuted(replace(result, entry=replace(result.entry, source="mine")), tmp_path) == ["entry"]
 
 

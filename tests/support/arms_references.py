@@ -163,7 +163,6 @@ TWINS = {
     "epsilon-greedy": Greedy,
     "epsilon-decreasing": Decreasing,
     "UCB1": UCB,
-    "UCB1-horizon": UCBHorizon,
     "Thompson": Thompson,
     "Softmax": Softmax,
     "Pursuit": Pursuit,

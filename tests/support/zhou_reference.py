@@ -30,7 +30,7 @@ class Program:
 
     def __init__(self, noise, runs, agents, dim, horizon, gap=25, epsilon=0.2, delta=0.1, ridge=None, scale=1.0,
                  seed=0):  # fmt: skip
-        self.noise, self.epsilon, self.delta, self.gap, self.scale = noise, epsilon, delta, gap, scale
+        self.gap, self.scale = gap, scale
         self.sd, self.ridge = noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim)
         self.ridge = self.ridge if ridge is None else ridge
         self.rng, self.agents, self.dim = np.random.default_rng(seed), agents, dim
@@ -68,26 +68,9 @@ class Program:
 
     def node(self, both):
         """A node's noisy sum over its rows [x, y] of all agents, ``(runs, rows, dim + 1)``."""
-        if self.noise == "vector_sum":
-            return self.vector_sum(both)
         noise = sqrt(self.agents) * self.sd * self.rng.standard_normal((len(both), self.dim, self.dim + 1))
         noise[..., :-1] = (noise[..., :-1] + np.swapaxes(noise[..., :-1], -1, -2)) / 2
         return np.swapaxes(both[..., :-1], -1, -2) @ both + noise
-
-    def vector_sum(self, both):
-        """The sum by bits: every row is rounded at random and adds floor(b) coins of bias 1/4; the analyser uses b."""
-        n = both.shape[1]
-        g = max(2 * sqrt(n), self.dim, 4)
-        b = (g * log(self.dim**2 / self.delta) / self.epsilon) ** 2 / n
-        total = np.zeros((len(both), self.dim, self.dim + 1))
-        for i in range(self.dim):
-            value = (both[..., i : i + 1] * both + 1) * g
-            total[:, i] = np.floor(value + self.rng.random(value.shape)).sum(axis=1)
-        total += self.rng.binomial(n * int(b), 0.25, total.shape)
-        total = (total - 0.25 * b * n) / g - n
-        above = np.triu(total[..., :-1], 1)
-        total[..., :-1] += np.swapaxes(above, -1, -2) - np.tril(total[..., :-1], -1)
-        return total
 
 
 def offers(rng, runs, agents, arms, dim):
@@ -97,20 +80,3 @@ def offers(rng, runs, agents, arms, dim):
     u = rng.standard_normal((runs, agents, arms - dim, dim - 1))
     features[:, :, dim:, :-1] = u / np.linalg.norm(u, axis=-1, keepdims=True)
     return features
-
-
-def regret(program, horizon, arms, v, seed):
-    """Expected regret of all agents after some rounds, of each run; theta = (v, 1) / 2, with v ``(runs, dim - 1)``."""
-    rng, (runs, agents) = np.random.default_rng(seed), program.own.shape[:2]
-    theta = 0.5 * np.hstack([v, np.ones((runs, 1))])
-    lost = np.zeros(runs)
-    for t in range(1, horizon + 1):
-        features = offers(rng, runs, agents, arms, program.dim)
-        means = np.einsum("rjkd,rd->rjk", features, theta)
-        contexts = features / np.linalg.norm(features, axis=-1, keepdims=True)
-        arm = program.bounds(t, contexts).argmax(axis=-1)[..., np.newaxis]
-        mean = np.take_along_axis(means, arm, axis=-1)[..., 0]
-        x = np.take_along_axis(contexts, arm[..., np.newaxis], axis=2)[:, :, 0]
-        program.learn(t, x, mean + 0.5 * rng.standard_normal(mean.shape))
-        lost += (means.max(axis=-1) - mean).sum(axis=1)
-    return lost

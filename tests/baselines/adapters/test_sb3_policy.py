@@ -8,7 +8,6 @@ from fedbandit_envs.baselines.adapters import SB3Policy
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views import to_sb3
@@ -77,21 +76,6 @@ def test_models_act_row_by_row(name, deterministic):
     np.testing.assert_array_equal(before[1], np.random.get_state()[1])  # noqa: NPY002 - SB3's
 
 
-def test_samples_follow_from_rows_seeds():
-    """All rows begin with the same observation, and draw by seeds of their own, wherever they stand."""
-    model, env_id, view = model_of("PPO-dict")
-    env = make(env_id)
-    observation = env.reset_batch(range(20)).observation
-    seeds = row_seeds(range(20), 2)
-    policy = SB3Policy(model, deterministic=False, **view)
-    policy.reset(env.policy_spec, seeds)
-    first, second = (policy.act(observation).copy() for _ in range(2))
-    assert len(np.unique(first)) > 1
-    assert (first != second).any()
-    policy.reset(env.policy_spec, seeds[::-1])
-    np.testing.assert_array_equal(policy.act(observation), first[::-1])
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_models_act_as_on_the_view(name):
     """Two episodes: regrets of the policy are those of SB3's own loop over the VecEnv, memory and masks included."""
@@ -154,31 +138,3 @@ def test_what_does_not_fit_is_named(tmp_path):
         SB3Policy(tmp_path / "model.zip")
     with pytest.raises(FileNotFoundError):
         SB3Policy(tmp_path / "model.zip", "PPO")
-
-
-def test_nan_names_agent_and_row():
-    model, _, view = model_of("SAC")
-    with torch.no_grad():
-        next(model.policy.actor.parameters())[0] = np.nan
-    with pytest.raises(
-        ValueError, match="SAC answers nan, entry 0, for agent_0 of replica 0; a number is required"
-    ):
-        simulate(make(PROCUREMENT), SB3Policy(model, **view), [0])
-
-
-def test_a_model_is_a_peer():
-    """A policy of another's plays a learner's peers as any policy does."""
-    import gymnasium
-
-    model, _, view = model_of("MaskablePPO")
-    env = gymnasium.make(
-        ARMS, peers=SB3Policy(model, **view), **{**small(ARMS), "num_agents": 2, "awake": 0.6}
-    )
-    env.reset(seed=3)
-    policy, federation = SB3Policy(model, **view), make(ARMS, awake=0.6)
-    start = federation.reset_batch([3])
-    policy.reset(federation.policy_spec, row_seeds([3], 2))
-    _, _, _, _, info = env.step(1)
-    action = policy.act(start.observation).copy()
-    action[0, 0] = 1
-    assert info["regret"] == federation.step_batch(action).info["regret"][0, 0]

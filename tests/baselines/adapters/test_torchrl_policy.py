@@ -114,17 +114,3 @@ def test_a_module_plays_as_in_torchrls_own_loop():
     np.testing.assert_allclose(
         rollout["next", "agent", "info", "regret"].sum(dim=0).numpy(), curve.regret[-1, 0], rtol=1e-4
     )
-
-
-def test_wrong_answers_name_agent_and_row():
-    module = TensorDictModule(
-        lambda seen: torch.where(torch.arange(3)[:, None] == 2, torch.nan, seen[..., :3]),
-        in_keys=[("agent", "observation")],
-        out_keys=[("agent", "action")],
-    )
-    with pytest.raises(
-        ValueError, match="answers nan, entry 0, for agent_2 of replica 0; a number is required"
-    ):
-        simulate(make(PROCUREMENT, num_producers=3), TorchRLPolicy(module, "index"), range(2))
-    with pytest.raises(ValueError, match=r"with shape \(3,\); \(4,\) is required"):
-        simulate(make(PROCUREMENT, num_producers=4), TorchRLPolicy(module, "index"), range(2))

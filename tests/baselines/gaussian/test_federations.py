@@ -137,37 +137,6 @@ def test_private_epochs_claim_no_more_than_was_asked_for():
 # What communication costs
 
 
-def test_fed2_ucb_sends_a_message_each_way_for_each_agent_and_phase():
-    twins = [Fed2(40, 3, 1500, 30, lambda p: 2**p, 1.0, 1.0, 0.3, 0.03) for _ in SEEDS]
-    rounds = list(play("Fed2-UCB", "FedGaussianSampled-v0", 1500, {"pulls": 30}, **SAMPLED))
-    require_equal(rounds, twins)
-    present = [np.cumsum(twin.joins) for twin in twins]
-    # Up from all who are present, and down to these and to those who join then.
-    expected = [p.sum() + p[1:].sum() + p[-1] for p in present]
-    np.testing.assert_array_equal(rounds[-1][-1].traffic["messages"].sum(axis=1), expected)
-
-
-def test_pf_ucb_sends_two_messages_each_way_for_each_agent_and_phase():
-    twins = [PF(3, 4, 4000, 0.5, 1.0, 0.5) for _ in SEEDS]
-    rounds = list(play("PF-UCB", "FedMixed-v0", 4000, regret=0.5, **MIXED))
-    require_equal(rounds, twins)
-    phases = np.array([twin.p - 1 for twin in twins])
-    np.testing.assert_array_equal(rounds[-1][-1].traffic["messages"].sum(axis=1), phases * 3 * 4)
-
-
-def test_agents_who_have_not_joined_have_no_regret_and_send_nothing():
-    rounds = list(play("Fed2-UCB", "FedGaussianSampled-v0", 200, {"pulls": 30}, **SAMPLED))
-    for _, active, reward, info, _ in rounds:
-        assert not reward[~active].any()
-        assert not info["regret"][~active].any()
-        assert (info["regret"][active] >= 0).all()
-    traffic = rounds[-1][-1].traffic
-    never = ~rounds[-1][1]
-    assert never.any()
-    assert not traffic["messages"][never].any()
-    assert not traffic["bytes"][never].any()
-
-
 COMPUTING = [
     name
     for name, baseline in BASELINES.items()

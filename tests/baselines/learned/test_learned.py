@@ -1,4 +1,4 @@
-"""Learned policies: against other formulas, against torch, and against files that are not what they should be."""
+"""Learned policies and rules of when to send: their formulas, their files, and whom they may not play for."""
 
 import pickle
 from pathlib import Path
@@ -7,14 +7,19 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import arms_v0, linear_v0, procurement_v0
-from fedbandit_envs.baselines.learned import ItemNetwork, LearnedArms, LearnedLinear, LearnedProcurement
-from fedbandit_envs.baselines.learned import layers as layer_files
+from fedbandit_envs.baselines import learned as learned_files
+from fedbandit_envs.baselines.learned import ItemNetwork, LearnedIndex, LearnedSend, SendingRule
 from fedbandit_envs.baselines.learned.network import LAYERS
+from fedbandit_envs.baselines.learned.sending import FEATURES
+from fedbandit_envs.baselines.learned.sending import LAYERS as RULE_LAYERS
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.procurement.bayesian import LaplaceIndex
+from fedbandit_envs.baselines.procurement.silent import LaplaceIndex
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.transport.channel import Channel
 
 EACH, ONCE = ("estimate", "doubt", "cost", "capacity"), ("threshold", "time_left")
 
@@ -54,13 +59,6 @@ def test_network_is_its_formula(features):
     np.testing.assert_allclose(network(each, once), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_network_is_equivariant_and_row_wise(features):
-    network, (each, once) = some_network(), features
-    order = np.random.default_rng(2).permutation(7)
-    np.testing.assert_allclose(network(each[:, :, order], once), network(each, once)[:, :, order], atol=1e-12)
-    np.testing.assert_array_equal(network(each[1:2, 2:3], once[1:2, 2:3]), network(each, once)[1:2, 2:3])
-
-
 def test_network_survives_its_file(features, tmp_path):
     network = some_network()
     network.save(tmp_path / "some.npz")
@@ -80,7 +78,7 @@ def test_files_are_never_unpickled(tmp_path):
     (tmp_path / "bomb.pkl").write_bytes(pickle.dumps(Bomb()))
     for name in ("bomb.npz", "bomb.pkl"):
         with pytest.raises(ValueError, match="pickle"):
-            LearnedProcurement(tmp_path / name)
+            LearnedIndex(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +103,7 @@ def test_constant_networks_are_laplace_indices(width):
     env = procurement_v0.parallel_env(max_cycles=100)
     learned, plain = (
         simulate(env, policy, range(3)).regret
-        for policy in (LearnedProcurement(constant_network(width / 2)), LaplaceIndex(width))
+        for policy in (LearnedIndex(constant_network(width / 2)), LaplaceIndex(width))
     )
     np.testing.assert_array_equal(learned, plain)
 
@@ -113,7 +111,7 @@ def test_constant_networks_are_laplace_indices(width):
 def test_who_learned_alone_takes_no_notice_of_what_is_heard():
     baseline = BASELINES["FCB-every-round"]
     alone, among = (
-        simulate(env, LearnedProcurement("PPO-procurement"), range(2)).regret
+        simulate(env, LearnedIndex("PPO-procurement"), range(2)).regret
         for env in (
             procurement_v0.parallel_env(max_cycles=40),
             baseline.wrap(procurement_v0.parallel_env(max_cycles=40)),
@@ -123,51 +121,27 @@ def test_who_learned_alone_takes_no_notice_of_what_is_heard():
 
 
 def test_networks_of_another_problem_are_refused():
-    with pytest.raises(ValueError, match=r"\('estimate', 'width'\) are required first"):
-        LearnedLinear("PPO-procurement")
+    with pytest.raises(ValueError, match="'estimate' and 'doubt' or 'width' are required first"):
+        LearnedIndex(constant_network(0.0, ("estimate", "cost")))
     env = arms_v0.parallel_env(max_cycles=5)
     with pytest.raises(UnfitError, match="the network takes the features"):
-        simulate(env, LearnedArms("PPO-procurement"), [0])
+        simulate(env, LearnedIndex("PPO-procurement"), [0])
     with pytest.raises(FileNotFoundError):
-        LearnedArms("PPO-chess")
+        LearnedIndex("PPO-chess")
 
 
 LEARNED = sorted(name for name, entry in BASELINES.items() if "weights" in entry.policy_kwargs)
 
 
 def test_packaged_networks_are_small_and_registered():
-    files = sorted(Path(layer_files.__file__).parent.glob("*.npz"))
+    files = sorted(Path(learned_files.__file__).parent.glob("*.npz"))
     assert [file.stem for file in files] == LEARNED
     assert all(file.stat().st_size < 50_000 for file in files)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("name", "problem", "rounds", "replicas"),
-    [
-        ("PPO-procurement", procurement_v0, 200, 10),
-        ("PPO-arms", arms_v0, 200, 40),
-        ("PPO-linear", linear_v0, 400, 5),
-    ],
-)
-def test_they_learned_something(name, problem, rounds, replicas):
-    """Within some rounds of a market that nobody trained on; greed is a network of zeros.
-
-    Of arms, 40 seeds' ratio has an sd of 0.06 around 0.43; in the linear bandit, that of 5 seeds 0.03 around 0.56.
-    """
-    env = problem.parallel_env(max_cycles=rounds)
-    learned = BASELINES[name].make_policy()
-    network = learned._network
-    greedy = type(learned)(constant_network(0.0, network.each, network.once))
-    ours, greed = (
-        simulate(env, policy, range(400, 400 + replicas)).regret[-1].mean() for policy in (learned, greedy)
-    )
-    assert ours < 0.7 * greed
-
-
 def test_linear_index_is_greedy_ridge_regression_at_zero():
     env = linear_v0.parallel_env(max_cycles=30, num_arms=6, dim=3)
-    policy = LearnedLinear(constant_network(0.0, ("estimate", "width", "length"), ("time_left",)))
+    policy = LearnedIndex(constant_network(0.0, ("estimate", "width", "length"), ("time_left",)))
     observation, _ = env.reset_batch([0, 1])
     policy.reset(env.policy_spec, row_seeds([0, 1], env.max_num_agents))
     for _ in range(30):
@@ -178,3 +152,136 @@ def test_linear_index_is_greedy_ridge_regression_at_zero():
         chosen = np.take_along_axis(value, arm[..., np.newaxis], -1)[..., 0]
         np.testing.assert_allclose(chosen, value.max(axis=-1), atol=1e-6)
         observation = env.step_batch(arm).observation
+
+
+SMALL = {"num_agents": 3, "num_arms": 6, "dim": 3}
+
+
+def threshold(least, **slopes):
+    """A rule of one unit: send once a weighted sum of features exceeds a number."""
+    first = np.array([[slopes.get(name, 0.0)] for name in FEATURES])
+    return {
+        "first": first,
+        "first_bias": np.array([-least]),
+        "last": np.array([1.0]),
+        "last_bias": np.array([0.0]),
+    }
+
+
+def some_rule(seed=0, hidden=5):
+    shapes = [(len(FEATURES), hidden), (hidden,), (hidden,), (1,)]
+    generator = np.random.default_rng(seed)
+    return {name: generator.normal(size=shape) for name, shape in zip(RULE_LAYERS, shapes, strict=True)}
+
+
+def traffic(policy, schedule, rounds=40, **changes):
+    env = Channel(parallel_env(max_cycles=rounds, **{**SMALL, **changes}), schedule=schedule)
+    return simulate(env, policy, range(3))
+
+
+# Just below the numbers that the features have when the schedules send.
+AS_SCHEDULES = [
+    pytest.param(threshold(-1.0), "every_round", id="every round"),
+    pytest.param(threshold(1.0), "silent", id="silence"),
+    pytest.param(threshold(0.249, ratio=1.0), {"name": "doubling", "start": 2, "stop": None}, id="doubling"),
+    pytest.param(threshold(np.log(9.9) / np.log(40), gap=1.0), {"name": "fixed_gap", "gap": 10}, id="gap"),
+]
+
+
+@pytest.mark.parametrize(("rule", "schedule"), AS_SCHEDULES)
+def test_rules_have_schedules_within_their_reach(rule, schedule):
+    learned = traffic(LearnedSend(SendingRule(rule)), "on_request")
+    fixed = traffic(BASELINES["FedUCB-nonprivate"].make_policy(), schedule)
+    np.testing.assert_array_equal(learned.messages, fixed.messages)
+    # What is pulled is FedUCB's.
+    np.testing.assert_array_equal(learned.regret, fixed.regret)
+
+
+def test_decisions_are_the_formulas():
+    """Features made anew from observations and from what was sent, round by round."""
+    layers, rounds = some_rule(3), 60
+    policy = LearnedSend(SendingRule(layers))
+    env = Channel(parallel_env(max_cycles=rounds, **SMALL), schedule="on_request")
+    seen = env.reset_batch([0, 1]).observation
+    policy.reset(env.policy_spec, row_seeds([0, 1], 3))
+    rows = (2, 3)
+    gram = np.tile(np.eye(3), (*rows, 1, 1))
+    unsent, last, times, heard = np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)
+    both = set()
+    for t in range(rounds):
+        x = seen["pulled_context"].astype(float)
+        gram += x[..., :, np.newaxis] * x[..., np.newaxis, :] * (t > 0)
+        gram += seen["inbox_statistic"].sum(axis=2)[..., :3, :3]
+        heard = np.where(seen["inbox_mask"].any(axis=-1), t, heard)
+        answer = policy.act(seen)
+        x = np.take_along_axis(seen["contexts"], answer["action"][..., np.newaxis, np.newaxis], 2)[..., 0, :]
+        unsent += np.log1p(np.einsum("rji,rjih,rjh->rj", x, np.linalg.inv(gram), x))
+        features = np.stack(
+            [
+                np.log(0.01 + unsent) / 3,
+                np.log2((t + 1) / np.maximum(last, 1)) / 4,
+                np.log(t + 1 - last) / np.log(rounds),
+                np.log(1 + t - heard) / np.log(rounds),
+                np.full(rows, 1 - (t + 1) / rounds),
+                np.log2(1 + times) / 4,
+            ],
+            axis=-1,
+        )
+        units = np.tanh(features @ layers["first"] + layers["first_bias"])
+        send = units @ layers["last"] + layers["last_bias"][0] > 0
+        np.testing.assert_array_equal(answer["send"], send)
+        both |= set(send.flat)
+        unsent, last, times = np.where(send, 0, unsent), np.where(send, t + 1, last), times + send
+        seen = env.step_batch({name: array.copy() for name, array in answer.items()}).observation
+    assert both == {False, True}
+
+
+def test_several_rules_play_side_by_side():
+    one, other = some_rule(1), some_rule(2)
+    several = SendingRule({name: np.stack([one[name], other[name]]) for name in RULE_LAYERS})
+    env = Channel(parallel_env(max_cycles=30, **SMALL), schedule="on_request")
+    both = simulate(env, LearnedSend(several), [5, 5, 6, 6])
+    for place, layers in enumerate((one, other)):
+        alone = simulate(env, LearnedSend(SendingRule(layers)), [5, 6])
+        np.testing.assert_array_equal(both.messages[:, place::2], alone.messages)
+        np.testing.assert_array_equal(both.regret[:, place::2], alone.regret)
+
+
+def test_rules_survive_their_files(tmp_path):
+    rule = SendingRule(some_rule())
+    rule.save(tmp_path / "some.npz")
+    for loaded, layer in zip(SendingRule.load(tmp_path / "some.npz").layers, rule.layers, strict=True):
+        np.testing.assert_array_equal(loaded, layer.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"first": np.zeros((5, 5))}, r"layer 'first' has shape \(5, 5\); \(6, 5\) is required"),
+        ({"last_bias": np.array([np.inf])}, "layer 'last_bias' has numbers that are not finite"),
+    ],
+)
+def test_wrong_layers_of_rules_are_named(change, message):
+    with pytest.raises(ValueError, match=message):
+        SendingRule({**some_rule(), **change})
+    with pytest.raises(ValueError, match=r"\['last'\] are required too"):
+        SendingRule({name: array for name, array in some_rule().items() if name != "last"})
+    with pytest.raises(ValueError, match="are required too"):
+        LearnedSend("PPO-arms")
+
+
+def test_those_who_are_not_asked_have_no_use_for_a_rule():
+    env = parallel_env(max_cycles=5, **SMALL)
+    for wrapped in (Channel(env), Channel(Interleaved(env, period=2), schedule="on_request"), env):
+        with pytest.raises(UnfitError, match="on_request"):
+            simulate(wrapped, LearnedSend(SendingRule(some_rule())), [0])
+
+
+def test_nothing_is_claimed_and_no_more_is_sent_than_planned():
+    entry = BASELINES["ES-send"]
+    env = entry.wrap(parallel_env(max_cycles=60, **SMALL), {"privatizer": {"releases": 2}})
+    eager = entry.make_policy(weights=SendingRule(threshold(-1.0)))
+    assert (simulate(env, eager, [0, 1]).messages[-1] == 2 * 2).all()
+    claim = env.privacy()
+    assert claim.epsilon is None
+    assert "agents choose when to send" in claim.reason

@@ -1,8 +1,6 @@
 """Batched LinUCB of Zhou and Chowdhury, its noise and claims, and DisLinUCB, each against plain numpy.
 
-Regrets are compared with a twin of the released program by a paired t-test at 1e-4 on runs with the same theta, under
-fixed seeds: of the three comparisons one in 3,300 sets of seeds would raise a false alarm. Standard deviations are
-compared with 6 standard errors.
+Standard deviations are compared with 6 standard errors, under fixed seeds.
 """
 
 from itertools import pairwise
@@ -11,21 +9,19 @@ from math import inf, log, sqrt
 import numpy as np
 import pytest
 from scipy import optimize, stats
-from zhou_reference import Program, noise_and_ridge, regret
+from zhou_reference import Program, noise_and_ridge
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_constants
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.privacy import AGENT
-from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-LEVEL = 1e-4
 SMALL = {"num_agents": 12, "num_arms": 20, "dim": 5}
 
 
@@ -51,15 +47,6 @@ def play(env, policy, seeds):
 # Constants
 
 
-@pytest.mark.parametrize(
-    ("noise", "deviation", "ridge"), [("local", 23.73, 4877), ("vector_sum", 207.24, 4259)]
-)
-def test_constants_at_the_papers_setting(noise, deviation, ridge):
-    found = released_constants(noise, 0.2, 0.1)
-    assert found.deviation == pytest.approx(deviation, abs=0.005)
-    assert found.ridge == pytest.approx(ridge, abs=0.5)
-
-
 @pytest.mark.parametrize("noise", ["local", "amplified", "vector_sum"])
 @pytest.mark.parametrize(("horizon", "gap"), [(10_000, 25), (2000, 25), (1600, 25), (30, 10), (7, 7)])
 def test_constants_are_the_programs(noise, horizon, gap):
@@ -80,22 +67,6 @@ def test_wrong_constants_are_refused(wrong, match):
         released_constants(**given)
     with pytest.raises(ValueError, match=match):
         BatchedLinUCB(**given)
-
-
-def test_the_twins_vector_sum_has_the_bias_of_truncated_coins():
-    """-.0885 sqrt(n) in each entry of a node of n rows at the paper's setting, and the binomial's variance."""
-    twin = Program("vector_sum", 400, 100, 10, 10_000)
-    n, generator = 2500, np.random.default_rng(0)
-    both = np.zeros((1, n, 11))
-    both[..., :10] = np.eye(10)[generator.integers(0, 10, n)]
-    both[..., 10] = generator.choice([-1.0, 1.0], n)
-    errors = np.concatenate([twin.vector_sum(both) - both[..., :10].swapaxes(1, 2) @ both for _ in range(60)])
-    upper = np.concatenate([errors[:, *np.triu_indices(10)], errors[..., 10]], axis=1)
-    assert upper.shape == (60, 65)
-    # All entries of these rows are whole multiples of L / g, so that rounding adds nothing.
-    sd = sqrt(n * 4771 * 3 / 16) / (2 * sqrt(n))
-    assert upper.std() == pytest.approx(sd, rel=6 / sqrt(2 * upper.size))
-    assert upper.mean() == pytest.approx(-0.0885 * sqrt(n), abs=6 * sd / sqrt(upper.size))
 
 
 # Decisions
@@ -168,28 +139,6 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
         assert abs(found) < 6 / sqrt(runs * 3 * dim)
 
 
-@pytest.mark.parametrize("rounds", [1000, pytest.param(2000, marks=pytest.mark.slow)])
-@pytest.mark.parametrize(("name", "noise", "ridge", "scale", "noticed"), [
-    # Round by round, the decisions of these two are the program's in the tests above.
-    pytest.param("Batched-FedLinUCB", None, None, 1.0, 0.15, marks=pytest.mark.slow),
-    pytest.param("LDP-FedLinUCB-printed", "local", None, 1.0, 0.1, marks=pytest.mark.slow),
-    # With so little exploration the noise decides.
-    pytest.param("LDP-FedLinUCB-printed", "local", 500.0, 0.01, 0.7, marks=pytest.mark.ci),
-])  # fmt: skip
-def test_regret_is_the_programs(name, noise, ridge, scale, noticed, rounds):
-    runs, baseline = 20, BASELINES[name]
-    changes = {} if ridge is None else {"ridge": ridge}
-    policy = baseline.make_policy(beta_scale=scale, **changes)
-    env = baseline.wrap(printed(max_cycles=rounds))
-    ours = simulate(env, policy, range(runs)).regret[-1].sum(axis=-1)
-    v = env.hidden()["parameter"][:, 0, :-1] * sqrt(2)
-    twin = Program(noise, runs, 12, 5, rounds, ridge=ridge, scale=scale, seed=1)
-    theirs = regret(twin, rounds, 20, v, seed=2)
-    assert stats.ttest_rel(ours, theirs).pvalue > LEVEL
-    # A difference of five standard errors would be noticed.
-    assert 5 * stats.sem(ours - theirs) < noticed * theirs.mean()
-
-
 @pytest.mark.parametrize("wrap", [
     lambda env: env,
     lambda env: Channel(env, schedule={"name": "fixed_gap", "gap": 25}),
@@ -235,12 +184,6 @@ def claims(name, env):
         action = generator.integers(0, seen["contexts"].shape[2], seen["contexts"].shape[:2])
         env.step_batch(action)
     return {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}
-
-
-def test_numbers_of_the_references():
-    assert mu_at(0.2, 0.1) == pytest.approx(0.43497, abs=5e-6)
-    column = sum((np.prod([(2 * i - 1) / (2 * i) for i in range(1, k + 1)])) ** 2 for k in range(400))
-    assert replaced_norm(1.5) * sqrt(column) / mu_at(0.2, 0.1) == pytest.approx(11.89, abs=0.005)
 
 
 @pytest.mark.parametrize(("bound", "mu", "epsilon"), [
@@ -339,13 +282,6 @@ def test_a_constant_radius_replaces_the_formula():
     assert (arms["none"] != arms["some"]).any()
 
 
-def test_without_noise_nothing_is_claimed():
-    for name in ("Batched-FedLinUCB", "DisLinUCB"):
-        env = BASELINES[name].wrap(small())
-        list(play(env, BASELINES[name].make_policy(), [0]))
-        assert env.privacy().epsilon == inf
-
-
 # A noise multiplier that is given
 
 
@@ -370,46 +306,6 @@ def test_a_given_multiplier_makes_the_noise_and_claim_of_an_exact_one():
     assert given.privacy().epsilon == pytest.approx(0.2, rel=1e-8)
     one, two = (env.single_release_space["statistic_noise_variance"].high for env in (exact, given))
     np.testing.assert_allclose(two, one)
-
-
-def test_twice_the_multiplier_is_half_the_loss():
-    for multiplier in (3.0, 6.0):
-        env = noisy(epsilon=None, noise_multiplier=multiplier, mechanism="independent", releases=2)
-        env.reset_batch([0])
-        env.release(np.ones((1, 4), np.bool_))
-        env.release(np.ones((1, 4), np.bool_))
-        # Under one-observation only one of the releases differs.
-        assert env.privacy().epsilon == pytest.approx(
-            epsilon_at(0.1, replaced_norm(1.5) / multiplier), abs=1e-9
-        )
-
-
-def test_basic_composition_of_a_given_multiplier_claims_as_much():
-    """All releases are one event: here three nodes of the tree contain a window."""
-    env = noisy(
-        epsilon=None, noise_multiplier=9.0, mechanism="tree", budget={"delta": 0.1, "composition": "basic"}
-    )
-    env.reset_batch([0])
-    for _ in range(4):
-        env.release(np.ones((1, 4), np.bool_))
-    claim = env.privacy()
-    assert (claim.composition, claim.delta) == ("basic", 0.1)
-    assert claim.epsilon == pytest.approx(epsilon_at(0.1, replaced_norm(1.5) * sqrt(3) / 9), rel=1e-6)
-
-
-@pytest.mark.parametrize(("wrong", "match"), [
-    ({"epsilon": 0.2, "noise_multiplier": 3.0}, r"epsilon is 0\.2 and noise_multiplier 3\.0; exactly one of them is"),
-    ({"epsilon": None}, "epsilon is None and noise_multiplier None; exactly one of them is required"),
-    ({"epsilon": None, "noise_multiplier": 0.0}, r"noise_multiplier is 0\.0"),
-    ({"epsilon": None, "noise_multiplier": -1.0}, r"noise_multiplier is -1\.0"),
-    ({"epsilon": None, "noise_multiplier": inf}, "noise_multiplier is inf"),
-    ({"epsilon": None, "noise_multiplier": 3.0, "mechanism": "tree", "sigma": "printed"}, "sigma is 'printed'.*None"),
-    ({"epsilon": 0.0}, r"epsilon is 0\.0; a number > 0"),
-    ({"epsilon": 0.2, "sigma": "guessed"}, "sigma is 'guessed'"),
-])  # fmt: skip
-def test_wrong_multipliers_are_refused(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        noisy(**wrong)
 
 
 # DisLinUCB
@@ -456,14 +352,6 @@ def test_dislinucb_is_the_algorithm_of_the_paper(threshold):
             times.append(t)
     assert len(times) >= {"wang": 2, "li": 5}.get(threshold, 10)
     assert len(times) < horizon / 2
-
-
-@pytest.mark.parametrize(("threshold", "power"), [("wang", 1), ("li", -1)])
-def test_thresholds(threshold, power):
-    env = Channel(parallel_env(num_agents=5, num_arms=3, dim=6, max_cycles=70), schedule="synchronise")
-    policy = FedUCB(threshold=threshold)
-    policy.reset(env.policy_spec, row_seeds([0], 5))
-    assert policy._due == pytest.approx(70 / (6 * 5) * log(5 * 70) ** power, rel=1e-14)
 
 
 def test_wrong_thresholds_are_refused():

@@ -1,18 +1,14 @@
 """FedLinUCB and Async-LinUCB against plain numpy, round by round, and what they need around them."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from asynchronous_references import AsyncLinUCBReference, FedLinUCBReference
 
 from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Participation, Server
+from fedbandit_envs.wrappers import Channel, Participation, Server
 
 AGENTS, DIM, ARMS = 5, 6, 12
 PROBLEM = {
@@ -88,43 +84,3 @@ def test_a_server_that_can_be_asked_is_needed(policy, around):
     env = around(parallel_env(**PROBLEM))
     with pytest.raises(UnfitError, match="a Server with schedule='on_request' and echo="):
         policy.reset(env.policy_spec, row_seeds([0], AGENTS))
-
-
-@cache
-def regret(name, rounds=1500):
-    """The regret of a baseline on He et al.'s preset, in two replicas."""
-    baseline = BASELINES[name]
-    env = baseline.wrap(make_federation("FedLinearAsync-v0", max_cycles=rounds))
-    policy = baseline.make_policy()
-    observation = env.reset_batch([0, 1]).observation
-    policy.reset(env.policy_spec, row_seeds([0, 1], 15))
-    total = 0.0
-    for _ in range(rounds):
-        step = env.step_batch(policy.act(observation))
-        observation = step.observation
-        total += step.info["regret"].sum()
-    assert observation["own_round"].sum() == 2 * rounds
-    return total
-
-
-@pytest.mark.parametrize("name", ["FedLinUCB", "Async-LinUCB", "FedLinUCB-theory"])
-def test_sharing_pays_and_claims_nothing(name):
-    """Against silence with the same seeds; raw data leaves, so that privacy is infinite."""
-    assert regret(name) < 0.95 * regret("LinUCB")
-
-
-def test_behind_a_privatizer_uploads_on_request_have_no_claim_and_uploads_in_fixed_rounds_one():
-    def stack(schedule):
-        federation = Participation(parallel_env(**PROBLEM, max_cycles=200))
-        private = ContinualPrivatizer(federation, 1.0, 0.1, releases=40)
-        return Server(private, schedule, {"name": "determinant", "growth": 2.0}, echo=False)
-
-    asking, fixed = stack("on_request"), stack({"name": "fixed_gap", "gap": 5})
-    asking.reset_batch([0])
-    fixed.reset_batch([0])
-    arm = np.zeros((1, AGENTS), np.int64)
-    for _ in range(20):
-        asking.step_batch({"action": arm, "send": np.ones((1, AGENTS), bool)})
-        fixed.step_batch(arm)
-    assert asking.privacy().epsilon is None
-    assert 0 < fixed.privacy().epsilon < 1

@@ -11,8 +11,7 @@ import pytest
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.noise import floor_eigenvalues, regularise
-from fedbandit_envs.baselines.linear.triggers import is_due
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.baselines.linear.regressions import is_due
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import ContinualPrivatizer
@@ -79,27 +78,6 @@ def test_every_round_sharing_makes_one_agent_that_sees_all():
                 width = np.sqrt(np.einsum("kd,dh,kh->k", offered, np.linalg.inv(gram), offered))
                 bound = offered @ theta + radius * width
                 assert bound[arm[r, j]] >= bound.max() - 1e-9
-
-
-def test_pooled_estimates_equal_ridge_regression_on_all_data():
-    policy = FedUCB()
-    env = Channel(linear(max_cycles=2000), schedule=DOUBLING)
-    x_all, y_all = [[], []], [[], []]
-    for t, (_, seen) in enumerate(play(env, policy, (3, 4), 1025)):
-        if t:
-            for r in range(2):
-                x_all[r].append(seen["pulled_context"][r])
-                y_all[r].append(seen["last_reward"][r, :, 0])
-    # Synchronised after round 1024, so everybody has everything.
-    for r in range(2):
-        x, y = np.reshape(x_all[r], (-1, 4)), np.concatenate(y_all[r])
-        rows = np.concatenate([x, np.eye(4)])
-        theta = np.linalg.lstsq(rows, np.concatenate([y, np.zeros(4)]), rcond=None)[0]
-        for j in range(4):
-            np.testing.assert_allclose(policy._parameter[r, j], theta, atol=1e-9)
-            assert policy._ridges.log_det[r, j, 0] == pytest.approx(
-                np.linalg.slogdet(rows.T @ rows)[1], abs=1e-8
-            )
 
 
 def test_with_an_echo_exact_data_counts_only_until_it_is_released():
@@ -346,35 +324,3 @@ def test_the_minimum_needs_one_estimator():
     env = Channel(Interleaved(linear(), 2))
     with pytest.raises(ValueError, match="combine is 'min', but messages hold 2 statistics"):
         FedUCB(combine="min").reset(env.policy_spec, row_seeds([0], 4))
-
-
-def final_regret(env, policy, seeds=range(2)):
-    return simulate(env, policy, seeds).regret[-1].mean()
-
-
-def paper(**kwargs):
-    return parallel_env(**{"num_agents": 10, "num_arms": 30, "dim": 5, "max_cycles": 4000, **kwargs})
-
-
-def test_sharing_pays_and_noise_costs():
-    """The small twin of the figures at T = 1e5: see docs/reproductions for those."""
-    silent = final_regret(paper(), LinUCB())
-    shared = final_regret(Channel(paper(), schedule="every_round"), FedUCB())
-    assert silent > 5 * shared
-    private = {"epsilon": 1.0, "delta": 0.1, "releases": DOUBLING}
-    ours = final_regret(Channel(ContinualPrivatizer(paper(), **private), schedule=DOUBLING), FedUCB())
-    printed = final_regret(
-        Channel(
-            ContinualPrivatizer(paper(), **private, mechanism="tree", sigma="printed"),
-            schedule=DOUBLING,
-            echo=True,
-        ),
-        FedUCB(shift="per_agent", bias="printed"),
-    )
-    assert ours < printed / 3
-    least = final_regret(
-        Channel(ContinualPrivatizer(paper(), **private), schedule=DOUBLING),
-        FedUCB(shift="floor", bias="euclidean", combine="min"),
-    )
-    assert least < 1.2 * silent
-    assert least < ours

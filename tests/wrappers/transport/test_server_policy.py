@@ -310,7 +310,7 @@ def test_a_policy_of_another_package_is_part_of_the_run(monkeypatch):
 
 def test_a_policy_is_data():
     """By name or as module:Class, with arguments, in a stack written as JSON."""
-    path = "fedbandit_envs.baselines.servers.ridge:RidgeServer"
+    path = "fedbandit_envs.baselines.servers.regressions:RidgeServer"
     for name in ("ridge", path):
         stack = [["Server", {"schedule": "every_round", "policy": {"name": name, "ridge": 2.0}}]]
         env = build("fedbandit_envs.linear.env:LinearEnv", json.loads(json.dumps(stack)), num_agents=2)

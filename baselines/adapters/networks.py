@@ -1,4 +1,4 @@
-"""A policy that plays a trained model of Stable-Baselines3 or sb3-contrib."""
+"""Policies that play trained networks of other libraries: Stable-Baselines3, sb3-contrib and TorchRL."""
 
 import pickle
 from collections.abc import Iterator
@@ -12,11 +12,44 @@ import numpy as np
 from gymnasium import spaces as gym_spaces
 
 from fedbandit_envs.baselines.adapters.agent_io import AgentIO
-from fedbandit_envs.baselines.adapters.fixed_batches import BATCH, in_fixed_batches
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.views.control import flat
+from fedbandit_envs.views.control import Observation, flat
+
+BATCH = 64
+"""Number of rows (agents of replicas) in a batch for a network.
+
+Matrix products of different sizes are summed in different orders. So the output of a network for a single row may
+differ, in the last bit, from that for the same row in a batch of forty. With batches of one size, filled up with zeros,
+it does not.
+"""
+
+
+def in_fixed_batches(rows: Observation, size: int = BATCH) -> Iterator[tuple[slice, Any]]:
+    """Yields batches of a fixed number of rows, copied from arrays; the last batch is filled up with zeros.
+
+    Args:
+        rows: One array, or arrays by name, whose first axis goes over rows.
+        size: Number of rows in a batch.
+
+    Yields:
+        The slice of ``rows`` that the batch contains, and the batch.
+    """
+    number = len(next(iter(rows.values())) if isinstance(rows, dict) else rows)
+    for start in range(0, number, size):
+        here = slice(start, min(start + size, number))
+        if isinstance(rows, dict):
+            yield here, {name: _filled_up(array[here], size) for name, array in rows.items()}
+        else:
+            yield here, _filled_up(rows[here], size)
+
+
+def _filled_up(rows: Array, size: int) -> Array:
+    block = np.zeros((size, *rows.shape[1:]), rows.dtype)
+    block[: len(rows)] = rows
+    return block
+
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib")
 
@@ -173,3 +206,92 @@ def _random_state_kept(model: Any) -> Iterator[None]:
         yield
     np.random.set_state(numpys)  # noqa: NPY002 - as above
     model.action_space.np_random.bit_generator.state = spaces
+
+
+_REPLICAS = 16
+"""Number of replicas in a batch for a module; always the same, so that outputs do not depend on how many there are.
+
+:mod:`fedbandit_envs.baselines.adapters.networks` explains why they otherwise would.
+"""
+
+
+class TorchRLPolicy:
+    """Plays all agents by a trained ``TensorDictModule``, without exploration.
+
+    The module reads ``(group, "observation")``, or entries of it by name, as in training, with batch size
+    ``[replicas]``, and writes ``(group, "action")``. Each agent's action depends on its own observation alone, and not
+    on its number, if agents share the module's parameters and are not centralised
+    (``MultiAgentMLP(centralized=False, share_params=True)``).
+
+    Example:
+        >>> from fedbandit_envs.baselines.adapters import TorchRLPolicy
+        >>> policy = TorchRLPolicy(actor)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        module: Any,
+        action_format: str | None = None,
+        features: bool = True,
+        group: str | None = "agent",
+    ) -> None:
+        """Sets the module.
+
+        Args:
+            module: A module of ``tensordict``; a ``ProbabilisticActor`` plays its deterministic actions.
+            action_format: Format of the module's actions, as in the environment on which it was trained; None for the
+                environment's own actions.
+            features: Whether the module was trained on features instead of raw observations.
+            group: Key of the agents' entries in a ``TensorDict``; ``"agent"`` is the key that ``PettingZooWrapper``
+                uses. None where entries have no such key, as in environments of Gymnasium.
+        """
+        self._module = module
+        self._group = group
+        self._io = AgentIO(action_format, features)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Prepares for an episode, which resets the features; see :meth:`Policy.reset`."""
+        self._io.reset(spec, seeds)
+        self._agents = max(spec.agents, seeds.shape[1])
+
+    def act(self, observation: Arrays) -> Any:
+        """Returns the module's actions; see :meth:`Policy.act`.
+
+        Raises:
+            KeyError: The module does not write an entry ``"action"``, or not under the key ``group``.
+            ValueError: An action has the wrong shape or is NaN.
+        """
+        shown = self._io.shown(observation)
+        answers = [
+            self._ask(block)[: here.stop - here.start, : self._io.rows[1]]
+            for here, block in in_fixed_batches(self._all_agents(shown), _REPLICAS)
+        ]
+        return self._io.action(type(self._module).__name__, np.concatenate(answers))
+
+    def _all_agents(self, shown: Any) -> Any:
+        """Returns observations with as many agents as the module was trained with; missing agents are zeros.
+
+        Agents are missing where only some agents of a federation are played by themselves.
+        """
+        if isinstance(shown, dict):
+            return {name: self._all_agents(array) for name, array in shown.items()}
+        missing = self._agents - shown.shape[1]
+        return np.pad(shown, [(0, 0), (0, missing), *[(0, 0)] * (shown.ndim - 2)]) if missing else shown
+
+    def _ask(self, block: Any) -> Array:
+        """Returns the module's actions for a batch of observations, ``(replicas, agents, ...)``."""
+        import torch
+        from tensordict import TensorDict
+        from torchrl.envs.utils import ExplorationType, set_exploration_type
+
+        batch = (_REPLICAS, self._agents)
+        if isinstance(block, dict):
+            seen: Any = TensorDict({name: torch.from_numpy(part) for name, part in block.items()}, batch)
+        else:
+            seen = torch.from_numpy(block)
+        rows = TensorDict({"observation": seen}, batch)
+        asked = rows if self._group is None else TensorDict({self._group: rows}, batch[:1])
+        with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
+            answered = self._module(asked)
+        answer: Array = answered["action" if self._group is None else (self._group, "action")].numpy()
+        return answer
