@@ -18,7 +18,7 @@ from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpe
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.weighing import weighed
+from fedbandit_envs.linear.actions import weighed
 
 GRAM = "statistic"
 """Name of the array with sums of [x; y][x; y]^T, as senders release it."""

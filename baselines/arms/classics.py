@@ -4,7 +4,7 @@ Unless its constructor differs, a policy takes the constants of its rule, which 
 :mod:`fedbandit_envs.baselines.arms.rules`, and ``pool``, the aggregator of received counts.
 """
 
-from fedbandit_envs.arms.oracle import make_oracle
+from fedbandit_envs.arms.actions import make_oracle
 from fedbandit_envs.baselines.aggregators import AggregatorSpec
 from fedbandit_envs.baselines.arms.policy import ArmPolicy
 from fedbandit_envs.baselines.arms.rules import (
@@ -133,7 +133,7 @@ class CUCB(ArmPolicy, UCB):
 
         Args:
             oracle: ``"largest"``, which picks the arms with the largest bounds, or the entry point
-                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
+                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.actions.Oracle`.
             pool: The aggregator of received counts, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
 

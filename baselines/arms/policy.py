@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arms.oracle import Oracle
+from fedbandit_envs.arms.actions import Oracle
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
 from fedbandit_envs.baselines.aggregators.counts import count_inbox
 from fedbandit_envs.baselines.arms.posteriors import arm_keys, open_unit

@@ -20,8 +20,7 @@ from fedbandit_envs.baselines.linear.optimism import reach
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, kernel
 from fedbandit_envs.exposure.merit import Merits, share_row
-from fedbandit_envs.linear.expectation import expected_rewards
-from fedbandit_envs.linear.ridge import arms_last, estimate, factorise, solve
+from fedbandit_envs.linear.ridge import arms_last, estimate, expected_rewards, factorise, solve
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 

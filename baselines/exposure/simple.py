@@ -7,7 +7,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import share_out
-from fedbandit_envs.linear.expectation import expected_rewards
+from fedbandit_envs.linear.ridge import expected_rewards
 
 
 class EqualShares:

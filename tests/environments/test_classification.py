@@ -12,7 +12,7 @@ from undrawn import undrawn
 
 from fedbandit_envs.baselines.linear import DisjointLinUCB, LinUCB
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
-from fedbandit_envs.linear.datasets import read_labelled
+from fedbandit_envs.linear.labelled import read_labelled
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation

@@ -13,7 +13,7 @@ from compiled import from_python
 from fedbandit_envs import exposure_v0, linear_v0
 from fedbandit_envs.baselines.exposure import DeservedShares
 from fedbandit_envs.experiments.simulate import simulate
-from fedbandit_envs.exposure import rounds as exposure_rounds
+from fedbandit_envs.exposure import merit as exposure_rounds
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.wrappers.reveal import Reveal
 

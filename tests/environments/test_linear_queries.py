@@ -15,7 +15,7 @@ from scipy import stats
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
-from fedbandit_envs.linear.queries import read_queries
+from fedbandit_envs.linear.tables import read_queries
 from fedbandit_envs.linear_v0 import parallel_env
 
 LEVEL = 1e-4

@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fedbandit_envs.procurement import oracle
-from fedbandit_envs.procurement.knapsack import _falling
-from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, buy, procure
+from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, _falling, buy, procure
 from fedbandit_envs.procurement_v0 import parallel_env
 
 

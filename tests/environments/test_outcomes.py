@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from scipy.stats import binom
 
-from fedbandit_envs.procurement.outcomes import (
+from fedbandit_envs.procurement.rounds import (
     ROW_BYTES,
     TABLED_CAPACITY,
     good_units,

@@ -7,7 +7,7 @@ import pytest
 from compiled import from_python
 from linear_histories import band_history, ridge_by_least_squares
 
-from fedbandit_envs.linear import forms
+from fedbandit_envs.linear import ridge as forms
 from fedbandit_envs.linear import ridge as kernels
 from fedbandit_envs.linear.ridge import Ridges, estimate, largest, lies_below, observe, upper_bounds
 

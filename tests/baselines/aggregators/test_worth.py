@@ -10,7 +10,7 @@ from weighing_references import gram_worth, worth_of
 from fedbandit_envs.baselines.aggregators import Precision
 from fedbandit_envs.baselines.aggregators.counts import count_inbox
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.weighing import weighed
+from fedbandit_envs.linear.actions import weighed
 
 NAMES = ("delivered", "good", "delivered_noise_variance", "good_noise_variance", "noise_covariance")
 
