@@ -90,10 +90,12 @@ def _read(path: Path, features: FeatureSet, changed: int) -> Queries:
         raise ValueError(
             f"features is {features!r}, which needs {columns[-1] + 1} features; {path} has {found.shape[1]}"
         )
-    if not relevance.any() or not np.isfinite(relevance).all() or not np.isfinite(found.data).all():
-        raise ValueError(
-            f"{path} has numbers that are not finite, or no document of a relevance other than 0"
-        )
+    if (
+        query.size != relevance.size
+        or not np.isfinite([*relevance, found.data.sum()]).all()
+        or not relevance.any()
+    ):
+        raise ValueError(f"{path} has lines without qid, entries that are not finite, or no relevance but 0")
     chosen = found.toarray()[:, columns]
     chosen /= np.maximum(np.abs(chosen).max(axis=0), np.finfo(float).tiny)
     contexts = np.concatenate([np.ones((len(chosen), 1)), chosen], axis=1)
