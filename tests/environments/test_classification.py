@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import chisquare
 from undrawn import undrawn
 
-from fedbandit_envs.baselines.linear import DisjointLinUCB, LinUCB
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear.labelled import read_labelled
 from fedbandit_envs.linear_v0 import parallel_env
@@ -83,22 +82,6 @@ def test_contexts_are_the_row_in_a_block_of_each_arm_or_for_all_arms():
             blocks[:, :, arm].reshape(1, 2, 3, 4), rows[:, :, :1] * np.eye(3)[arm][:, np.newaxis]
         )
     np.testing.assert_array_equal(rows_shown(blocks / 2), rows_shown(blocks / 2))
-
-
-def test_linear_regression_in_blocks_is_a_regression_for_each_arm():
-    """LinUCB with disjoint features pulls what disjoint LinUCB pulls with shared ones."""
-    arms = []
-    for features, policy in (
-        ("disjoint", LinUCB(alpha=0.5, ridge=1.0)),
-        ("shared", DisjointLinUCB(alpha=0.5)),
-    ):
-        env = classify(max_cycles=40, features=features)
-        observation = env.reset_batch([1]).observation
-        policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
-        for _ in range(40):
-            arms.append(policy.act(observation).copy())
-            observation = env.step_batch(arms[-1]).observation
-    np.testing.assert_array_equal(arms[:40], arms[40:])
 
 
 def test_components_are_those_of_the_singular_value_decomposition():
@@ -338,17 +321,3 @@ def test_tables_of_packages(name, module, shape, classes):
     assert table.features.shape == shape
     assert len(table.classes) == classes
     assert np.isfinite(classify(data=name, labels=None).reset_batch([0]).observation["contexts"]).all()
-
-
-def test_the_preset_learns():
-    pytest.importorskip("sklearn")
-    env = make_federation("FedClassification-v0", num_agents=2, max_cycles=300)
-    policy, regret = LinUCB(alpha=0.1), []
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
-    for _ in range(300):
-        step = env.step_batch(policy.act(observation))
-        observation = step.observation
-        regret.append(step.info["regret"].mean())
-    # Arms at random have a regret of 0.9 a round.
-    assert np.mean(regret[-100:]) < 0.7

@@ -105,15 +105,6 @@ def test_agents_that_do_not_act_pull_nothing():
     assert observation["pool_pulls"].sum(axis=-1).tolist() == [[2, 2, 1, 1, 1]]
 
 
-def test_arrays_are_taken_as_lists_are():
-    features, parameter = np.full((3, 4, 2), 0.5), np.array([[0.6, 0.0]] * 4)
-    sizes = dict.fromkeys(("num_agents", "num_arms", "dim"))
-    for settings in ({"parameter": parameter}, {"parameter": parameter[0], "reward": "bernoulli"}):
-        env = fixed(contexts=features, **{**sizes, **settings})
-        env.reset_batch([0])
-        np.testing.assert_allclose(env._means, 0.3)
-
-
 # Fixed features
 
 
@@ -141,11 +132,6 @@ def test_features_of_an_agent_do_not_depend_on_the_number_of_agents():
     np.testing.assert_array_equal(few, many[:3])
 
 
-def test_features_grow_with_their_bound():
-    one, ten = (fixed(context_bound=L).reset_batch([4]).observation["contexts"] for L in (1.0, 10.0))
-    np.testing.assert_allclose(10 * one, ten)
-
-
 # A parameter for each arm
 
 
@@ -163,18 +149,6 @@ def test_each_arm_has_its_own_parameter(contexts):
         seen = copied(step.observation)
     assert env.hidden()["parameter"].shape == (2, 5, 3, 2)
     assert env.hidden_space["parameter"].contains(env.hidden()["parameter"][0, 0])
-
-
-def test_equal_parameters_are_one_parameter():
-    one, each = (
-        fixed(num_arms=4, dim=2, parameter=parameter, contexts="unit_ball")
-        for parameter in ([0.6, 0.8], [[0.6, 0.8]] * 4)
-    )
-    for env in (one, each):
-        env.reset_batch([2])
-    for k in range(4):
-        ours, theirs = (env.step_batch(np.full((1, 5), k)) for env in (one, each))
-        np.testing.assert_allclose(ours.reward, theirs.reward, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
