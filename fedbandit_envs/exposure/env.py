@@ -25,7 +25,7 @@ _STEEPNESS = 10.0
 """Factor of the logits before the softmax: with logits in [-1, 1], shares can then differ by a factor of up to e^20."""
 
 
-def shares_by_logits(choice: Array, observation: Mapping[str, Array]) -> Array:
+def _shares_by_logits(choice: Array, observation: Mapping[str, Array]) -> Array:
     """Returns the distribution over arms that is the softmax of ten times the logits.
 
     Args:
@@ -39,7 +39,7 @@ def shares_by_logits(choice: Array, observation: Mapping[str, Array]) -> Array:
     return shares_of(_STEEPNESS * np.asarray(choice, np.float64))
 
 
-def shares_by_parameter(merits: Merits, choice: Array, observation: Mapping[str, Array]) -> Array:
+def _shares_by_parameter(merits: Merits, choice: Array, observation: Mapping[str, Array]) -> Array:
     """Returns the shares that arms would deserve if an estimate of theta* were right.
 
     These are in proportion to f(<x, estimate>), where f is the agent's merit function and x an arm's context.
@@ -245,8 +245,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
             )
         return {
             "distribution": OwnActions(Simplex((arms,))),
-            "logits": Estimates(arms, shares_by_logits),
-            "parameter": Estimates(dim, partial(shares_by_parameter, self._merits)),
+            "logits": Estimates(arms, _shares_by_logits),
+            "parameter": Estimates(dim, partial(_shares_by_parameter, self._merits)),
         }
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:

@@ -78,10 +78,10 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         table = Table(data, [labels], None)
         if not table.of_numbers:
             raise ValueError(f"{table.name} has the only column {labels!r}; features beside it are required")
-        numbers, classes = table.labels(labels)
-        table.require(labels, np.array([_is_class(name) for name in classes])[numbers], _CLASSES)
+        numbers, names = table.labels(labels)
+        table.require(labels, np.array([_is_class(name) for name in names])[numbers], _CLASSES)
         features = table.numbers(table.of_numbers, f"{FINITE} (categories as numbers)")
-        return _with_classes(features, numbers, classes)
+        return _with_classes(features, numbers, names)
     try:
         features = np.array(data, np.float64)
         if not features.ndim:
