@@ -74,6 +74,11 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         if labels is not None:
             raise ValueError(f"labels is {labels!r}; None is required with data={data!r}, which has its own")
         return _packaged(data)
+    if isinstance(data, str) and not isinstance(labels, str):
+        raise ValueError(
+            f"labels is {labels!r}; the name of a column of the file {data!r} is required (tables of packages are "
+            f"{', '.join(_PACKAGED)})"
+        )
     if hasattr(data, "columns") or isinstance(data, str | PathLike):
         table = Table(data, [labels], None)
         if not table.of_numbers:
