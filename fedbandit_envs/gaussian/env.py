@@ -19,8 +19,7 @@ from fedbandit_envs.core.inbox_totals import InboxTotals
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.problem import MOST, Problem, Viewer
 from fedbandit_envs.core.sensitivity import Sensitivity
-from fedbandit_envs.gaussian.means import GaussianMeans, Law
-from fedbandit_envs.gaussian.rounds import play_round, sensitivity, worst_neighbours
+from fedbandit_envs.gaussian.rounds import GaussianMeans, Law, play_round, sensitivity, worst_neighbours
 from fedbandit_envs.randomness.episode import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
@@ -112,7 +111,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
     | `concentrated` | each arm is far better for one agent than for others | `means`; if None, drawn from U[0, 1] |
     | `approximate` | drawn from $N(\mu_k, \text{spread}^2)$, for each agent and arm | as with `concentrated` |
 
-    For `concentrated` see :func:`~fedbandit_envs.gaussian.means.concentrated`. `means` may be a table of your own
+    For `concentrated` see :func:`~fedbandit_envs.gaussian.rounds.concentrated`. `means` may be a table of your own
     ratings, `{"name": "ratings", "table": "ratings.csv", "scale": [1, 5]}` with the arguments of
     :func:`~fedbandit_envs.arms.ratings.mean_ratings`: arms are the `num_arms` most rated items, and their means the
     average ratings, scaled to [0, 1]. With `exact` agents are people, the `num_agents` users who rated most of these

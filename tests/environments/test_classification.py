@@ -300,11 +300,6 @@ def test_a_malformed_file_is_named_with_line_and_column(tmp_path, text, message)
         classify(data=str(path), labels="kind")
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(OSError, match="nowhere"):
-        classify(data=tmp_path / "nowhere.csv", labels="kind")
-
-
 @pytest.mark.parametrize(
     ("name", "module", "shape", "classes"),
     [

@@ -54,19 +54,6 @@ def test_data_by_the_number_of_a_vector_are_all_data(make):
     np.testing.assert_allclose(seen["pool_rewards"], rewards, rtol=1e-12)
 
 
-def test_a_number_names_one_vector_for_all_agents_and_rounds():
-    env = logistic()
-    vectors = {}
-    observation = env.reset_batch([3]).observation
-    for _ in range(20):
-        for index, x in zip(
-            observation["pool_index"].reshape(-1), observation["contexts"].reshape(-1, 4), strict=True
-        ):
-            np.testing.assert_array_equal(vectors.setdefault(int(index), x.copy()), x)
-        observation = env.step_batch(np.zeros((1, 5), np.int64)).observation
-    assert len(vectors) == 30
-
-
 def test_vectors_are_offered_uniformly_with_replacement():
     env = logistic(num_agents=50, num_arms=8)
     counts, repeated = np.zeros(30), 0
@@ -125,11 +112,6 @@ def test_features_are_separated_and_stay():
     assert (x[..., 1:] <= 0.4).all()
     assert (x[np.arange(40), best, 1:] <= 0.3).all()
     assert x[..., 1:].max() > 0.38
-
-
-def test_features_of_an_agent_do_not_depend_on_the_number_of_agents():
-    few, many = (fixed(num_agents=n).reset_batch([4]).observation["contexts"][0] for n in (3, 9))
-    np.testing.assert_array_equal(few, many[:3])
 
 
 # A parameter for each arm

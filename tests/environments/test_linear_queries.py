@@ -5,14 +5,12 @@ The distributions of queries and of places in them are tested at 1e-4 each, unde
 """
 
 import json
-import pickle
 
 import numpy as np
 import pytest
 from linear_offers import offers
 from scipy import stats
 
-from fedbandit_envs.exposure_v0 import parallel_env as exposure
 from fedbandit_envs.linear.tables import read_queries
 from fedbandit_envs.linear_v0 import parallel_env
 
@@ -126,15 +124,6 @@ def test_rewards_are_linear_in_what_is_seen(made):
         seen = {name: array.copy() for name, array in step.observation.items()}
     # Six standard errors of the standard deviation 0.1.
     assert np.std(errors) == pytest.approx(0.1, rel=6 / np.sqrt(2 * 80))
-
-
-def test_an_environment_of_documents_can_be_copied(made):
-    settings = {"contexts": {"name": "queries", "path": made[0]}, "num_arms": 3, "num_agents": 2}
-    for make, reward in ((parallel_env, "normal"), (exposure, None)):
-        env = make(**settings, reward=reward) if reward else make(**settings)
-        other = pickle.loads(pickle.dumps(env))
-        for name, array in env.reset_batch([3]).observation.items():
-            np.testing.assert_array_equal(array, other.reset_batch([3]).observation[name])
 
 
 @pytest.mark.parametrize(("given", "match"), [

@@ -182,23 +182,6 @@ def test_algorithms_without_masks_are_told():
         env.env_method("action_masks")
 
 
-def test_seeds_are_of_replicas_and_go_on():
-    """Episodes reset without a seed follow from the last one given; a seed is good for one reset."""
-    first, second = (to_sb3(two_agents(ARMS), replicas=2) for _ in range(2))
-    assert first.seed(7) == [7, 7, 8, 8]
-    second.seed(np.int64(7))
-    means = []
-    for env in (first, second):
-        drawn = []
-        for _ in range(2):
-            env.reset()
-            drawn.append(env.env_method("hidden")[0]["mean"])
-        means.append(drawn)
-    np.testing.assert_array_equal(means[0], means[1])
-    assert (means[0][0] != means[0][1]).any()
-    assert (means[0][0][0] != means[0][0][1]).any()
-
-
 def test_attributes_are_the_federations():
     federation = Channel(two_agents(ARMS), schedule="every_round")
     env = to_sb3(federation, replicas=2)
