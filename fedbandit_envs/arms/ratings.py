@@ -129,12 +129,8 @@ def jester_means(
     """
     require_choice("definition", definition, get_args(Definition))
     require_number("threshold", threshold, -10, 10)
-    lines = (
-        Path(path)
-        .read_text("utf-8", errors="replace")
-        .translate({ord(";"): ",", ord("\t"): ","})
-        .splitlines()
-    )
+    text = Path(path).read_text("utf-8", errors="replace")
+    lines = text.replace(";", ",").replace("\t", ",").splitlines()
     try:
         rows = np.loadtxt(lines if any(lines) else ["0"], delimiter=",", comments=None, ndmin=2)
     except ValueError as error:

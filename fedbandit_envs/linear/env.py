@@ -149,14 +149,15 @@ class LinearProblem(Problem):
         self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         arms, dim = sizes["num_arms"], sizes["dim"]
-        if isinstance(contexts, str) and contexts == "sphere_and_bias" and not 2 <= dim <= arms:
+        named = contexts if isinstance(contexts, str) else ""
+        if named == "sphere_and_bias" and not 2 <= dim <= arms:
             raise ValueError(
                 f"num_arms is {arms} and dim {dim}; at least 2 dimensions and as many arms are required with "
                 "contexts='sphere_and_bias', of which d arms never change"
             )
         if self._parameter_name == "sphere_without_bias" and dim < 2:
             raise ValueError(f"dim is {dim}; at least 2 is required with parameter='sphere_without_bias'")
-        if isinstance(contexts, str) and contexts == "separated" and min(dim, arms) < 2:
+        if named == "separated" and min(dim, arms) < 2:
             raise ValueError(
                 f"num_arms is {arms} and dim {dim}; at least 2 of each are required with contexts='separated'"
             )
@@ -164,15 +165,15 @@ class LinearProblem(Problem):
             self._parameter = np.full(dim, dim**-0.5)
         if self._parameter_name == "first_axis":
             self._parameter = np.eye(dim)[0]
-        banded = isinstance(contexts, str) and contexts == "band"
-        if self._parameter is not None and self._parameter.ndim == 2 and banded:
+        if self._parameter is not None and self._parameter.ndim == 2 and named == "band":
             raise ValueError(
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
             )
         if isinstance(self._distribution, QueryContexts):
             self._distribution.check(sizes["num_agents"], arms)
         self._reward_bound = float(reward_bound)
-        self._refuse_improbable_means(contexts, kind)
+        if self._rewards.needs_probabilities and named != "band":
+            self._refuse_improbable_means(kind)
         formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
         super().__init__(
             num_agents=sizes["num_agents"],
@@ -235,11 +236,8 @@ class LinearProblem(Problem):
             given |= dict(zip(("dim", "num_arms", "num_agents"), reversed(shape), strict=False))
         return chosen_sizes(asked, given, self.defaults, "given")
 
-    def _refuse_improbable_means(self, contexts: Any, reward: str) -> None:
-        """Raises a ``ValueError`` if rewards need means in [0, 1] and means could lie outside."""
-        banded = isinstance(contexts, str) and contexts == "band"
-        if not self._rewards.needs_probabilities or banded:
-            return
+    def _refuse_improbable_means(self, reward: str) -> None:
+        """Raises a ``ValueError`` if means could lie outside of [0, 1]."""
         means = None
         if isinstance(self._distribution, FixedContexts | TableContexts | LabelledContexts):
             means = self._distribution.means(self._parameter)
