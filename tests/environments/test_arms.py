@@ -28,9 +28,9 @@ VARIANTS = {
 
 
 @pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("variant", ["sleeping", "all"])
 def test_variants_conform(variant):
-    check_federation(partial(parallel_env, num_agents=3, **variant))
+    check_federation(partial(parallel_env, num_agents=3, **VARIANTS[variant]))
 
 
 @pytest.fixture

@@ -135,7 +135,7 @@ def test_what_drifts_in_the_table_drifts_for_all_agents():
     assert rows[-2:].mean() > 25
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
 def test_agents_classes_have_the_moments_of_dirichlets_distribution(alpha):
     """Two rows of an agent have the same class with the probability sum_k E[q_k^2]; 3,000 pairs, 5 standard errors."""
     kinds = OF_CLASS[played(classify(num_agents=1, max_cycles=2, alpha=alpha), range(3000))][:, :, 0]
@@ -165,7 +165,7 @@ def test_a_scrambled_table_is_the_same_problem(features):
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"features": "shared"}, {"rows": "one_pass", "alpha": 0.5}, {"rows": "in_order", "scrambled": True}],
+    [{}, {"rows": "one_pass", "alpha": 0.5, "scrambled": True}],
 )
 def test_it_is_a_federation(settings):
     """In pictures too with the settings of the registered id; pictures do not depend on them."""

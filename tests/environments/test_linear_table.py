@@ -180,12 +180,7 @@ def test_means_outside_of_the_probabilities_are_refused(frame):
     ("make_env", "given"),
     [
         (parallel_env, {"agent": "town"}),
-        (parallel_env, {"num_agents": 3, "order": "random", "rewards": PAID, "exact": True}),
-        (
-            parallel_env,
-            {"num_agents": 3, "parameter": np.full((ARMS, FEATURES * 2), 0.3), "reward": "logistic"},
-        ),
-        (exposure, {"agent": "town", "rewards": PAID, "exact": True}),
+        (exposure, {"num_agents": 3, "order": "random", "rewards": PAID, "exact": True}),
     ],
 )
 def test_federations_of_tables_are_federations(frame, make_env, given):

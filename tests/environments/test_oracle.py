@@ -50,9 +50,9 @@ def test_greedy_is_feasible_and_never_above_exact(producers, threshold):
 
 @pytest.mark.parametrize(("law", "threshold"), [("uniform", 0.7), ("uniform", 0.9), ("normal", 0.45)])
 def test_exact_equals_a_mixed_integer_programme(law, threshold):
-    quality, cost, capacity = instances(60, 30, seed=1, law=law)
+    quality, cost, capacity = instances(25, 30, seed=1, law=law)
     exact = revenue(solve(quality, cost, capacity, threshold, exact=True), quality, cost)[:, 0]
-    for i in range(60):
+    for i in range(25):
         answer = milp(
             cost[i, 0] - quality[i, 0],
             constraints=LinearConstraint(quality[i, 0] - threshold, 0, np.inf),

@@ -54,7 +54,7 @@ def test_inversion_is_the_binomial_quantile(units, quality):
     assert (binom.cdf(good, units, quality) >= position - accuracy)[below_top].all()
 
 
-@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("quality", QUALITIES[1::2])
 def test_tables_equal_direct_inversion(quality):
     table = outcome_tables(np.array([[quality]]), TABLED_CAPACITY)[0, 0]
     for units in range(TABLED_CAPACITY + 1):

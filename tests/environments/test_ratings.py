@@ -184,7 +184,7 @@ def test_every_kind_of_table_gives_the_same(path, kind):
         ([True, False], ["False", "True"]),
         ([10.0, 9.0, 0.5], [0.5, 9.0, 10.0]),
         (list(pandas.to_datetime(["2024-02-01", "2024-01-01"])), ["2024-01-01", "2024-02-01"]),
-        ([*range(60_000), "x"], sorted(map(str, [*range(60_000), "x"]))),
+        ([*range(300), "x"], sorted(map(str, [*range(300), "x"]))),
     ],
 )
 def test_labels_are_the_texts_of_a_file(tmp_path, labels, found):

@@ -220,7 +220,6 @@ def test_sb3s_wrappers_saving_and_scoring(tmp_path):
         scores.append(evaluate_policy(one, again, 8, return_episode_rewards=True))
     assert scores[0] == scores[1]
     assert len(scores[0][0]) == 8
-    loaded.learn(56)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from fedbandit_envs.wrappers.transport.channel import Channel
 
 HORIZONS = [
     ({"max_cycles": 3}, 3),
-    ({"max_cycles": 1500}, 1500),
     ({}, 1000),
     ({"max_episode_steps": 3}, 3),
     ({"max_episode_steps": 1500}, 1000),
