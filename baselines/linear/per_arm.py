@@ -10,8 +10,15 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.forms import add_own_forms, add_own_products, add_shared_forms, add_shared_products
-from fedbandit_envs.linear.ridge import arms_last, correct, largest
+from fedbandit_envs.linear.ridge import (
+    add_own_forms,
+    add_own_products,
+    add_shared_forms,
+    add_shared_products,
+    arms_last,
+    correct,
+    largest,
+)
 
 
 @allocating_kernel

@@ -1,13 +1,49 @@
-"""Action formats of Bernoulli arms: forms in which a learning agent can choose arms."""
+"""How arms are chosen and seen: oracles of superarms, action formats, and features for neural networks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arms.oracle import largest
-from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.actions import OwnActions, require_entries
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.actions import (OwnActions, require_entries)
+from fedbandit_envs.core.policy_spec import (Features, laplace, time_left)
+from fedbandit_envs.core.policy_spec import (InboxCounts)
+from fedbandit_envs.core.policy_spec import PolicySpec
+
+Oracle = Callable[[Array, int], Array]
+"""A function that returns the arms of the best superarm of each row, integers ``(..., slots)``.
+
+Its arguments are the values of arms, float64 ``(..., arms)`` (true means or bounds on them; infinity for unknown arms,
+minus infinity for arms that cannot be pulled), and ``slots``, the number of arms in a superarm.
+"""
+
+
+def largest(values: Array, slots: int) -> Array:
+    """Returns the arms with the largest values (of equal ones the first), integers ``(..., slots)``."""
+    if slots == 1:
+        return values.argmax(axis=-1)[..., np.newaxis]
+    return np.argsort(-values, axis=-1, kind="stable")[..., :slots]
+
+
+def make_oracle(oracle: str) -> Oracle:
+    """Returns the oracle with the name ``"largest"``, or from its entry point.
+
+    Raises:
+        TypeError: ``oracle`` is no string, or the entry point names an object that cannot be called.
+        ValueError: ``oracle`` is neither ``"largest"`` nor an entry point ``"module:attribute"``.
+    """
+    if not isinstance(oracle, str):
+        raise TypeError(f"oracle is {oracle!r}; 'largest' or an entry point 'module:attribute' is required")
+    if ":" not in oracle:
+        require_choice("oracle", oracle, ("largest", "module:attribute"))
+        return largest
+    named: Oracle = resolve(oracle)
+    if not callable(named):
+        raise TypeError(f"oracle {oracle!r} names {named!r}; a function of values and slots is required")
+    return named
 
 
 class ArmNumbers(OwnActions):
@@ -48,3 +84,43 @@ def arms_by_means(slots: int, choice: Array, observation: Mapping[str, Array]) -
         values = np.where(observation["awake"], values, -np.inf)
     arms = largest(values, slots)
     return arms[..., 0] if slots == 1 else arms
+
+
+class ArmsFeatures(Features):
+    """Features of each arm: estimates of its mean and how uncertain they are.
+
+    | of each arm | meaning |
+    |---|---|
+    | `estimate` | 2 p - 1 with p = (successes + 1) / (pulls + 2), from the agent's own data |
+    | `doubt` | 1 / sqrt(pulls + 1), from the agent's own data |
+    | `heard_estimate` | as `estimate`, from received data, corrected for noise; only where agents receive messages |
+    | `heard_doubt` | as `doubt`, from received data |
+    | `awake` | 1 if the arm can be pulled now, else -1; only where arms sleep |
+
+    | once for all arms | meaning |
+    |---|---|
+    | `time_left` | 1 before the first round, falling to -1 after the last |
+    """
+
+    shared = ("time_left",)
+
+    def __init__(self, spec: PolicySpec) -> None:
+        """Sets the names of the features and the number of arms, from the spaces of the environment."""
+        seen = spec.observation.spaces
+        self.items = (seen["total_pulls"].shape or (0,))[0]
+        self._horizon = spec.horizon
+        self._inbox = InboxCounts(spec, "pulls", "successes")
+        of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
+        self._sleeping = "awake" in seen
+        self.each = ("estimate", "doubt", *of_messages, *(("awake",) if self._sleeping else ()))
+
+    def _start(self, rows: tuple[int, int]) -> None:
+        self._inbox.reset(rows)
+
+    def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
+        each[..., 0], each[..., 1] = laplace(observation["total_successes"], observation["total_pulls"])
+        if self._inbox.exists:
+            each[..., 2], each[..., 3] = self._inbox.estimate(observation)
+        if self._sleeping:
+            each[..., -1] = 2.0 * observation["awake"] - 1.0
+        shared[..., 0] = time_left(observation, self._horizon)

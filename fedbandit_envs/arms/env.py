@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
-from fedbandit_envs.arms.aim import Aim, weight_of_own
-from fedbandit_envs.arms.features import ArmsFeatures
-from fedbandit_envs.arms.means import Means
-from fedbandit_envs.arms.neighbours import sensitivity, worst_neighbours
-from fedbandit_envs.arms.oracle import make_oracle
+from fedbandit_envs.arms.actions import ArmNumbers, ArmsFeatures, arms_by_means, make_oracle
+from fedbandit_envs.arms.means import Aim, Means, weight_of_own
 from fedbandit_envs.arms.ratings import DataName
-from fedbandit_envs.arms.rounds import add_values, play_round, wake
+from fedbandit_envs.arms.rounds import add_values, play_round, sensitivity, wake, worst_neighbours
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
@@ -60,7 +56,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     | `awake` | (K,) | bool | which arms can be pulled now; only with `awake` < 1 |
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
-    :class:`~fedbandit_envs.arms.features.ArmsFeatures`.
+    :class:`~fedbandit_envs.arms.actions.ArmsFeatures`.
 
     ## Starting State
 
@@ -179,7 +175,7 @@ class ArmsEnv(Problem, name="arms_v0"):
                 all agents; or alpha in [0, 1] for alpha times the former plus 1 - alpha times the latter.
             slots: m, how many arms an agent pulls in a round; at most ``num_arms``.
             oracle: The function that finds the best superarm: ``"largest"`` takes the arms with the largest means; the
-                entry point of an :data:`~fedbandit_envs.arms.oracle.Oracle` is needed where not every set of m arms is
+                entry point of an :data:`~fedbandit_envs.arms.actions.Oracle` is needed where not every set of m arms is
                 a superarm.
             awake: In (0, 1]: the probability with which an arm can be pulled, for each agent and round by itself.
             permuted: Whether each instance has the arms in a random order of its own, the same for all agents, so that

@@ -1,7 +1,7 @@
-"""The means of arms: drawn at random, from a packaged data set, or given."""
+"""The means of arms, drawn, packaged or given, and what an arm is worth to an agent."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,6 +16,25 @@ from fedbandit_envs.basics.checks import (
 )
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.randomness.streams import Purpose, stream
+
+Aim = Literal["own", "federation"] | float
+"""``"own"`` or 1: an agent's own means; ``"federation"`` or 0: the global means; in between: alpha own + (1 - alpha)
+global, for alpha in [0, 1] (Shi, Shen and Yang 2021)."""
+
+
+def weight_of_own(regret: Any) -> float:
+    """Returns alpha, the weight of an agent's own means in what its arms are worth.
+
+    Args:
+        regret: An :data:`Aim`.
+
+    Raises:
+        TypeError: ``regret`` is neither a string nor a number.
+        ValueError: It is no aim.
+    """
+    if isinstance(regret, str):
+        return {"own": 1.0, "federation": 0.0}[require_choice("regret", regret, ("own", "federation"))]
+    return require_number("regret", regret, 0, 1)
 
 
 class Means:

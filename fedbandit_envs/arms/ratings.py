@@ -8,7 +8,7 @@ Outcomes are drawn from these means. So a claim of privacy is about the pulls an
 means. It is not about the people whose ratings are in a file: the means are computed from their ratings without noise.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -18,8 +18,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
-from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.basics.tables import Table, warn_of_memory
+from fedbandit_envs.basics.entry_points import (make)
+from fedbandit_envs.basics.tables import Table
 
 Definition = Literal["received", "all_users"]
 
@@ -27,7 +27,8 @@ DataName = Literal["movielens", "jester"]
 """Names of the data sets of means that come with the package."""
 
 _NOT_RATED = 99.0
-_MOVIELENS_FIELDS = 4
+_JESTER_LINE = "the number of ratings, then for each joke a number in [-10, 10] or 99 for none,"
+_MOVIELENS = ("user", "item", "rating", "time")
 
 
 class RatedItems(NamedTuple):
@@ -97,33 +98,13 @@ def movielens_means(
         threshold: The smallest rating that counts as high.
 
     Raises:
+        ImportError: pandas or pyarrow is missing.
         OSError: The file cannot be read.
         TypeError: ``threshold`` is no number.
         ValueError: A parameter is out of its range, the file has no ratings, or a line is malformed; the error names
             file and line.
     """
-    require_choice("definition", definition, get_args(Definition))
-    require_number("threshold", threshold, 1, 5)
-    rated: dict[tuple[int, int], int] = {}
-
-    def read(line: str) -> None:
-        fields = line.split("\t")
-        if len(fields) != _MOVIELENS_FIELDS:
-            raise ValueError(f"{len(fields)} fields")
-        user, film, rating, _ = (int(field) for field in fields)
-        if user < 1 or film < 1 or not 1 <= rating <= 5:
-            raise ValueError("user, film or rating out of range")
-        if (user, film) in rated:
-            raise ValueError(f"film {film} a second time for user {user}")
-        rated[user, film] = rating
-
-    _read_lines(Path(path), read, "integers separated by tabs (user, film, rating from 1 to 5, time)")
-    users, films = np.array([*rated]).T
-    items, places = np.unique(films, return_inverse=True)
-    high = np.bincount(places, np.array([*rated.values()]) >= threshold)
-    return RatedItems(
-        items, high / (np.bincount(places) if definition == "received" else np.unique(users).size)
-    )
+    return table_means(Path(path), (1, 5), threshold, definition=definition, heads=_MOVIELENS)
 
 
 def jester_means(
@@ -148,31 +129,24 @@ def jester_means(
     """
     require_choice("definition", definition, get_args(Definition))
     require_number("threshold", threshold, -10, 10)
-    users: list[Array] = []
-
-    def read(line: str) -> None:
-        fields = line.replace(";", ",").replace("\t", ",").split(",")
-        number, *ratings = (float(field) for field in fields)
-        if users and len(ratings) != users[0].size:
-            raise ValueError(f"{len(ratings)} ratings, after lines with {users[0].size}")
-        row = np.array(ratings)
-        rated = row != _NOT_RATED
-        if not (np.abs(row[rated]) <= 10).all():
-            raise ValueError("a rating out of range")
-        if rated.sum() != number:
-            raise ValueError(f"{rated.sum()} ratings where it says {number:g}")
-        users.append(row)
-
-    form = "the number of ratings, then for each joke a number in [-10, 10] or 99 for none,"
-    _read_lines(Path(path), read, form)
-    matrix = np.array(users)
+    text = Path(path).read_text("utf-8", errors="replace")
+    lines = text.replace(";", ",").replace("\t", ",").splitlines()
+    try:
+        rows = np.loadtxt(lines if any(lines) else ["0"], delimiter=",", comments=None, ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}; {_JESTER_LINE} is required in each line") from None
+    matrix = rows[:, 1:]
     rated = matrix != _NOT_RATED
+    wrong = (rated & ~(np.abs(matrix) <= 10)).any(axis=1) | (rated.sum(axis=1) != rows[:, 0])
+    if wrong.any():
+        line = int(np.argmax(wrong))
+        raise ValueError(f"{path}, line {line + 1} is {lines[line]!r}; {_JESTER_LINE} is required")
     received = rated.sum(axis=0)
     jokes = np.flatnonzero(received)
     if not jokes.size:
         raise ValueError(f"{path} has no ratings; one at least is required")
     high = (rated & (matrix >= threshold)).sum(axis=0)[jokes]
-    return RatedItems(jokes + 1, high / (received[jokes] if definition == "received" else len(users)))
+    return RatedItems(jokes + 1, high / (received[jokes] if definition == "received" else len(rows)))
 
 
 def table_means(
@@ -185,11 +159,12 @@ def table_means(
     agent: Any = None,
     definition: Definition = "received",
     min_ratings: int = 0,
+    heads: Sequence[str] | None = None,
 ) -> RatedItems:
     """Reads a table with one rating a row and returns the rated items with their means.
 
-    A CSV file of 10 million rows (268 MB, 4 columns, 26,000 items, 143,000 users) took 12 seconds and 0.8 GB of memory
-    beside the program's own. Before more than 1 GiB is taken, a warning says how much.
+    A CSV file of 10 million rows (268 MB, 4 columns, 26,000 items, 143,000 users) took 20 seconds and 0.9 GB of memory
+    beside the program's own.
 
     Args:
         table: The path of a CSV file with a header row, or of a Parquet file (``.parquet``), or a
@@ -204,9 +179,10 @@ def table_means(
         definition: By which number of users is divided: ``"received"``, those who rated the item, or ``"all_users"``,
             those who rated anything; with ``agent``, in the agent's own rows.
         min_ratings: Items with fewer ratings (of any agent) are left out.
+        heads: For a file without a line of heads, separated by tabs: the names of its columns.
 
     Raises:
-        ImportError: pandas is missing, or for Parquet pyarrow.
+        ImportError: pandas or pyarrow is missing.
         OSError: The file cannot be read.
         TypeError: A parameter has the wrong type.
         ValueError: A parameter is out of its range; a column is not in the table; an entry is missing or out of the
@@ -225,12 +201,10 @@ def table_means(
     require_number("threshold", threshold, *_ends(scale))
     require_integer("min_ratings", min_ratings, 0)
     data, ratings, (users, people), (items, names) = _read_table(
-        table, scale, user, item, rating, [] if agent is None else [agent]
+        table, scale, user, item, rating, [] if agent is None else [agent], heads
     )
     agents, groups = (np.zeros(data.rows, np.int32), [None]) if agent is None else data.labels(agent)
     shape = len(groups), len(names)
-    # Counts, means and what they are computed from: six numbers for each agent and item at most.
-    warn_of_memory(f"the ratings of {shape[1]} items by {shape[0]} agents", 48 * shape[0] * shape[1])
     cells = agents.astype(np.int64) * shape[1] + items
     received = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
     number_high = np.bincount(cells[ratings >= threshold], minlength=shape[0] * shape[1]).reshape(shape)
@@ -281,7 +255,7 @@ def mean_ratings(
         num_agents: How many users, each an agent with its own means; None gives the averages over all users.
 
     Raises:
-        ImportError: pandas is missing, or for Parquet pyarrow.
+        ImportError: pandas or pyarrow is missing.
         OSError: The file cannot be read.
         TypeError: A parameter has the wrong type.
         ValueError: A parameter is out of its range, or more than the table has; a column is not in the table; an entry
@@ -331,34 +305,31 @@ def _ends(scale: Sequence[float]) -> tuple[float, float]:
 
 
 def _read_table(
-    table: Any, scale: Sequence[float], user: Any, item: Any, rating: Any, labels: Sequence[Any] = ()
+    table: Any,
+    scale: Sequence[float],
+    user: Any,
+    item: Any,
+    rating: Any,
+    labels: Sequence[Any] = (),
+    heads: Sequence[str] | None = None,
 ) -> tuple[Table, Array, tuple[Array, list[Any]], tuple[Array, list[Any]]]:
     """Returns a table of ratings, its ratings, and its users and items as :meth:`.Table.labels` does, all checked.
 
-    Args:
-        table: As for :func:`table_means`.
-        scale: The smallest and the largest rating that there can be.
-        user: Name of the column of users.
-        item: Name of the column of rated items.
-        rating: Name of the column of ratings.
-        labels: Names of further columns that the table will be asked for.
+    The ``labels`` are names of further columns that the table will be asked for.
     """
     low, high = _ends(scale)
-    data = Table(table, [user, item, *labels], [rating])
+    data = Table(table, [user, item, *labels], [rating], heads)
     ratings = data.numbers([rating])[:, 0]
     data.require(rating, (ratings >= low) & (ratings <= high), f"numbers in [{low:g}, {high:g}]")
     users, items = data.labels(user), data.labels(item)
     pairs = users[0].astype(np.int64) * len(items[1]) + items[0]
-    in_order = np.sort(pairs)
-    if (in_order[1:] == in_order[:-1]).any():
-        first = np.zeros(data.rows, np.bool_)
-        first[np.unique(pairs, return_index=True)[1]] = True
-        again = int(np.argmin(first))
+    first = np.unique(pairs, return_index=True)[1]
+    if first.size < pairs.size:
+        again = np.setdiff1d(np.arange(pairs.size), first)[0]
         earlier = data.place(int(np.argmax(pairs == pairs[again])))
-        data.require(
-            item,
-            first,
-            f"items that the user ({users[1][users[0][again]]!r}) has not rated in an earlier row ({earlier})",
+        raise ValueError(
+            f"{data.place(int(again))}: the user {users[1][users[0][again]]!r} rates {items[1][items[0][again]]!r} a "
+            f"second time, after {earlier}; one rating of an item by a user is required"
         )
     return data, ratings, users, items
 
@@ -387,22 +358,5 @@ def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
         return keep_largest(packaged_means(source), arms)
     with open(source, encoding="utf-8", errors="replace") as file:
         fields = file.readline(1 << 16).count("\t") + 1
-    read = movielens_means if fields == _MOVIELENS_FIELDS else jester_means
+    read = movielens_means if fields == len(_MOVIELENS) else jester_means
     return keep_largest(read(source).means, arms)
-
-
-def _read_lines(path: Path, read: Callable[[str], None], form: str) -> None:
-    """Calls ``read`` for each line of a file; an error in it becomes one that names file, line and the ``form``."""
-    number = 0
-    # Ratings are ASCII. Other bytes are replaced by a character that is no number, so that the line is an error.
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(file, 1):
-            line = line.rstrip("\r\n")
-            try:
-                read(line)
-            except ValueError as error:
-                raise ValueError(
-                    f"{path}, line {number} is {line!r} ({error}); {form} are required"
-                ) from None
-    if number == 0:
-        raise ValueError(f"{path} is empty; a line a rating, or a user, is required")

@@ -8,18 +8,81 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.actions import Estimates, OwnActions, Simplex
-from fedbandit_envs.core.policy_spec import ActionFormat
-from fedbandit_envs.exposure.actions import shares_by_logits, shares_by_parameter
-from fedbandit_envs.exposure.features import ExposureFeatures
-from fedbandit_envs.exposure.merit import Merit, Merits, make_merit, shares_of
-from fedbandit_envs.exposure.rounds import expose
+from fedbandit_envs.core.actions import (Estimates, OwnActions, require_finite)
+from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
+from fedbandit_envs.core.actions import (Simplex)
+from fedbandit_envs.exposure.merit import Merit, Merits, expose, make_merit, shares_of
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.linear.actions import LinearFeatures
+from fedbandit_envs.linear.env import LinearProblem
 from fedbandit_envs.linear.labelled import LabelledContexts
-from fedbandit_envs.linear.model import LinearProblem
-from fedbandit_envs.linear.neighbours import worst_neighbours
-from fedbandit_envs.randomness.draws import EpisodeRandomness
+from fedbandit_envs.linear.ridge import expected_rewards
+from fedbandit_envs.linear.rounds import worst_neighbours
+from fedbandit_envs.randomness.draws import (EpisodeRandomness)
 from fedbandit_envs.randomness.streams import Purpose
+
+_STEEPNESS = 10.0
+"""Factor of the logits before the softmax: with logits in [-1, 1], shares can then differ by a factor of up to e^20."""
+
+
+def _shares_by_logits(choice: Array, observation: Mapping[str, Array]) -> Array:
+    """Returns the distribution over arms that is the softmax of ten times the logits.
+
+    Args:
+        choice: Logits, ``(replicas, agents, arms)``.
+        observation: The agents' observations.
+
+    Raises:
+        ValueError: A logit is not finite.
+    """
+    require_finite("logits", choice)
+    return shares_of(_STEEPNESS * np.asarray(choice, np.float64))
+
+
+def _shares_by_parameter(merits: Merits, choice: Array, observation: Mapping[str, Array]) -> Array:
+    """Returns the shares that arms would deserve if an estimate of theta* were right.
+
+    These are in proportion to f(<x, estimate>), where f is the agent's merit function and x an arm's context.
+
+    Args:
+        merits: The agents' merit functions.
+        choice: Estimates of theta*, ``(replicas, agents, dim)``.
+        observation: The agents' observations.
+
+    Raises:
+        ValueError: An entry of an estimate is not finite.
+    """
+    require_finite("parameter", choice)
+    means = expected_rewards(observation["contexts"], choice)
+    return shares_of(merits.logarithm(means, observation.get("merit")))
+
+
+class ExposureFeatures(LinearFeatures):
+    """Features of each offered arm: the linear bandit's estimates of its mean, and the share that the arm deserves.
+
+    To the features of :class:`~fedbandit_envs.linear.actions.LinearFeatures` these are added:
+
+    | of each arm | meaning |
+    |---|---|
+    | `deserved` | 2 share - 1, with the share of pulls that the arm deserves if `estimate` is right |
+    | `pooled_deserved` | as `deserved`, computed from `pooled_estimate`; only where agents receive messages |
+    """
+
+    def __init__(self, spec: PolicySpec) -> None:
+        """Sets the features' names, sizes and bounds, and takes the agents' merit functions from ``spec.public``."""
+        super().__init__(spec)
+        self._merits: Merits = spec.public["merits"]
+        self._estimates = [place for place, name in enumerate(self.each) if name.endswith("estimate")]
+        of_messages = ("pooled_deserved",) if self._inbox.exists else ()
+        self.each = (*self.each, "deserved", *of_messages)
+
+    def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
+        super()._write(observation, each, shared)
+        first = len(self.each) - len(self._estimates)
+        for place, estimate in enumerate(self._estimates):
+            means = each[..., estimate].astype(np.float64)
+            shares = shares_of(self._merits.logarithm(means, observation.get("merit")))
+            each[..., first + place] = 2.0 * shares - 1.0
 
 
 class ExposureEnv(LinearProblem, name="exposure_v0"):
@@ -65,7 +128,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     a round and $y$ its reward. Policies find the merit functions in `PolicySpec.public["merits"]`.
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
-    :class:`~fedbandit_envs.exposure.features.ExposureFeatures`.
+    :class:`~fedbandit_envs.exposure.env.ExposureFeatures`.
 
     ## Starting State
 
@@ -156,7 +219,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
 
         Args:
             merit: The merit function f, see :mod:`fedbandit_envs.exposure.merit`; or a sequence of them, one an agent.
-            **linear: Arguments of the linear model, see :class:`~fedbandit_envs.linear.model.LinearProblem`.
+            **linear: Arguments of the linear model, see :class:`~fedbandit_envs.linear.env.LinearProblem`.
 
         Raises:
             TypeError: A parameter has the wrong type, or is unknown.
@@ -182,8 +245,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
             )
         return {
             "distribution": OwnActions(Simplex((arms,))),
-            "logits": Estimates(arms, shares_by_logits),
-            "parameter": Estimates(dim, partial(shares_by_parameter, self._merits)),
+            "logits": Estimates(arms, _shares_by_logits),
+            "parameter": Estimates(dim, partial(_shares_by_parameter, self._merits)),
         }
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:

@@ -9,19 +9,62 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
-from fedbandit_envs.arms.aim import Aim, weight_of_own
+from fedbandit_envs.arms.means import Aim, weight_of_own
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.actions import Estimates
-from fedbandit_envs.core.privacy import Sensitivity
+from fedbandit_envs.core.actions import (Estimates)
+from fedbandit_envs.core.policy_spec import (Features, time_left)
+from fedbandit_envs.core.policy_spec import (InboxTotals)
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.problem import MOST, Problem, Viewer
-from fedbandit_envs.gaussian.features import GaussianFeatures
-from fedbandit_envs.gaussian.means import GaussianMeans, Law
-from fedbandit_envs.gaussian.neighbours import sensitivity, worst_neighbours
-from fedbandit_envs.gaussian.rounds import play_round
-from fedbandit_envs.randomness.draws import EpisodeRandomness
+from fedbandit_envs.core.privacy import (Sensitivity)
+from fedbandit_envs.gaussian.rounds import GaussianMeans, Law, play_round, sensitivity, worst_neighbours
+from fedbandit_envs.randomness.draws import (EpisodeRandomness)
 from fedbandit_envs.randomness.streams import Purpose
+
+
+class GaussianFeatures(Features):
+    """Features of each arm: the average of its rewards and how uncertain it is.
+
+    | of each arm | meaning |
+    |---|---|
+    | `estimate` | m / (1 + abs(m)), where m is the average of the agent's own rewards, 0 before the first |
+    | `doubt` | 1 / sqrt(pulls + 1), from the agent's own data |
+    | `heard_estimate` | as `estimate`, from received data; only where agents receive messages |
+    | `heard_doubt` | as `doubt`, from received data; noise can make received pulls negative, which count as 0 |
+
+    | once for all arms | meaning |
+    |---|---|
+    | `time_left` | 1 before the first round, falling to -1 after the last |
+    """
+
+    shared = ("time_left",)
+
+    def __init__(self, spec: PolicySpec) -> None:
+        """Sets the names of the features and the number of arms, from the spaces of the environment."""
+        arms = spec.observation["total_pulls"].shape or (0,)
+        self.items = arms[0]
+        self._horizon = spec.horizon
+        self._inbox = InboxTotals(spec, {"pulls": arms, "rewards": arms})
+        self.each = ("estimate", "doubt", *(("heard_estimate", "heard_doubt") if self._inbox.exists else ()))
+
+    def _start(self, rows: tuple[int, int]) -> None:
+        self._inbox.reset(rows)
+
+    def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
+        each[..., 0], each[..., 1] = _judged(observation["total_pulls"], observation["total_rewards"])
+        if self._inbox.exists:
+            if observation["inbox_mask"].any():
+                self._inbox.add(observation)
+            each[..., 2], each[..., 3] = _judged(self._inbox.totals["pulls"], self._inbox.totals["rewards"])
+        shared[..., 0] = time_left(observation, self._horizon)
+
+
+def _judged(pulls: Array, sums: Array) -> tuple[Array, Array]:
+    counts = np.maximum(pulls, 0.0)
+    mean = sums / np.maximum(counts, 1.0)
+    return mean / (1.0 + np.abs(mean)), 1.0 / np.sqrt(counts + 1.0)
 
 
 class GaussianEnv(Problem, name="gaussian_v0"):
@@ -46,7 +89,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
     and value; the state does not change. Views for learning agents also accept `action_format="values"`
     (`Box(0, 1, (num_arms,))`: a score for each arm, of which the arm with the largest is pulled), and offer
     `features=True`, a flat box in [-1, 1] instead of the `Dict` below, see
-    :class:`~fedbandit_envs.gaussian.features.GaussianFeatures`.
+    :class:`~fedbandit_envs.gaussian.env.GaussianFeatures`.
 
     ## Observation Space
 
@@ -68,7 +111,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
     | `concentrated` | each arm is far better for one agent than for others | `means`; if None, drawn from U[0, 1] |
     | `approximate` | drawn from $N(\mu_k, \text{spread}^2)$, for each agent and arm | as with `concentrated` |
 
-    For `concentrated` see :func:`~fedbandit_envs.gaussian.means.concentrated`. `means` may be a table of your own
+    For `concentrated` see :func:`~fedbandit_envs.gaussian.rounds.concentrated`. `means` may be a table of your own
     ratings, `{"name": "ratings", "table": "ratings.csv", "scale": [1, 5]}` with the arguments of
     :func:`~fedbandit_envs.arms.ratings.mean_ratings`: arms are the `num_arms` most rated items, and their means the
     average ratings, scaled to [0, 1]. With `exact` agents are people, the `num_agents` users who rated most of these

@@ -1,7 +1,7 @@
 """Distributions of contexts for each arm, agent and round.
 
 All contexts have norms of at most L. A distribution draws the contexts of one round at a time into arrays of the
-environment; except for those of a pool (:mod:`fedbandit_envs.linear.pools`), contexts of different rounds are
+environment; except for those of a pool (:mod:`fedbandit_envs.linear.contexts`), contexts of different rounds are
 independent. Random numbers have 24 or 32 bits;
 contexts are float64 and stored with the arms' axis last, for vector instructions.
 """
@@ -13,17 +13,190 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number, require_valid
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
-from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.linear.expectation import expect
-from fedbandit_envs.linear.instances import Instances
+from fedbandit_envs.basics.entry_points import (make)
 from fedbandit_envs.linear.labelled import LabelledContexts
-from fedbandit_envs.linear.pools import FixedContexts, PoolContexts
-from fedbandit_envs.linear.queries import FeatureSet, read_queries
-from fedbandit_envs.linear.tables import TableContexts
-from fedbandit_envs.randomness.draws import fill_bits, fill_exponentials, fill_normals, padded, padded_size
-from fedbandit_envs.randomness.streams import Purpose
+from fedbandit_envs.linear.ridge import expect, expected_rewards
+from fedbandit_envs.linear.rounds import Instances, fraction
+from fedbandit_envs.linear.tables import QueryContexts, TableContexts
+from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.randomness.draws import (fill_bits, padded, padded_size)
+from fedbandit_envs.randomness.draws import (fill_exponentials, fill_normals)
+
+
+class FixedContexts:
+    """Contexts that are the same in every round, so that an arm is the same arm in all rounds: pools of K vectors.
+
+    Attributes:
+        matrix: The contexts if they are given, float64 ``(arms, dim)``, or ``(agents, arms, dim)`` where each agent has
+            its own; None if they are drawn.
+        shape: The shape of the matrix; () if contexts are drawn.
+        index: The number of each arm's vector, its place; ``(replicas, agents, arms)``.
+    """
+
+    def __init__(self, matrix: Any, bound: float) -> None:
+        """Checks the contexts.
+
+        Args:
+            matrix: The contexts, an array or nested lists, ``(arms, dim)`` or ``(agents, arms, dim)``. None draws
+                those of Huang et al. (2021) for each agent: one arm, never the last one, has a first entry uniform on
+                [0.7, 0.8] and others uniform on [0, 0.6/(dim - 1)]; all other arms have a first entry uniform on [0.5,
+                0.6] and others uniform on [0, 0.8/(dim - 1)]. They are multiplied by L.
+            bound: L, the largest allowed norm.
+
+        Raises:
+            ValueError: The shape is wrong, an entry is not finite, or a context is longer than L.
+        """
+        self._bound = bound
+        self.matrix: Array | None = None
+        self.shape: tuple[int, ...] = ()
+        if matrix is None:
+            return
+        self.matrix = np.array(matrix, np.float64)
+        if self.matrix.ndim not in (2, 3) or 0 in self.matrix.shape:
+            raise ValueError(
+                f"contexts has shape {self.matrix.shape}; (arms, dim) or (agents, arms, dim) is required"
+            )
+        require_valid("contexts", self.matrix, np.isfinite(self.matrix), "finite numbers")
+        lengths = np.linalg.norm(self.matrix, axis=-1)
+        if lengths.max() > bound * (1 + 1e-12):
+            where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
+            raise ValueError(
+                f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
+            )
+        self.shape = self.matrix.shape
+
+    def size(self, arms: int) -> int:
+        """Returns the number of vectors in a pool, which is the number of arms."""
+        return arms
+
+    def means(self, parameter: Array | None) -> Array | None:
+        """Returns the expected rewards <x, theta*>, ``(..., arms)``; None where contexts or theta* are drawn."""
+        return None if self.matrix is None or parameter is None else (self.matrix * parameter).sum(axis=-1)
+
+    def begin(self, instances: Instances) -> None:
+        """Writes the contexts and their means for all agents."""
+        _, parameter, contexts, means, seeds = instances
+        matrix = self.matrix
+        if matrix is None:
+            matrix = self._bound * np.stack([_separated(seed, *contexts.shape[1:]) for seed in seeds])
+        contexts[...] = matrix.swapaxes(-1, -2)
+        own = np.broadcast_to(parameter[:, np.newaxis], (*means.shape[:2], parameter.shape[1]))
+        expected_rewards(contexts.swapaxes(2, 3), own, means)
+        self.index = np.zeros(means.shape, np.int64) + np.arange(means.shape[2])
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Does nothing: contexts are fixed."""
+
+
+def _separated(seed: int, agents: int, dim: int, arms: int) -> Array:
+    """Returns contexts of Huang et al., ``(agents, arms, dim)``; an agent's do not depend on the number of agents."""
+    drawn = np.empty((agents, arms, dim))
+    for agent, x in enumerate(drawn):
+        draws = stream(seed, Purpose.POOL, agent)
+        best = draws.integers(max(arms - 1, 1))
+        x[:] = draws.random((arms, dim)) * (0.8 / (dim - 1))
+        x[best] *= 0.6 / 0.8
+        x[:, 0] = 0.5 + 0.1 * draws.random(arms)
+        x[best, 0] += 0.2
+    return drawn
+
+
+class PoolContexts:
+    """In every round each agent is offered K vectors of one pool, drawn independently, so that some may be the same.
+
+    The pool is that of Li and Wang (2022), one for all agents of a replica. Its vectors, before they are scaled to norm
+    L: the first d - 1 are e_i + e_d, the next one is e_d, and all others are (u, 1) with u uniform on the unit sphere
+    in d - 1 dimensions.
+
+    Attributes:
+        index: The number of each vector offered now, ``(replicas, agents, arms)``.
+    """
+
+    def __init__(self, bound: float, size: int = 1000) -> None:
+        """Sets the law.
+
+        Args:
+            bound: L.
+            size: P, number of vectors in the pool.
+
+        Raises:
+            TypeError: ``size`` is no integer.
+            ValueError: ``size`` is below 1.
+        """
+        self._bound = bound
+        self._size = require_integer("contexts size", size, 1)
+
+    def size(self, arms: int) -> int:
+        """Returns the number of vectors in the pool."""
+        return self._size
+
+    def begin(self, instances: Instances) -> None:
+        """Draws the pools."""
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
+        self._pool = np.stack([self._drawn(seed, instances.contexts.shape[2]) for seed in instances.seeds])
+        self.index = np.zeros(instances.means.shape, np.int64)
+
+    def _drawn(self, seed: int, dim: int) -> Array:
+        """Returns a pool, ``(size, dim)``."""
+        pool = np.ones((self._size, dim))
+        directions = stream(seed, Purpose.POOL).standard_normal((self._size, dim - 1))
+        pool[:, :-1] = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+        some = min(dim, self._size)
+        pool[:some, :-1] = np.eye(dim)[:some, :-1]
+        return self._bound * pool / np.linalg.norm(pool, axis=1, keepdims=True)
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws which vectors agents are offered in the next round.
+
+        Args:
+            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
+            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
+            means: Output: <x, theta*>, ``(replicas, agents, arms)``.
+        """
+        _offer(
+            active, self._draws.round, self._draws.key, self._parameter, self._pool, contexts, means, self.index,
+        )  # fmt: skip
+
+
+@allocating_kernel
+def _offer(active, round_, key, parameter, pool, contexts, means, index):
+    dim, arms = contexts.shape[2:]
+    words = np.empty(padded(arms), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+            for k in range(arms):
+                place = int(fraction(words[k]) * pool.shape[1])
+                index[r, j, k] = place
+                for i in range(dim):
+                    contexts[r, j, i, k] = pool[r, place, i]
+            expect(contexts[r, j], parameter[r], means[r, j])
+
+
+@kernel
+def count(active, arm, reward, index, pulls, rewards):
+    """Adds the last round to the numbers of pulls and sums of rewards of the pool's vectors.
+
+    Args:
+        active: Whether each agent has acted, bool ``(replicas, agents)``.
+        arm: The arms pulled, ``(replicas, agents)``.
+        reward: Their rewards, ``(replicas, agents)``.
+        index: The number of each arm's vector, ``(replicas, agents, arms)``.
+        pulls: Number of pulls of each vector, ``(replicas, agents, size)``.
+        rewards: Sum of their rewards, ``(replicas, agents, size)``.
+    """
+    for r in range(arm.shape[0]):
+        for j in range(arm.shape[1]):
+            if active[r, j]:
+                place = index[r, j, arm[r, j]]
+                pulls[r, j, place] += 1
+                rewards[r, j, place] += reward[r, j]
+
 
 DistributionName = Literal[
     "band", "unit_ball", "hypercube", "signed_hypercube", "sphere_and_bias", "separated", "pool"
@@ -107,8 +280,8 @@ def _fill_band(
             fill_bits(of_words[r, j, 0], of_words[r, j, 1], now, words)
             mean, x = means[r, j], contexts[r, j]
             for k in range(arms):
-                mean[k] = LOW + WIDTH * _fraction(words[k])
-            best = np.int64(_fraction(words[arms]) * arms)
+                mean[k] = LOW + WIDTH * fraction(words[k])
+            best = np.int64(fraction(words[arms]) * arms)
             mean[best] += best_low - LOW
             _add_up(normals, v, square, along)
             for k in range(arms):
@@ -154,12 +327,6 @@ def _add_up(normals, mirror, square, along):
             square[k] += g0 * g0
             along[k] += g0 * w0
         i += 1
-
-
-@kernel(inline="always")
-def _fraction(word):
-    """Returns a float64 number uniform on (0, 1), with 32 random bits, from one random 32-bit word."""
-    return (np.float64(word) + 0.5) * 2.0**-32
 
 
 class _Independent:
@@ -241,7 +408,7 @@ def _fill_cube(active, round_, key, parameter, low, width, words, contexts, mean
             for i in range(dim):
                 some, x = words[i * arms : (i + 1) * arms], contexts[r, j, i]
                 for k in range(arms):
-                    x[k] = low + width * _fraction(some[k])
+                    x[k] = low + width * fraction(some[k])
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
@@ -293,89 +460,6 @@ def _fill_sphere(active, round_, key, parameter, radius, contexts, means):
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-class QueryContexts:
-    """Contexts of documents: in every round each agent is given one of its own queries, and K of its documents as arms.
-
-    Queries with fewer than K documents are left out. Of the Q others, in the order of the file, agent j of M has those
-    from floor(j Q / M) to floor((j + 1) Q / M) - 1. A round's query is drawn uniformly, and its arms are K consecutive
-    documents, from one drawn uniformly on; the first document follows the last one. Contexts have norm 1 and are
-    multiplied by L.
-
-    Attributes:
-        parameter: theta*, ``(dim,)``.
-        shape: Shape of a context, ``(dim,)``.
-    """
-
-    def __init__(self, bound: float, path: str, features: FeatureSet = "all") -> None:
-        """Reads a file.
-
-        Args:
-            bound: L.
-            path: Path of the file.
-            features: See :func:`~fedbandit_envs.linear.queries.read_queries`.
-
-        Raises:
-            OSError: The file cannot be read.
-            ValueError: ``features`` is unknown, or the file is malformed.
-        """
-        self._queries = read_queries(path, features)
-        self.parameter = self._queries.parameter
-        self.shape = self.parameter.shape
-        self._bound = bound
-        self._path = path
-
-    def check(self, agents: int, arms: int) -> None:
-        """Checks that each agent has a query with enough documents.
-
-        Args:
-            agents: M, number of agents.
-            arms: K, number of arms.
-
-        Raises:
-            ValueError: There are fewer such queries than agents.
-        """
-        many = int((np.diff(self._queries.first) >= arms).sum())
-        if many < agents:
-            raise ValueError(
-                f"num_arms is {arms} and num_agents {agents}; {self._path} has {many} queries with as many documents "
-                "as arms, and at least one for each agent is required"
-            )
-
-    def begin(self, instances: Instances) -> None:
-        """Starts an episode: computes expected rewards."""
-        sizes = np.diff(self._queries.first)
-        enough = sizes >= instances.contexts.shape[3]
-        self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[enough]
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
-        self._parameter = instances.parameter
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the queries of the next round and their documents; the arguments are those of :meth:`_Band.draw`."""
-        _fill_queries(
-            active, self._draws.round, self._draws.key, self._parameter, self._bound, self._queries.contexts,
-            self._ranges, contexts, means,
-        )  # fmt: skip
-
-
-@allocating_kernel
-def _fill_queries(active, round_, key, parameter, bound, documents, ranges, contexts, means):
-    agents, dim, arms = contexts.shape[1:]
-    words = np.empty(padded(2), np.uint32)
-    for r in range(contexts.shape[0]):
-        for j in range(agents):
-            if not active[r, j]:
-                continue
-            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-            low, high = j * ranges.shape[0] // agents, (j + 1) * ranges.shape[0] // agents
-            first, size = ranges[low + int(_fraction(words[0]) * (high - low))]
-            start = int(_fraction(words[1]) * size)
-            for k in range(arms):
-                document = documents[first + (start + k) % size]
-                for i in range(dim):
-                    contexts[r, j, i, k] = bound * document[i]
-            expect(contexts[r, j], parameter[r], means[r, j])
-
-
 _Read = QueryContexts | TableContexts | LabelledContexts | PoolContexts
 _Drawn = _Band | _Independent | _SphereAndBias | PoolContexts | FixedContexts
 
@@ -387,8 +471,8 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> _Read | _Drawn
         contexts: A name; ``{"name": "queries", "path": ..., "features": ...}`` for :class:`QueryContexts`; ``{"name":
             "table", "table": ..., "features": ...}`` for :class:`~fedbandit_envs.linear.tables.TableContexts`;
             ``{"name": "classification", "data": ...}`` for :class:`~fedbandit_envs.linear.labelled.LabelledContexts`;
-            ``{"name": "pool", "size": ...}`` for :class:`~fedbandit_envs.linear.pools.PoolContexts`; or fixed contexts
-            ``(arms, dim)`` or ``(agents, arms, dim)``.
+            ``{"name": "pool", "size": ...}`` for :class:`PoolContexts`; or fixed contexts ``(arms, dim)`` or
+            ``(agents, arms, dim)``.
         bound: Largest norm of a context, L.
         gap: For the band: the smallest difference between the best mean and any other.
 

@@ -1,16 +1,149 @@
 """Contexts from a labelled table: classification as a bandit, in which an arm is a class and the right one pays 1."""
 
-from typing import Any, Literal, get_args
+import hashlib
+from functools import lru_cache
+from os import PathLike
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.basics.checks import (
+    require_choice,
+    require_flag,
+    require_integer,
+    require_number,
+    require_valid,
+)
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.linear.datasets import read_labelled
-from fedbandit_envs.linear.instances import Instances
-from fedbandit_envs.randomness.draws import fill_bits, padded
+from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, data_library
+from fedbandit_envs.linear.rounds import Instances, fraction
 from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.randomness.draws import (fill_bits, padded)
+
+# A package's module, what loads the table there, and the first digits of the table's SHA-256.
+_PACKAGED = {
+    "digits": ("sklearn.datasets", "load_digits", "f6d9e39f37dc45d3"),
+    "wine": ("sklearn.datasets", "load_wine", "3a28849ef2366c4b"),
+    "breast_cancer": ("sklearn.datasets", "load_breast_cancer", "25e2eb7b7a8745b1"),
+    "segments": ("river.datasets", "ImageSegments", "1f37b21dad2e0921"),
+    "shuttle": ("river.datasets", "Shuttle", "2993782d44e631e0"),
+    "banana": ("river.datasets", "Bananas", "53ef883d208eb17c"),
+}
+_CLASSES = "classes (text, whole numbers or truth values)"
+
+
+class LabelledTable(NamedTuple):
+    """A labelled table.
+
+    Attributes:
+        features: Finite numbers, float64 ``(rows, columns)``.
+        labels: The class of each row, integers ``(rows,)``, from 0.
+        classes: The name of each class, in the order of their numbers: sorted.
+    """
+
+    features: Array
+    labels: Array
+    classes: list[Any]
+
+
+def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
+    """Returns a labelled table from arrays, a frame, a file, or an installed package.
+
+    Args:
+        data: The name of a table inside a package of the extra ``data``: scikit-learn's ``"digits"``, ``"wine"`` or
+            ``"breast_cancer"``, river's ``"segments"``, ``"shuttle"`` or ``"banana"``. Or the path of a CSV or Parquet
+            file, or a pandas ``DataFrame``, all of whose columns but ``labels`` are features (see
+            :class:`~fedbandit_envs.basics.tables.Table`); or an array or nested lists ``(rows, columns)``.
+        labels: The name of the column of classes in a file or a frame, or one class for each row of an array; None for
+            a table of a package. Classes are text, whole numbers or truth values.
+
+    Raises:
+        ImportError: The package that has the table, or pandas for a file, is missing.
+        OSError: The file cannot be read.
+        TypeError: ``data`` is none of these.
+        ValueError: The table is empty or has one class; a cell is no finite number, or a label is missing or no class.
+            The error names file, line and column.
+
+    Example:
+        >>> table = read_labelled([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], ["no", "yes", "no"])
+        >>> table.labels.tolist(), table.classes
+        ([0, 1, 0], ['no', 'yes'])
+    """
+    if isinstance(data, str) and data in _PACKAGED:
+        if labels is not None:
+            raise ValueError(f"labels is {labels!r}; None is required with data={data!r}, which has its own")
+        return _packaged(data)
+    if isinstance(data, str) and not isinstance(labels, str):
+        raise ValueError(
+            f"labels is {labels!r}; the name of a column of the file {data!r} is required (tables of packages are "
+            f"{', '.join(_PACKAGED)})"
+        )
+    if hasattr(data, "columns") or isinstance(data, str | PathLike):
+        table = Table(data, [labels], None)
+        if not table.of_numbers:
+            raise ValueError(f"{table.name} has the only column {labels!r}; features beside it are required")
+        numbers, names = table.labels(labels)
+        table.require(labels, np.array([_is_class(name) for name in names])[numbers], _CLASSES)
+        features = table.numbers(table.of_numbers, f"{FINITE} (categories as numbers)")
+        return _with_classes(features, numbers, names)
+    try:
+        features = np.array(data, np.float64)
+        if not features.ndim:
+            raise TypeError("a scalar")
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"data is of type {type(data).__name__} ({error}); the name of a table, one of {sorted(_PACKAGED)}, the "
+            "path of a file, a pandas.DataFrame, or numbers (rows, columns) are required"
+        ) from None
+    if features.ndim != 2 or 0 in features.shape:
+        raise ValueError(f"data has shape {features.shape}; (rows, columns), both >= 1, is required")
+    require_valid("data", features, np.abs(features) < LARGEST, FINITE)
+    if np.shape(labels) != features.shape[:1]:
+        raise ValueError(
+            f"labels has shape {np.shape(labels)}; a class for each of the {len(features)} rows is required"
+        )
+    given = np.array(labels, object)
+    require_valid("labels", given, np.array([_is_class(label) for label in given]), _CLASSES)
+    if len({isinstance(label, str) for label in given}) > 1:
+        raise ValueError("labels has text and numbers; classes of one type are required")
+    classes, numbers = np.unique(np.array(given.tolist()), return_inverse=True)
+    return _with_classes(features, numbers, classes.tolist())
+
+
+def _with_classes(features: Array, labels: Array, classes: list[Any]) -> LabelledTable:
+    if len(classes) < 2:
+        raise ValueError(f"labels has the only class {classes[0]!r}; at least 2 are required")
+    return LabelledTable(features, labels.astype(np.int64), classes)
+
+
+def _is_class(label: Any) -> bool:
+    whole = isinstance(label, float | np.floating) and float(label).is_integer()
+    return whole or isinstance(label, str | int | np.integer | np.bool_)
+
+
+@lru_cache(maxsize=len(_PACKAGED))
+def _packaged(name: str) -> LabelledTable:
+    """Returns a table of an installed package."""
+    module, loader, digest = _PACKAGED[name]
+    load = getattr(data_library(module), loader, None)
+    if load is None:
+        raise ImportError(
+            f"data is {name!r}, which a later version of {module} has than the one that is installed"
+        )
+    if module == "sklearn.datasets":
+        features, labels = load(return_X_y=True)
+    else:
+        rows, labels = zip(*load(), strict=True)
+        # Files of libsvm leave out zeros.
+        columns = sorted({column for row in rows for column in row})
+        features = [[row.get(column, 0.0) for column in columns] for row in rows]
+    table = read_labelled(features, np.array(labels))
+    found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[: len(digest)]
+    if found != digest:
+        raise ValueError(f"data is {name!r}, whose digest is {found} in {module}; {digest} is required")
+    return table
+
 
 FormName = Literal["disjoint", "shared"]
 RowsName = Literal["with_replacement", "one_pass", "in_order"]
@@ -66,7 +199,7 @@ class LabelledContexts:
 
         Args:
             bound: L, the norm of x.
-            data: The table, see :func:`~fedbandit_envs.linear.datasets.read_labelled`.
+            data: The table, see :func:`~fedbandit_envs.linear.labelled.read_labelled`.
             labels: Its classes, see there.
             features: ``"disjoint"`` or ``"shared"``, see above.
             components: Number of principal components that replace the standardised features; None for all features.
@@ -226,7 +359,9 @@ class LabelledContexts:
 def _normalised(features: Array, components: int | None) -> Array:
     """Returns the vectors x of norm 1, ``(rows, 1 + columns)`` or ``(rows, 1 + components)``."""
     deviation = features.std(axis=0)
-    standard = (features - features.mean(axis=0)) / np.where(deviation > 0.0, deviation, 1.0)
+    # Of a constant column, rounding may leave a tiny deviation.
+    varies = deviation > 1e-12 * np.abs(features).max(axis=0)
+    standard = np.where(varies, features - features.mean(axis=0), 0.0) / np.where(varies, deviation, 1.0)
     if components is not None:
         axes = np.linalg.eigh(standard.T @ standard)[1][:, ::-1][:, :components]
         # The sign of an axis is a matter of convention: its largest entry is positive.
@@ -251,12 +386,12 @@ def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotati
                 row = dealt[r, j, min(np.int64(round_[r, j]), rounds - 1)]
             else:
                 fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-                which, first = (np.float64(words[0]) + 0.5) * 2.0**-32, 0
+                which, first = fraction(words[0]), 0
                 label = 0
                 while which > up_to[r, j, label]:
                     first += counts[label]
                     label += 1
-                row = order[first + int((np.float64(words[1]) + 0.5) * 2.0**-32 * counts[label])]
+                row = order[first + int(fraction(words[1]) * counts[label])]
             for i in range(size):
                 value = 0.0
                 for h in range(size):

@@ -1,7 +1,11 @@
-"""Ridge regression with rank-one updates, log-determinants and confidence bounds (compiled).
+"""Ridge regression, and products of the vectors of many arms at once (compiled).
 
 Each row (an agent of a replica) has one or several estimators. The state of an estimator is the inverse of V =
 regulariser + sum x x^T over contexts x, the moment b = sum y x with rewards y, and log det V.
+
+The vectors of the arms are the columns of an array ``(dim, arms)``, so that the compiler can use vector instructions.
+Only the lower triangle of symmetric matrices is read. The last bit of a product <x, parameter> does not depend on the
+memory layout of the contexts.
 """
 
 from typing import NamedTuple
@@ -9,8 +13,88 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
-from fedbandit_envs.linear.forms import add_shared_forms, add_shared_products
+from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, inner_kernel, kernel
+
+
+@inner_kernel
+def add_shared_forms(matrix, vectors, count, product, form):
+    """Adds the quadratic form x^T M x of each of the first ``count`` vectors x to ``form``, with one M for all.
+
+    Args:
+        matrix: M, symmetric, ``(dim, dim)``; the lower triangle is read.
+        vectors: The vectors x as columns, ``(dim, arms)``.
+        count: How many of the vectors are used, at most ``arms``.
+        product: Scratch array, ``(arms,)``.
+        form: The numbers that the forms are added to, ``(arms,)``.
+    """
+    for i in range(matrix.shape[0]):
+        x = vectors[i]
+        for k in range(count):
+            product[k] = matrix[i, i] * x[k]
+        for h in range(i):
+            weight = 2.0 * matrix[i, h]
+            other = vectors[h]
+            for k in range(count):
+                product[k] += weight * other[k]
+        for k in range(count):
+            form[k] += product[k] * x[k]
+
+
+@inner_kernel
+def add_own_forms(matrices, vectors, product, form):
+    """Adds the quadratic form x_k^T M_k x_k of every arm k to ``form``, where each arm has its own matrix M_k.
+
+    Args:
+        matrices: The symmetric matrices M_k, ``(dim, dim, arms)``; the lower triangles are read.
+        vectors: The vectors x_k as columns, ``(dim, arms)``.
+        product: Scratch array, ``(arms,)``.
+        form: The numbers that the forms are added to, ``(arms,)``.
+    """
+    dim, arms = vectors.shape
+    for i in range(dim):
+        x = vectors[i]
+        diagonal = matrices[i, i]
+        for k in range(arms):
+            product[k] = 0.5 * diagonal[k] * x[k]
+        for h in range(i):
+            weight = matrices[i, h]
+            other = vectors[h]
+            for k in range(arms):
+                product[k] += weight[k] * other[k]
+        for k in range(arms):
+            form[k] += 2.0 * product[k] * x[k]
+
+
+@inner_kernel
+def add_own_products(weights, vectors, factor, total):
+    """Adds factor <w_k, x_k> to ``total[k]`` for every arm k, where each arm has its own weights w_k.
+
+    Args:
+        weights: The weights w_k as columns, ``(dim, arms)``.
+        vectors: The vectors x_k as columns, ``(dim, arms)``.
+        factor: A number that multiplies all products.
+        total: The numbers that the products are added to, ``(arms,)``.
+    """
+    for i in range(vectors.shape[0]):
+        w, x = weights[i], vectors[i]
+        for k in range(vectors.shape[1]):
+            total[k] += factor * w[k] * x[k]
+
+
+@inner_kernel
+def add_shared_products(weights, vectors, count, total):
+    """Adds the inner product <w, x> of each of the first ``count`` vectors x to ``total``, with one w for all.
+
+    Args:
+        weights: The weights w, ``(dim,)``.
+        vectors: The vectors x as columns, ``(dim, arms)``.
+        count: How many of the vectors are used, at most ``arms``.
+        total: The numbers that the products are added to, ``(arms,)``.
+    """
+    for i in range(vectors.shape[0]):
+        weight, x = weights[i], vectors[i]
+        for k in range(count):
+            total[k] += weight * x[k]
 
 
 class Ridges(NamedTuple):
@@ -270,3 +354,59 @@ def largest(bound):
         if bound[k] > bound[best]:
             best = k
     return best
+
+
+@inlined_kernel
+def expect(contexts, parameter, means):
+    """Computes the expected reward <x, parameter> of each arm of one row (an agent of a replica).
+
+    Args:
+        contexts: Contexts x of the arms, ``(dim, arms)``.
+        parameter: The parameter or an estimate of it, ``(dim,)``.
+        means: Output: the expected rewards, ``(arms,)``.
+    """
+    for k in range(contexts.shape[1]):
+        means[k] = 0.0
+    for i in range(contexts.shape[0]):
+        x, weight = contexts[i], parameter[i]
+        for k in range(contexts.shape[1]):
+            means[k] += weight * x[k]
+
+
+@kernel
+def _expect_rows(contexts, parameter, means):
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            expect(contexts[r, j], parameter[r, j], means[r, j])
+
+
+def expected_rewards(contexts: Array, parameter: Array, out: Array | None = None) -> Array:
+    """Returns the expected reward <x, parameter> of every agent's arms, float64 ``(replicas, agents, arms)``.
+
+    Args:
+        contexts: Contexts x of the arms, ``(replicas, agents, arms, dim)``.
+        parameter: Each agent's parameter or estimate of it, ``(replicas, agents, dim)``.
+        out: The array to fill and return; None for a new one.
+    """
+    means = np.empty(contexts.shape[:3]) if out is None else out
+    _expect_rows(arms_last(contexts), np.ascontiguousarray(parameter, np.float64), means)
+    return means
+
+
+@kernel
+def expect_by_arm(active, contexts, parameters, means):
+    """Computes the expected reward <x, theta_k> of each arm k of active agents, where each arm has its own parameter.
+
+    Args:
+        active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
+        contexts: Contexts x of the arms, ``(replicas, agents, dim, arms)``.
+        parameters: The parameters theta_k, ``(arms, dim)``.
+        means: Output: the expected rewards, ``(replicas, agents, arms)``.
+    """
+    for r in range(means.shape[0]):
+        for j in range(means.shape[1]):
+            if active[r, j]:
+                means[r, j] = 0.0
+                for i in range(contexts.shape[2]):
+                    for k in range(contexts.shape[3]):
+                        means[r, j, k] += parameters[k, i] * contexts[r, j, i, k]

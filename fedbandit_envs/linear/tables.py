@@ -1,19 +1,192 @@
-"""Contexts from the rows of a table: visits, patients or impressions, of which an agent plays one in each round."""
+"""Contexts from files: documents that answer queries, and rows of a table of which an agent plays one in each round.
+
+Documents are those of your own copy of a learning-to-rank data set, such as MSLR-WEB10K. The file has a line for each
+document: its relevance to a query, ``qid:`` and the query's number, and features ``1:2.0 2:0 ...`` in order (one that
+is left out is 0); what follows a ``#`` is a comment. The documents of a query stand together.
+"""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from numbers import Integral
-from typing import Any, Literal, get_args
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_valid
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import Table
-from fedbandit_envs.linear.expectation import expect
-from fedbandit_envs.linear.instances import Instances
-from fedbandit_envs.randomness.draws import fill_bits, padded
+from fedbandit_envs.basics.tables import FINITE, Table, data_library
+from fedbandit_envs.linear.ridge import expect
+from fedbandit_envs.linear.rounds import Instances, fraction
 from fedbandit_envs.randomness.streams import Purpose
+from fedbandit_envs.randomness.draws import (fill_bits, padded)
+
+FeatureSet = Literal["anchor_and_url", "body_title_and_document", "all"]
+
+_STREAMS = 25
+_COLUMNS = {
+    "anchor_and_url": [5 * i + j for i in range(_STREAMS) for j in (2, 4)] + [*range(126, 132)],
+    "body_title_and_document": [5 * i + j for i in range(_STREAMS) for j in (1, 3, 5)] + [132, 133],
+}
+
+
+class Queries(NamedTuple):
+    """Documents as arms, and a parameter by which their expected rewards are linear in their contexts.
+
+    Attributes:
+        contexts: Contexts of all documents, of norm 1, float64 ``(documents, dim)``.
+        first: The number of each query's first document, and last the number of documents, int64 ``(queries + 1,)``.
+        parameter: theta*, of norm 1, float64 ``(dim,)``.
+    """
+
+    contexts: Array
+    first: Array
+    parameter: Array
+
+
+def read_queries(path: str | PathLike[str], features: FeatureSet = "all") -> Queries:
+    """Reads a file of documents, such as ``Fold1/train.txt`` of MSLR-WEB10K.
+
+    A context is (1, f_1 / s_1, f_2 / s_2, ...) divided by its norm, where s_i is the largest absolute value of feature
+    f_i in the file (a feature that is always 0 stays 0). theta* is the least-squares fit of the documents' relevances
+    to their contexts, divided by its norm. The expected reward of a document is the product of its context and theta*,
+    so that it is exactly linear in what agents see. In Figure 2.c of Zhou and Chowdhury (ICLR 2024) it is not: the
+    authors' program fits a lasso to the features as they are in the file and takes its predictions for expected
+    rewards, but shows agents the features divided by their norm. In that figure rewards have no noise, either.
+
+    Args:
+        path: The file.
+        features: ``"all"``, or, of the 136 features of MSLR-WEB10K, one of the two sets in the authors' program, which
+            leave out three: ``"anchor_and_url"`` (56 features) or ``"body_title_and_document"`` (77).
+
+    Returns:
+        Contexts of all documents, the first document of each query, and theta*.
+
+    Raises:
+        ImportError: scikit-learn, of the ``[data]`` extra, is missing.
+        OSError: The file cannot be read.
+        ValueError: ``features`` is unknown or not in the file, a line is malformed, or the file is empty.
+    """
+    require_choice("features", features, get_args(FeatureSet))
+    path = Path(path).resolve()
+    return _read(path, features, path.stat().st_mtime_ns)
+
+
+# An environment and its copies read the same file. The time of its last change is in the key.
+@lru_cache(maxsize=1)
+def _read(path: Path, features: FeatureSet, changed: int) -> Queries:
+    load = data_library("sklearn.datasets").load_svmlight_file
+    try:
+        found, relevance, query = load(path, zero_based=False, query_id=True)
+    except ValueError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error}); lines such as '2 qid:7 1:0.5 2:3', a relevance, a query and the "
+            "features in order, are required"
+        ) from None
+    columns = np.subtract(_COLUMNS.get(features, [*range(1, found.shape[1] + 1)]), 1)
+    if columns[-1] >= found.shape[1]:
+        raise ValueError(
+            f"features is {features!r}, which needs {columns[-1] + 1} features; {path} has {found.shape[1]}"
+        )
+    if (
+        query.size != relevance.size
+        or not np.isfinite([*relevance, found.data.sum()]).all()
+        or not relevance.any()
+    ):
+        raise ValueError(f"{path} has lines without qid, entries that are not finite, or no relevance but 0")
+    chosen = found.toarray()[:, columns]
+    chosen /= np.maximum(np.abs(chosen).max(axis=0), np.finfo(float).tiny)
+    contexts = np.concatenate([np.ones((len(chosen), 1)), chosen], axis=1)
+    contexts /= np.linalg.norm(contexts, axis=1, keepdims=True)
+    parameter = np.linalg.lstsq(contexts, relevance, rcond=None)[0]
+    first = np.flatnonzero(np.diff(query, prepend=np.nan, append=np.nan))
+    return Queries(contexts, first, parameter / np.linalg.norm(parameter))
+
+
+class QueryContexts:
+    """Contexts of documents: in every round each agent is given one of its own queries, and K of its documents as arms.
+
+    Queries with fewer than K documents are left out. Of the Q others, in the order of the file, agent j of M has those
+    from floor(j Q / M) to floor((j + 1) Q / M) - 1. A round's query is drawn uniformly, and its arms are K consecutive
+    documents, from one drawn uniformly on; the first document follows the last one. Contexts have norm 1 and are
+    multiplied by L.
+
+    Attributes:
+        parameter: theta*, ``(dim,)``.
+        shape: Shape of a context, ``(dim,)``.
+    """
+
+    def __init__(self, bound: float, path: str, features: FeatureSet = "all") -> None:
+        """Reads a file.
+
+        Args:
+            bound: L.
+            path: Path of the file.
+            features: See :func:`~fedbandit_envs.linear.tables.read_queries`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: ``features`` is unknown, or the file is malformed.
+        """
+        self._queries = read_queries(path, features)
+        self.parameter = self._queries.parameter
+        self.shape = self.parameter.shape
+        self._bound = bound
+        self._path = path
+
+    def check(self, agents: int, arms: int) -> None:
+        """Checks that each agent has a query with enough documents.
+
+        Args:
+            agents: M, number of agents.
+            arms: K, number of arms.
+
+        Raises:
+            ValueError: There are fewer such queries than agents.
+        """
+        many = int((np.diff(self._queries.first) >= arms).sum())
+        if many < agents:
+            raise ValueError(
+                f"num_arms is {arms} and num_agents {agents}; {self._path} has {many} queries with as many documents "
+                "as arms, and at least one for each agent is required"
+            )
+
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: computes expected rewards."""
+        sizes = np.diff(self._queries.first)
+        enough = sizes >= instances.contexts.shape[3]
+        self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[enough]
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws the queries of the next round and their documents; the arguments are those of :meth:`_Band.draw`."""
+        _fill_queries(
+            active, self._draws.round, self._draws.key, self._parameter, self._bound, self._queries.contexts,
+            self._ranges, contexts, means,
+        )  # fmt: skip
+
+
+@allocating_kernel
+def _fill_queries(active, round_, key, parameter, bound, documents, ranges, contexts, means):
+    agents, dim, arms = contexts.shape[1:]
+    words = np.empty(padded(2), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(agents):
+            if not active[r, j]:
+                continue
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+            low, high = j * ranges.shape[0] // agents, (j + 1) * ranges.shape[0] // agents
+            first, size = ranges[low + int(fraction(words[0]) * (high - low))]
+            start = int(fraction(words[1]) * size)
+            for k in range(arms):
+                document = documents[first + (start + k) % size]
+                for i in range(dim):
+                    contexts[r, j, i, k] = bound * document[i]
+            expect(contexts[r, j], parameter[r], means[r, j])
+
 
 Order = Literal["once", "random"]
 
@@ -72,7 +245,7 @@ class TableContexts:
         exact: bool = False,
         order: Order = "once",
     ) -> None:
-        """Reads the table; a warning says beforehand if that takes more than 1 GiB of memory.
+        """Reads the table.
 
         Args:
             bound: L, the largest allowed norm of a context.
@@ -90,7 +263,7 @@ class TableContexts:
                 round; or ``"random"``: its row is drawn in each round, with replacement.
 
         Raises:
-            ImportError: pandas is missing, or for Parquet pyarrow.
+            ImportError: pandas or pyarrow is missing.
             OSError: The file cannot be read.
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range; a column is not in the table; an entry is missing or not
@@ -143,7 +316,7 @@ class TableContexts:
         self.parameter: Array | None = None
         self.rewards: Array | None = None
         if rewards is not None:
-            paid = data.numbers(rewards, f"finite numbers, the rewards of all arms ({_OFF_POLICY}),")
+            paid = data.numbers(rewards, f"{FINITE}, the rewards of all arms ({_OFF_POLICY}),")
             self.parameter = self._fitted(paid)
             self.rewards = paid if exact else None
 
@@ -246,7 +419,7 @@ def _fill_rows(active, round_, key, parameter, once, rows, first, values, arms, 
             place = np.int64(round_[r, j]) % count
             if not once:
                 fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-                place = np.int64((np.float64(words[0]) + 0.5) * 2.0**-32 * count)
+                place = np.int64(fraction(words[0]) * count)
             row = rows[first[j] + place]
             for k in range(arms.shape[0]):
                 z = values[row, k % values.shape[1]]

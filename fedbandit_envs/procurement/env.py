@@ -8,18 +8,27 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.core.actions import Estimates
-from fedbandit_envs.core.privacy import Sensitivity
+from fedbandit_envs.core.actions import (Estimates)
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.procurement.actions import Quantities, quantities_by_portions, quantities_by_quality
-from fedbandit_envs.procurement.features import ProcurementFeatures
+from fedbandit_envs.core.privacy import (Sensitivity)
+from fedbandit_envs.procurement.actions import (
+    ProcurementFeatures,
+    Quantities,
+    quantities_by_portions,
+    quantities_by_quality,
+)
 from fedbandit_envs.procurement.market import DistributionName, make_market
-from fedbandit_envs.procurement.neighbours import sensitivity, worst_neighbours
 from fedbandit_envs.procurement.oracle import procure
-from fedbandit_envs.procurement.outcomes import TABLED_CAPACITY, outcome_tables
-from fedbandit_envs.procurement.rounds import expected_revenue, play_round
+from fedbandit_envs.procurement.rounds import (
+    TABLED_CAPACITY,
+    expected_revenue,
+    outcome_tables,
+    play_round,
+    sensitivity,
+    worst_neighbours,
+)
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.randomness.draws import EpisodeRandomness
+from fedbandit_envs.randomness.draws import (EpisodeRandomness)
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 
@@ -63,7 +72,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     | `total_good` | (m,) | int64 | good units among all delivered so far |
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
-    :class:`~fedbandit_envs.procurement.features.ProcurementFeatures`.
+    :class:`~fedbandit_envs.procurement.actions.ProcurementFeatures`.
 
     ## Starting State
 

@@ -28,9 +28,9 @@ VARIANTS = {
 
 
 @pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("variant", ["sleeping", "all"])
 def test_variants_conform(variant):
-    check_federation(partial(parallel_env, num_agents=3, **variant))
+    check_federation(partial(parallel_env, num_agents=3, **VARIANTS[variant]))
 
 
 @pytest.fixture
@@ -93,14 +93,6 @@ def test_the_best_superarm_has_no_regret_however_it_is_said():
         assert (env.step_batch(order).info["regret"] == 0.0).all()
 
 
-def test_arms_sleep_as_often_as_they_are_said_to(play):
-    """8,000 coins: off by 0.022 in 1 of 10,000 runs, were the seed not fixed."""
-    _, record, _ = play(num_agents=2, num_arms=10, awake=0.3)
-    awake = np.array([before["awake"] for before, *_ in record])
-    assert awake.mean() == pytest.approx(0.3, abs=0.022)
-    assert not (awake[:, 0, 0] == awake[:, 0, 1]).all()
-
-
 def test_who_sits_out_sees_the_arms_of_its_last_round():
     env = Participation(parallel_env(num_agents=2, num_arms=8, awake=0.5), "in_turn")
     observation = env.reset_batch([0]).observation
@@ -132,18 +124,6 @@ def test_means_apart():
     few = parallel_env(num_agents=2, spread=0.2, num_arms=50)
     few.reset_batch([3])
     np.testing.assert_array_equal(few.hidden()["mean"][0], apart[:2])
-
-
-def test_the_federations_regret_forgives_no_taste():
-    """Agent 0 loves arm 0, the federation arm 1: what is right for the agent is not for the federation."""
-    means = [[0.9, 0.5], [0.1, 0.6], [0.2, 0.7]]
-    regret = {}
-    for measure in ("own", "federation"):
-        env = parallel_env(means=means, regret=measure)
-        env.reset_batch([0])
-        regret[measure] = env.step_batch(np.zeros((1, 3), np.int64)).info["regret"][0]
-    np.testing.assert_allclose(regret["own"], [0.0, 0.5, 0.5])
-    np.testing.assert_allclose(regret["federation"], [0.2, 0.2, 0.2])
 
 
 @pytest.mark.parametrize(("env_id", "users"), [("FedArmsMovieLens-v0", 943), ("FedArmsJester-v0", 24_983)])
@@ -181,32 +161,6 @@ def test_permuted_arms_are_in_an_order_that_the_seed_draws_the_same_for_all_agen
     assert chisquare(places).pvalue > 1e-5
 
 
-def test_permuting_changes_no_other_random_numbers():
-    """Arms that sleep, outcomes, and how much agents' means differ from the common ones."""
-    common = [0.4, 0.45, 0.5, 0.55]
-    seen = []
-    for permuted in (False, True):
-        env = parallel_env(num_agents=3, means=common, spread=0.2, awake=0.5, permuted=permuted)
-        observation = env.reset_batch(range(6)).observation
-        apart = env.hidden()["mean"] - (0.0 if permuted else common)
-        awake = [observation["awake"].copy()]
-        awake += [env.step_batch(np.zeros((6, 3), np.int64)).observation["awake"].copy() for _ in range(9)]
-        seen.append((apart, awake))
-    (apart, awake), (means, same) = seen
-    np.testing.assert_array_equal(awake, same)
-    orders = means - apart
-    np.testing.assert_allclose(orders, np.broadcast_to(orders[:, :1], orders.shape))
-    np.testing.assert_allclose(np.sort(orders[:, 0]), np.broadcast_to(common, (6, 4)))
-    assert np.ptp(orders[:, 0], axis=0).min() > 0
-    # Arms of equal means are the same in every order, and so are their outcomes.
-    rewards = []
-    for permuted in (False, True):
-        env = parallel_env(num_agents=3, means=[0.5] * 4, permuted=permuted)
-        env.reset_batch(range(6))
-        rewards.append([env.step_batch(np.full((6, 3), k)).reward.copy() for k in (0, 1, 2, 3) * 5])
-    np.testing.assert_array_equal(*rewards)
-
-
 def test_each_agents_given_means_are_permuted_together():
     """So an arm's average over the federation stays that of one arm; the instance's seed fixes the order."""
     means = np.arange(8).reshape(2, 4) / 8
@@ -216,55 +170,6 @@ def test_each_agents_given_means_are_permuted_together():
     np.testing.assert_array_equal(drawn[0], drawn[1])
     np.testing.assert_allclose(drawn[0, 1] - drawn[0, 0], 0.5)
     assert not np.array_equal(drawn[0], means)
-
-
-def test_agents_are_not_told_how_arms_are_permuted():
-    """Before the first pull two instances look the same, and a policy is told nothing that depends on the instance."""
-    env = make_federation("FedArmsMovieLens-v1")
-    before = repr(env.policy_spec)
-    starts = [env.reset_batch([seed]) for seed in (0, 1)]
-    assert repr(env.policy_spec) == before
-    for one, other in zip(*starts, strict=True):
-        for name in one:
-            np.testing.assert_array_equal(one[name], other[name])
-    assert not np.array_equal(*(_means_of(env, seed) for seed in (0, 1)))
-
-
-def _means_of(env, seed):
-    env.reset_batch([seed])
-    return env.hidden()["mean"]
-
-
-def test_registered_sleeping_arms_are_available_seven_times_in_ten():
-    env = make_federation("FedArmsSleeping-v0", max_cycles=40)
-    awake = [env.reset_batch([0, 1]).observation["awake"].copy()]
-    for _ in range(30):
-        awake.append(env.step_batch(np.zeros((2, 10), np.int64)).observation["awake"].copy())
-    # 6,200 draws: three standard deviations.
-    assert np.mean(awake) == pytest.approx(0.7, abs=0.018)
-
-
-def test_registered_superarms_pull_three_arms_and_are_measured_by_the_best_three():
-    env = make_federation("FedArmsSuper-v0")
-    env.reset_batch([0])
-    means = env.hidden()["mean"]
-    chosen = np.broadcast_to(np.array([0, 4, 7]), (1, 10, 3))
-    step = env.step_batch(chosen)
-    best = np.sort(means, axis=-1)[..., -3:].sum(axis=-1)
-    np.testing.assert_allclose(step.info["regret"], best - means[..., [0, 4, 7]].sum(axis=-1))
-    assert (step.observation["total_pulls"].sum(axis=-1) == 3).all()
-
-
-def test_registered_spread_keeps_each_agent_s_means_within_0_2_of_the_common_ones():
-    means = {}
-    for env_id in ("FedArms-v0", "FedArmsSpread-v0"):
-        env = make_federation(env_id)
-        env.reset_batch([0, 1])
-        means[env_id] = env.hidden()["mean"].copy()
-    apart = means["FedArmsSpread-v0"] - means["FedArms-v0"]
-    assert np.abs(apart).max() <= 0.2
-    assert np.abs(apart).max() > 0.15
-    assert np.ptp(means["FedArmsSpread-v0"], axis=1).min() > 0
 
 
 def test_sums_of_packaged_means_are_those_of_the_data():
@@ -291,11 +196,7 @@ def test_values_pull_the_largest_of_those_awake():
         ({"means": "netflix"}, ValueError, "means is 'netflix'"),
         ({"means": [0.5, 1.2]}, ValueError, r"means\[1\] is 1.2"),
         ({"means": [0.5, np.nan]}, ValueError, r"means\[1\] is nan"),
-        (
-            {"means": [[0.5, 0.2], [0.5]]},
-            ValueError,
-            r"means is \[\[0.5, 0.2\], \[0.5\]\] .* are required",
-        ),
+        ({"means": [[0.5, 0.2], [0.5]]}, ValueError, r"means is \[\[0.5, 0.2\], \[0.5\]\] .* are required"),
         ({"means": ["a"]}, ValueError, r"means is \['a'\]"),
         ({"means": [[[0.5]]]}, ValueError, r"means has shape \(1, 1, 1\)"),
         ({"means": [0.5, 0.5], "num_arms": 3}, ValueError, "num_arms is 3; None or 2"),

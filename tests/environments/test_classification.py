@@ -10,9 +10,8 @@ import pytest
 from scipy.stats import chisquare
 from undrawn import undrawn
 
-from fedbandit_envs.baselines.linear import DisjointLinUCB, LinUCB
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
-from fedbandit_envs.linear.datasets import read_labelled
+from fedbandit_envs.linear.labelled import read_labelled
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation
@@ -85,22 +84,6 @@ def test_contexts_are_the_row_in_a_block_of_each_arm_or_for_all_arms():
     np.testing.assert_array_equal(rows_shown(blocks / 2), rows_shown(blocks / 2))
 
 
-def test_linear_regression_in_blocks_is_a_regression_for_each_arm():
-    """LinUCB with disjoint features pulls what disjoint LinUCB pulls with shared ones."""
-    arms = []
-    for features, policy in (
-        ("disjoint", LinUCB(alpha=0.5, ridge=1.0)),
-        ("shared", DisjointLinUCB(alpha=0.5)),
-    ):
-        env = classify(max_cycles=40, features=features)
-        observation = env.reset_batch([1]).observation
-        policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
-        for _ in range(40):
-            arms.append(policy.act(observation).copy())
-            observation = env.step_batch(arms[-1]).observation
-    np.testing.assert_array_equal(arms[:40], arms[40:])
-
-
 def test_components_are_those_of_the_singular_value_decomposition():
     contexts = classify(components=2, features="shared").reset_batch(range(200)).observation["contexts"]
     found = np.unique(contexts[:, :, 0].reshape(-1, 3).round(9), axis=0)
@@ -152,7 +135,7 @@ def test_what_drifts_in_the_table_drifts_for_all_agents():
     assert rows[-2:].mean() > 25
 
 
-@pytest.mark.parametrize("alpha", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("alpha", [0.1, 1.0])
 def test_agents_classes_have_the_moments_of_dirichlets_distribution(alpha):
     """Two rows of an agent have the same class with the probability sum_k E[q_k^2]; 3,000 pairs, 5 standard errors."""
     kinds = OF_CLASS[played(classify(num_agents=1, max_cycles=2, alpha=alpha), range(3000))][:, :, 0]
@@ -182,7 +165,7 @@ def test_a_scrambled_table_is_the_same_problem(features):
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"features": "shared"}, {"rows": "one_pass", "alpha": 0.5}, {"rows": "in_order", "scrambled": True}],
+    [{}, {"rows": "one_pass", "alpha": 0.5, "scrambled": True}],
 )
 def test_it_is_a_federation(settings):
     """In pictures too with the settings of the registered id; pictures do not depend on them."""
@@ -218,8 +201,8 @@ def test_it_is_a_federation(settings):
         ({"data": NUMBERS.ravel()}, r"data has shape \(120,\)"),
         ({"data": "wine"}, "labels is .*; None is required with data='wine'"),
         (
-            {"data": "nowhere.csv"},
-            "labels is .*; the name of a column of the file 'nowhere.csv' .*digits, wine",
+            {"data": np.where(np.eye(40, 3) > 0, 1e200, NUMBERS)},
+            r"data\[0, 0\] is 1e\+200; finite numbers below",
         ),
     ],
 )
@@ -291,19 +274,20 @@ def test_files_frames_and_arrays_are_the_same_table(tmp_path):
     ("text", "message"),
     [
         (CSV + "red,frog,1\n", r"mine.csv, line 6, column 'width' is 'red'; finite numbers"),
-        (CSV + "1,frog\n", "line 6, column 'height' is missing"),
+        (CSV + "1,frog\n", "Row #5: Expected 3 columns, got 2"),
+        (CSV + "1,frog,2,3\n", "Row #5: Expected 3 columns, got 4"),
         (CSV + "1,frog,nan\n", "line 6, column 'height'"),
         (CSV + "1,frog,inf\n", "line 6, column 'height' is inf"),
         (
             CSV + "1,,4\n",
             "line 6, column 'kind' is missing; classes|line 6, column 'kind' is missing; labels",
         ),
-        (CSV.replace("kind", "sort"), "labels is 'kind'; the name of one column, among .*'sort'"),
-        (CSV.replace("width", "kind"), "labels is 'kind'; the name of one column"),
-        (CSV.replace("width", "height"), "different names"),
-        ("kind\nfrog\ntoad\n", "different names"),
+        (CSV.replace("kind", "sort"), "has no column 'kind', .*'sort'"),
+        (CSV.replace("width", "kind"), "has no column 'kind', or several"),
+        (CSV.replace("width", "height"), "has no column 'height', or several"),
+        ("kind\nfrog\ntoad\n", "has the only column 'kind'"),
         ("width,kind,height\n", "has no rows"),
-        ("", "labels is 'kind'"),
+        ("", "cannot be read: Empty"),
         ("width,kind,height\n1,frog,2\n", "only class 'frog'"),
         ("width,kind,height\n1,0.5,2\n1,0.7,2\n", "line 2, column 'kind' is .*0.5.*; classes"),
     ],
@@ -314,11 +298,6 @@ def test_a_malformed_file_is_named_with_line_and_column(tmp_path, text, message)
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         classify(data=str(path), labels="kind")
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(OSError, match="nowhere"):
-        classify(data=tmp_path / "nowhere.csv", labels="kind")
 
 
 @pytest.mark.parametrize(
@@ -337,17 +316,3 @@ def test_tables_of_packages(name, module, shape, classes):
     assert table.features.shape == shape
     assert len(table.classes) == classes
     assert np.isfinite(classify(data=name, labels=None).reset_batch([0]).observation["contexts"]).all()
-
-
-def test_the_preset_learns():
-    pytest.importorskip("sklearn")
-    env = make_federation("FedClassification-v0", num_agents=2, max_cycles=300)
-    policy, regret = LinUCB(alpha=0.1), []
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, np.zeros((1, 2), np.uint64))
-    for _ in range(300):
-        step = env.step_batch(policy.act(observation))
-        observation = step.observation
-        regret.append(step.info["regret"].mean())
-    # Arms at random have a regret of 0.9 a round.
-    assert np.mean(regret[-100:]) < 0.7

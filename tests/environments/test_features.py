@@ -18,7 +18,6 @@ from fedbandit_envs.testing.features import check_features
 from fedbandit_envs.views.control import Rows
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.server import Server
 
 NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 0.5}]
 CHANNEL = ["fedbandit_envs.wrappers:Channel", {"echo": True}]
@@ -197,15 +196,7 @@ def test_exposure_by_hand(bound):
             assert_close(found[f"{name}deserved"], 2 * shares - 1)
 
 
-def test_a_server_is_heard_like_a_channel_that_loses_nothing():
-    sizes = {"num_agents": 3, "num_arms": 4, "max_cycles": 6}
-    channel = Channel(arms_env(**sizes))
-    server = Server(arms_env(**sizes), "every_round", "every_round", echo=False)
-    for (_, one), (_, other) in zip(told(channel), told(server), strict=True):
-        for name in one:
-            np.testing.assert_array_equal(one[name], other[name])
-
-
+@pytest.mark.parametrize("env_id", sorted(FIRST))
 @pytest.mark.parametrize("joint", [False, True])
 def test_views_show_features(env_id, joint):
     """Those of the rows that learn, as the problem's own class makes them of what these rows observe."""

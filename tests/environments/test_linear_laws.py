@@ -4,9 +4,6 @@ Laws are tested at 1e-4 each, under fixed seeds: of the 29 of them one in 345 se
 false alarm.
 """
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from linear_offers import offers
@@ -15,7 +12,7 @@ from scipy import stats
 from scipy.special import betainc, betaincinv
 from threefry_reference import threefry as reference
 
-from fedbandit_envs.linear.arcsine import TERMS, arcsine_quantile
+from fedbandit_envs.linear.rewards import TERMS, arcsine_quantile
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 
@@ -144,28 +141,3 @@ def test_quantiles_never_fall_as_the_mean_grows():
     for probability in (2.0**-53, 1e-3, 0.2, 0.5, 0.51, 0.9, 1 - 2.0**-53):
         found = quantiles(mean, np.full(mean.size, probability))
         assert (np.diff(found) >= 0).all()
-
-
-@pytest.mark.parametrize("law", ["band", "unit_ball", "signed_hypercube"])
-def test_copies_go_on_alike(law):
-    """Pickled, contexts lie otherwise in memory; what is drawn into them and made of them is the same."""
-    env = parallel_env(num_agents=3, num_arms=7, dim=4, contexts=law, reward="normal", max_cycles=20)
-    env.reset_batch([1, 2])
-    action = np.arange(6).reshape(2, 3)
-    env.step_batch(action)
-    twins = [copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
-    for _ in range(3):
-        step = env.step_batch(action)
-        for twin in twins:
-            other = twin.step_batch(action)
-            np.testing.assert_array_equal(other.reward, step.reward)
-            for name, array in step.observation.items():
-                np.testing.assert_array_equal(other.observation[name], array)
-
-
-def test_arms_come_last_in_memory():
-    env = parallel_env(num_agents=2, num_arms=7, dim=4)
-    seen = env.reset_batch([0]).observation["contexts"]
-    assert seen.shape == (1, 2, 7, 4)
-    assert seen.swapaxes(2, 3).flags.c_contiguous
-    assert not seen.flags.writeable

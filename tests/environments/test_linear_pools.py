@@ -54,19 +54,6 @@ def test_data_by_the_number_of_a_vector_are_all_data(make):
     np.testing.assert_allclose(seen["pool_rewards"], rewards, rtol=1e-12)
 
 
-def test_a_number_names_one_vector_for_all_agents_and_rounds():
-    env = logistic()
-    vectors = {}
-    observation = env.reset_batch([3]).observation
-    for _ in range(20):
-        for index, x in zip(
-            observation["pool_index"].reshape(-1), observation["contexts"].reshape(-1, 4), strict=True
-        ):
-            np.testing.assert_array_equal(vectors.setdefault(int(index), x.copy()), x)
-        observation = env.step_batch(np.zeros((1, 5), np.int64)).observation
-    assert len(vectors) == 30
-
-
 def test_vectors_are_offered_uniformly_with_replacement():
     env = logistic(num_agents=50, num_arms=8)
     counts, repeated = np.zeros(30), 0
@@ -105,15 +92,6 @@ def test_agents_that_do_not_act_pull_nothing():
     assert observation["pool_pulls"].sum(axis=-1).tolist() == [[2, 2, 1, 1, 1]]
 
 
-def test_arrays_are_taken_as_lists_are():
-    features, parameter = np.full((3, 4, 2), 0.5), np.array([[0.6, 0.0]] * 4)
-    sizes = dict.fromkeys(("num_agents", "num_arms", "dim"))
-    for settings in ({"parameter": parameter}, {"parameter": parameter[0], "reward": "bernoulli"}):
-        env = fixed(contexts=features, **{**sizes, **settings})
-        env.reset_batch([0])
-        np.testing.assert_allclose(env._means, 0.3)
-
-
 # Fixed features
 
 
@@ -136,16 +114,6 @@ def test_features_are_separated_and_stay():
     assert x[..., 1:].max() > 0.38
 
 
-def test_features_of_an_agent_do_not_depend_on_the_number_of_agents():
-    few, many = (fixed(num_agents=n).reset_batch([4]).observation["contexts"][0] for n in (3, 9))
-    np.testing.assert_array_equal(few, many[:3])
-
-
-def test_features_grow_with_their_bound():
-    one, ten = (fixed(context_bound=L).reset_batch([4]).observation["contexts"] for L in (1.0, 10.0))
-    np.testing.assert_allclose(10 * one, ten)
-
-
 # A parameter for each arm
 
 
@@ -163,18 +131,6 @@ def test_each_arm_has_its_own_parameter(contexts):
         seen = copied(step.observation)
     assert env.hidden()["parameter"].shape == (2, 5, 3, 2)
     assert env.hidden_space["parameter"].contains(env.hidden()["parameter"][0, 0])
-
-
-def test_equal_parameters_are_one_parameter():
-    one, each = (
-        fixed(num_arms=4, dim=2, parameter=parameter, contexts="unit_ball")
-        for parameter in ([0.6, 0.8], [[0.6, 0.8]] * 4)
-    )
-    for env in (one, each):
-        env.reset_batch([2])
-    for k in range(4):
-        ours, theirs = (env.step_batch(np.full((1, 5), k)) for env in (one, each))
-        np.testing.assert_allclose(ours.reward, theirs.reward, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

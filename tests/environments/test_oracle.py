@@ -5,8 +5,7 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from fedbandit_envs.procurement import oracle
-from fedbandit_envs.procurement.knapsack import _falling
-from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, buy, procure
+from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE, _falling, buy, procure
 from fedbandit_envs.procurement_v0 import parallel_env
 
 
@@ -45,22 +44,15 @@ def test_greedy_is_feasible_and_never_above_exact(producers, threshold):
         assert (surplus(quantity, quality, threshold) >= -FEASIBILITY_TOLERANCE).all()
     gap = revenue(exact, quality, cost) - revenue(greedy, quality, cost)
     assert gap.min() >= -1e-9
-    binding = (solve(quality, cost, capacity, 0.0, exact=True) != exact).any(axis=(1, 2)).mean()
-    share = gap.sum() / revenue(exact, quality, cost).sum()
-    print(
-        f"\nm = {producers}, alpha = {threshold}: constraint binds in {100 * binding:.1f} %; exact above greedy in "
-        f"{100 * (gap > 1e-9).mean():.1f} %, by {gap.mean():.4f} on average ({100 * share:.3f} % of revenue), "
-        f"{gap.max():.3f} at most"
-    )
     # The greedy filling stops inside one producer: what it misses is worth less than one unit of it.
     assert gap.max() < 1.0
 
 
 @pytest.mark.parametrize(("law", "threshold"), [("uniform", 0.7), ("uniform", 0.9), ("normal", 0.45)])
 def test_exact_equals_a_mixed_integer_programme(law, threshold):
-    quality, cost, capacity = instances(60, 30, seed=1, law=law)
+    quality, cost, capacity = instances(25, 30, seed=1, law=law)
     exact = revenue(solve(quality, cost, capacity, threshold, exact=True), quality, cost)[:, 0]
-    for i in range(60):
+    for i in range(25):
         answer = milp(
             cost[i, 0] - quality[i, 0],
             constraints=LinearConstraint(quality[i, 0] - threshold, 0, np.inf),

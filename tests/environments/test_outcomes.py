@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from scipy.stats import binom
 
-from fedbandit_envs.procurement.outcomes import (
+from fedbandit_envs.procurement.rounds import (
     ROW_BYTES,
     TABLED_CAPACITY,
     good_units,
@@ -54,7 +54,7 @@ def test_inversion_is_the_binomial_quantile(units, quality):
     assert (binom.cdf(good, units, quality) >= position - accuracy)[below_top].all()
 
 
-@pytest.mark.parametrize("quality", QUALITIES)
+@pytest.mark.parametrize("quality", QUALITIES[1::2])
 def test_tables_equal_direct_inversion(quality):
     table = outcome_tables(np.array([[quality]]), TABLED_CAPACITY)[0, 0]
     for units in range(TABLED_CAPACITY + 1):
@@ -66,29 +66,6 @@ def test_tables_equal_direct_inversion(quality):
         np.testing.assert_array_equal(
             invert_all_tabled(draws, units, quality, table), invert_all(draws, units, quality)
         )
-
-
-def test_rows_of_tables_are_lines_of_the_cache():
-    table = outcome_tables(np.full((2, 3), 0.4), 50)
-    assert table.shape == (2, 3, 51, 32)
-    assert table.strides[2] == ROW_BYTES == 64
-    assert table.ctypes.data % ROW_BYTES == 0
-
-
-def test_frequencies_are_binomial():
-    """Chi-square over 300 cells groups at once; false alarm 1e-6 for the fixed seed's place."""
-    from scipy.stats import chi2
-
-    statistic, freedom = 0.0, 0
-    for units, quality in [(1, 0.3), (7, 0.5), (26, 0.81), (50, 0.1)]:
-        draws = np.random.default_rng(units).integers(0, 2**31, 200_000, np.int32)
-        counts = np.bincount(invert_all(draws, units, quality), minlength=units + 1)
-        expected = binom.pmf(np.arange(units + 1), units, quality) * draws.size
-        cells = expected > 20
-        rest = expected[~cells].sum()
-        statistic += ((counts - expected)[cells] ** 2 / expected[cells]).sum()
-        freedom += cells.sum() - (rest == 0)
-    assert statistic < chi2.ppf(1 - 1e-6, freedom)
 
 
 def test_one_more_unit_adds_one_good_or_one_defective_unit():

@@ -76,19 +76,6 @@ def test_the_view_is_the_federation():
     assert view.privacy() == env.privacy()
 
 
-@pytest.mark.parametrize("features", [False, True])
-def test_what_agents_get_is_their_own(features):
-    """Not another's, nor the environment's: written to, it changes nothing that comes later."""
-    view = parallel_env(action_format="values", features=features, num_agents=2, num_arms=3)
-    seen, _ = view.reset(seed=0)
-    for own in seen.values():
-        for array in [own] if features else own.values():
-            assert array.base is None
-            array[...] = -1
-    again = view.step(dict.fromkeys(view.agents, np.ones(3, np.float32)))[0]
-    assert all(view.observation_space(agent).contains(own) for agent, own in again.items())
-
-
 def stacked_rows(observations):
     rows = list(observations.values())
     return {name: np.stack([row[name] for row in rows]) for name in rows[0]}

@@ -1,14 +1,53 @@
-"""Means of arms from ratings: both definitions by hand, and every way in which a file can be wrong."""
+"""Means of arms from ratings: by hand, the same from every kind of table, against pandas, and all that can be wrong."""
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from fedbandit_envs.arms.ratings import jester_means, keep_largest, movielens_means
+from fedbandit_envs.arms.ratings import (
+    arm_means,
+    jester_means,
+    keep_largest,
+    mean_ratings,
+    movielens_means,
+    table_means,
+)
 from fedbandit_envs.arms_v0 import parallel_env
+from fedbandit_envs.cli import app
+from fedbandit_envs.gaussian_v0 import parallel_env as gaussian
+
+pandas = pytest.importorskip("pandas")
 
 U_DATA = "1\t10\t5\t881250949\n2\t10\t3\t881250950\n3\t10\t4\t881250951\n1\t7\t2\t881250952\n2\t300\t4\t881250953\n"
+JESTER = "3,-9.5,4.5,99,10\n2,5.0,99,99,-10\n0,99,99,99,99\n3,4.49,4.51,99,0\n"
+# Item 10 comes after 9, as a number; a text in a column that is not read has a line of its own.
+RATINGS = """who,region,what,stars,said
+ann,north,10,5,"good,
+very"
+ann,north,9,1,
+bob,north,10,3,
 
-JESTER = "3,-9.5,4.5,99,10\n2,5.0,99,99,-10\n0,99,99,99,99\n4,4.49,4.51,99,0\n".replace("4,4.49", "3,4.49")
+bob,north,9,4,NA
+NA,south,10,4.5,
+eve,south,9,2,
+eve,south,300,5,
+"""
+COLUMNS = {"user": "who", "item": "what", "rating": "stars"}
+SCALE = {"scale": (1, 5), "threshold": 4}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "ratings.csv"
+    path.write_text(RATINGS)
+    return path
+
+
+def frame_of(path):
+    return pandas.read_csv(path, keep_default_na=False)
 
 
 def test_movielens_by_hand(tmp_path):
@@ -19,9 +58,8 @@ def test_movielens_by_hand(tmp_path):
     np.testing.assert_allclose(received.means, [0, 2 / 3, 1])
     np.testing.assert_allclose(everyone.means, [0, 2 / 3, 1 / 3])
     np.testing.assert_allclose(movielens_means(path, threshold=5).means, [0, 1 / 3, 0])
-    # Windows' ends of lines are none of the rating.
     path.write_bytes(U_DATA.replace("\n", "\r\n").encode())
-    np.testing.assert_allclose(movielens_means(path).means, received.means)
+    np.testing.assert_allclose(arm_means(path, 2), [2 / 3, 1])
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -34,60 +72,37 @@ def test_jester_by_hand(tmp_path, separator):
     np.testing.assert_allclose(received.means, [1 / 3, 1, 1 / 3])
     np.testing.assert_allclose(everyone.means, [1 / 4, 1 / 2, 1 / 4])
     np.testing.assert_allclose(jester_means(path, threshold=4.51).means, [1 / 3, 1 / 2, 1 / 3])
-
-
-def test_ratings_become_arms(tmp_path):
-    path = tmp_path / "u.data"
-    path.write_text(U_DATA)
-    means = keep_largest(movielens_means(path).means, 2)
-    env = parallel_env(means=means)
-    env.reset_batch([0])
-    np.testing.assert_allclose(env.hidden()["mean"][0, 0], [2 / 3, 1])
+    np.testing.assert_allclose(arm_means(path, 1), [1])
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("read", "text", "line", "message"),
     [
-        ("1\t2\t3", "3 fields"),
-        ("1,2,3,4", "1 fields"),
-        ("1\t2\t3\t4\t5", "5 fields"),
-        ("", "1 fields"),
-        ("1\t2\t6\t881250949", "out of range"),
-        ("1\t2\t0\t881250949", "out of range"),
-        ("0\t2\t3\t881250949", "out of range"),
-        ("1\t-2\t3\t881250949", "out of range"),
-        ("1\t2\t3.5\t881250949", "invalid literal"),
-        ("eins\t2\t3\t881250949", "'eins"),
-        ("1\t10\t4\t881250960", "film 10 a second time for user 1"),
-        ("1\t2\t\ufffd\t4", "invalid literal"),
+        (movielens_means, U_DATA, "1\t2\t3", "Row #6: Expected 4 columns, got 3"),
+        (movielens_means, U_DATA, "1\t2\t3\t4\t5", "Row #6: Expected 4 columns, got 5"),
+        (movielens_means, U_DATA, "1\t2\t6\t881250949", r"line 6, column 'rating' is 6; numbers in \[1, 5\]"),
+        (movielens_means, U_DATA, "1\t2\t0\t881250949", "line 6, column 'rating' is 0"),
+        (movielens_means, U_DATA, "1\t2\tgood\t4", "line 6, column 'rating' is 'good'; finite numbers"),
+        (
+            movielens_means,
+            U_DATA,
+            "1\t10\t4\t8",
+            "line 6: the user 1 rates 10 a second time, after .*line 1;",
+        ),
+        (jester_means, JESTER, "2,1,2,99", "from 5 to 4 at row 5.*; the number of ratings"),
+        (jester_means, JESTER, "2,1,2,99,99,99", "from 5 to 6 at row 5"),
+        (jester_means, JESTER, "2,1,2,99,10.01", "line 5 is '2,1,2,99,10.01'; the number of ratings"),
+        (jester_means, JESTER, "2,1,nan,99,99", "line 5 is"),
+        (jester_means, JESTER, "2,1,-inf,99,99", "line 5 is"),
+        (jester_means, JESTER, "3,1,2,99,99", "line 5 is"),
+        (jester_means, JESTER, "2,1,x,99,99", "could not convert string 'x'"),
     ],
 )
-def test_malformed_lines_of_movielens_are_named(tmp_path, line, message):
-    path = tmp_path / "u.data"
-    path.write_text(f"{U_DATA}{line}\n4\t10\t5\t881250999\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=f"u.data, line 6 .*{message}.* required"):
-        movielens_means(path)
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("2,1,2,99", "3 ratings, after lines with 4"),
-        ("2,1,2,99,99,99", "5 ratings, after lines with 4"),
-        ("2,1,2,99,10.01", "out of range"),
-        ("2,1,nan,99,99", "out of range"),
-        ("2,1,-inf,99,99", "out of range"),
-        ("3,1,2,99,99", "2 ratings where it says 3"),
-        ("2,1,x,99,99", "could not convert"),
-        ("", "could not convert"),
-        ("2 1 2 99 99", "could not convert"),
-    ],
-)
-def test_malformed_lines_of_jester_are_named(tmp_path, line, message):
-    path = tmp_path / "jester.csv"
-    path.write_text(f"{JESTER}{line}\n{JESTER}")
-    with pytest.raises(ValueError, match=f"jester.csv, line 5 .*{message}.* required"):
-        jester_means(path)
+def test_malformed_files_are_named(tmp_path, read, text, line, message):
+    path = tmp_path / "file"
+    path.write_text(f"{text}{line}\n{text}")
+    with pytest.raises(ValueError, match=f"file.*{message}"):
+        read(path)
 
 
 @pytest.mark.parametrize("read", [movielens_means, jester_means])
@@ -95,26 +110,340 @@ def test_files_and_parameters_are_named(tmp_path, read):
     path = tmp_path / "ratings"
     with pytest.raises(OSError, match="ratings"):
         read(path)
-    path.touch()
-    with pytest.raises(ValueError, match="ratings is empty"):
-        read(path)
+    for text in ("", "\n", "0,99,99\n0,99,99\n" if read == jester_means else ""):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"ratings has no r|ratings cannot be read: Empty"):
+            read(path)
     with pytest.raises(ValueError, match="definition is 'mine'"):
         read(path, "mine")
     with pytest.raises(ValueError, match="threshold is 11"):
         read(path, threshold=11)
-    path.write_bytes(b"\xff\xfe1\t2\t3\t4\n")
-    with pytest.raises(ValueError, match="line 1 is"):
-        read(path)
-
-
-def test_a_matrix_without_ratings_is_no_bandit(tmp_path):
-    path = tmp_path / "jester.csv"
-    path.write_text("0,99,99\n0,99,99\n")
-    with pytest.raises(ValueError, match="has no ratings"):
-        jester_means(path)
 
 
 def test_the_largest_of_equals_are_the_first():
     assert keep_largest(np.array([0.5, 0.1, 0.5, 0.9, 0.5]), 3).tolist() == [0.5, 0.5, 0.9]
+    means = np.array([[0.9, 0.1, 0.5, 0.2], [0.0, 0.7, 0.5, 0.2]])
+    np.testing.assert_array_equal(keep_largest(means, 2), means[:, [0, 2]])
     with pytest.raises(ValueError, match="num_arms is 3; at most 2"):
         keep_largest(np.array([0.5, 0.1]), 3)
+
+
+def test_means_by_hand(path):
+    received = table_means(path, **SCALE, **COLUMNS)
+    assert (received.items.tolist(), received.agents) == ([9, 10, 300], ())
+    np.testing.assert_allclose(received.means, [1 / 3, 2 / 3, 1])
+    everyone = table_means(path, **SCALE, **COLUMNS, definition="all_users")
+    np.testing.assert_allclose(everyone.means, [1 / 4, 2 / 4, 1 / 4])
+    many = table_means(path, scale=[0, 5], threshold=3, **COLUMNS, min_ratings=2)
+    assert many.items.tolist() == [9, 10]
+    np.testing.assert_allclose(many.means, [1 / 3, 1])
+
+
+def test_agents_by_hand(path):
+    common = table_means(path, **SCALE, **COLUMNS, agent="region", min_ratings=1)
+    assert (common.items.tolist(), common.agents) == ([9, 10], ["north", "south"])
+    np.testing.assert_allclose(common.means, [[1 / 2, 1 / 2], [0, 1]])
+    everyone = table_means(path, **SCALE, **COLUMNS, agent="region", definition="all_users")
+    np.testing.assert_allclose(everyone.means, [[1 / 2, 1 / 2, 0], [0, 1 / 2, 1 / 2]])
+    with pytest.raises(ValueError, match=r"has no rating of what 300 by region 'north'; one .*min_rat"):
+        table_means(path, **SCALE, **COLUMNS, agent="region")
+
+
+def as_parquet(path):
+    frame_of(path).to_parquet(path.with_suffix(".parquet"))
+    return str(path.with_suffix(".parquet"))
+
+
+def as_categories(path):
+    frame = frame_of(path).astype({"who": "category", "what": "category", "stars": "float32"})
+    return frame[frame["what"].astype(int) > 0].set_index("said")
+
+
+def as_texts(path):
+    return frame_of(path).astype(str)
+
+
+def nullable(path):
+    return frame_of(path).convert_dtypes()
+
+
+@pytest.mark.parametrize("kind", [str, frame_of, as_parquet, as_categories, as_texts, nullable])
+def test_every_kind_of_table_gives_the_same(path, kind):
+    expected = table_means(path, **SCALE, **COLUMNS, agent="region", min_ratings=1)
+    found = table_means(kind(path), **SCALE, **COLUMNS, agent="region", min_ratings=1)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        (["007", "7", "1.5"], ["007", "1.5", "7"]),
+        (["1e3", "1000", "2"], ["1000", "1e3", "2"]),
+        (["9007199254740993", "9007199254740992"], [9007199254740992, 9007199254740993]),
+        ([True, False], ["False", "True"]),
+        ([10.0, 9.0, 0.5], [0.5, 9.0, 10.0]),
+        (list(pandas.to_datetime(["2024-02-01", "2024-01-01"])), ["2024-01-01", "2024-02-01"]),
+        ([*range(300), "x"], sorted(map(str, [*range(300), "x"]))),
+    ],
+)
+def test_labels_are_the_texts_of_a_file(tmp_path, labels, found):
+    frame = pandas.DataFrame({"user": range(len(labels)), "item": labels, "rating": 5})
+    frame.to_csv(tmp_path / "ratings.csv", index=False)
+    for table in (frame, tmp_path / "ratings.csv"):
+        assert table_means(table, **SCALE).items.tolist() == found
+
+
+def test_numbers_are_those_that_a_file_has(tmp_path):
+    frame = pandas.DataFrame({"user": [1, 2, 3], "item": 1, "rating": np.array([4.2, 4.1, 4.3], np.float32)})
+    frame.to_csv(tmp_path / "ratings.csv", index=False)
+    for table in (frame, tmp_path / "ratings.csv"):
+        np.testing.assert_allclose(table_means(table, (1, 5), 4.2).means, 2 / 3)
+
+
+def test_many_ratings_against_a_plain_loop(tmp_path):
+    rng = np.random.default_rng(5)
+    drawn = rng.choice(90 * 40, 2000, replace=False)
+    rows = [(f"u{pair // 40}", pair % 40 - 3, rng.integers(-20, 21) / 2, pair // 40 % 4) for pair in drawn]
+    path = tmp_path / "ratings.csv"
+    pandas.DataFrame(rows, columns=["user", "item", "rating", "group"]).to_csv(path)
+    found = table_means(path, (-10, 10), 2.5, agent="group")
+    for g, means in enumerate(found.means):
+        for k, item in enumerate(found.items):
+            given = [rating for _, what, rating, group in rows if (what, group) == (item, g)]
+            assert means[k] == pytest.approx(sum(rating >= 2.5 for rating in given) / len(given))
+    assert (found.items.tolist(), found.agents) == ([*range(-3, 37)], [0, 1, 2, 3])
+
+
+def test_a_federation_of_a_table(path):
+    spec = {"name": "ratings", "table": str(path), **SCALE, **COLUMNS}
+    env = parallel_env(means=spec, num_arms=2, num_agents=3)
+    env.reset_batch([0])
+    np.testing.assert_allclose(env.hidden()["mean"], np.broadcast_to([2 / 3, 1], (1, 3, 2)))
+    apart = {**spec, "agent": "region", "min_ratings": 1}
+    env = parallel_env(means={**apart, "table": frame_of(path)})
+    env.reset_batch([0])
+    np.testing.assert_allclose(env.hidden()["mean"][0], [[1 / 2, 1 / 2], [0, 1]])
+    with pytest.raises(ValueError, match="num_agents is 3; None or 2, as means has, is required"):
+        parallel_env(means=apart, num_agents=3)
+    with pytest.raises(ValueError, match=r"spread is 0.1; 0 is required"):
+        parallel_env(means=apart, spread=0.1)
+    np.testing.assert_allclose(arm_means(spec, 2), [2 / 3, 1])
+    with pytest.raises(ValueError, match="agent is 'region'; None"):
+        arm_means(apart, 2)
+
+
+def shell(*words):
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+def test_tables_on_the_command_line(path):
+    table = f'{{"name": "ratings", "table": "{path}", "scale": [1, 5], "threshold": 4, "user": "who", "item": "what", '
+    right, wrong = (table + f'"{column}": "stars"}}' for column in ("rating", "ratin"))
+    samba = ("samba", "--plain", "--arms", 2, "--budget", 20, "--seed", 0, "--ratings")
+    run = ("run", "UCB1", "FedArms-v0", "--rounds", 20, "--seeds", 1, "--set")
+    for words in ((*samba, right), (*run, f"means={right}")):
+        assert shell(*words).exit_code == 0, shell(*words).output
+    for words in ((*samba, wrong), (*run, f"means={wrong}")):
+        result = shell(*words)
+        assert result.exit_code == 2
+        assert "unexpected keyword argument 'ratin'" in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("eve,south,7,,", r"line 11, column 'stars' is missing; finite numbers below 1e\+150 are required"),
+        ("eve,south,7,nan,", r"line 11, column 'stars' is missing"),
+        ("eve,south,7,inf,", r"line 11, column 'stars' is inf; finite"),
+        ("eve,south,7,1e150,", r"line 11, column 'stars' is 1e\+150; finite numbers below"),
+        ("eve,south,7,five,", r"line 11, column 'stars' is 'five'; finite"),
+        ('eve,south,7,"4,5",', r"line 11, column 'stars' is '4,5'; finite"),
+        ("eve,south,7,2024-01-01,", r"line 11, column 'stars' is '2024-01-01'; finite"),
+        ("eve,south,7", r"cannot be read: .*Row #9: Expected 5 columns, got 3"),
+        ("eve,south,7,4,5,", r"cannot be read: .*Row #9: Expected 5 columns, got 6"),
+        ("eve,south,,4,", r"line 11, column 'what' is missing; labels are required"),
+        (",south,7,4,", r"line 11, column 'who' is missing"),
+        (
+            "bob,north,9,4,",
+            r"line 11: the user 'bob' rates 9 a second time, after .*ratings.csv, line 7; one rating",
+        ),
+        ('"eve,south,7,4,', "cannot be read: .*Expected 5 columns"),
+        ("fay,south,7,0.5,", r"line 11, column 'stars' is 0.5; numbers in \[1, 5\] are required"),
+        ("fay,south,7,5.001,", "line 11, column 'stars' is 5.001; numbers"),
+        (f"fay,south,7,9,{'z' * 2_000_000}", "line 11, column 'stars' is 9; numbers"),
+    ],
+    ids=range(16),
+)
+def test_malformed_lines_are_named(path, line, message):
+    path.write_text(f"{RATINGS}{line}\nfay,south,7,4,\n")
+    with pytest.raises(ValueError, match=f"ratings.csv[:,]? {message}"):
+        table_means(path, **SCALE, **COLUMNS)
+
+
+def test_rows_of_a_data_frame_are_counted(path):
+    frame = frame_of(path)
+    frame.loc[3, "stars"] = np.nan
+    with pytest.raises(ValueError, match=r"^table, row 3, column 'stars' is missing"):
+        table_means(frame, **SCALE, **COLUMNS)
+    frame = pandas.concat([frame_of(path)] * 2, axis=1)
+    frame.to_csv(path, index=False)
+    for table in (frame, path):
+        with pytest.raises(ValueError, match="has no column 'who', or several"):
+            table_means(table, **SCALE, **COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (
+            {"user": "whom"},
+            ValueError,
+            "ratings.csv has no column 'whom', .* columns, 'who', 'region', 'what'",
+        ),
+        ({"agent": ["region"]}, TypeError, "unhashable"),
+        ({"scale": 5}, TypeError, "scale is 5; the smallest and the largest"),
+        ({"scale": "15"}, TypeError, "scale is '15'"),
+        ({"scale": (1, 3, 5)}, TypeError, "scale is "),
+        ({"scale": (5, 1)}, ValueError, r"scale\[1\] is 1; a finite number > 5"),
+        ({"scale": ("1", 5)}, TypeError, r"scale\[0\] is '1'"),
+        ({"threshold": 6}, ValueError, r"threshold is 6; a number in \[1, 5\]"),
+        ({"threshold": None}, TypeError, "threshold is None"),
+        ({"definition": "mine"}, ValueError, "definition is 'mine'"),
+        ({"min_ratings": -1}, ValueError, "min_ratings is -1"),
+        ({"min_ratings": 4}, ValueError, "min_ratings is 4; .*ratings.csv has no item with as many"),
+        ({"table": 7}, TypeError, "table is 7; the path of a file or a pandas.DataFrame"),
+        ({"table": "https://host/ratings.csv"}, OSError, "ratings.csv"),
+    ],
+)
+def test_parameters_are_named(path, given, error, message):
+    with pytest.raises(error, match=message):
+        table_means(**{"table": path, **SCALE, **COLUMNS, **given})
+
+
+def test_files_without_ratings_are_named(path):
+    for data, message in (
+        (b"", "cannot be read: Empty"),
+        (b"user,item,rating\n", "has no rows; at least one"),
+        (b"user,item,rating\n\xff\xfe,2,3\n", "cannot be read: .*(utf|UTF)"),
+        (
+            b"user;item;rating\n1;2;3\n",
+            "has no column 'user', .*its columns, 'user;item;rating', is required",
+        ),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=f"ratings.csv {message}"):
+            table_means(path, **SCALE)
+    with pytest.raises(ValueError, match="table has no rows"):
+        table_means(pandas.DataFrame({"user": [], "item": [], "rating": []}), **SCALE)
+    with pytest.raises(OSError, match="director"):
+        table_means(path.parent, **SCALE)
+    with pytest.raises(ValueError, match=r"ratings.parquet cannot be read: "):
+        table_means(path.rename(path.with_suffix(".parquet")), **SCALE)
+
+
+def test_without_pandas_the_extra_is_named(path, monkeypatch):
+    for module in ("pandas", "pyarrow.csv"):
+        with monkeypatch.context() as patch:
+            patch.setitem(sys.modules, module, None)
+            with pytest.raises(ImportError, match=rf"{module} is .*envs\[data\]'"):
+                table_means(path, **SCALE)
+    code = "import sys; from fedbandit_envs import arms_v0, linear_v0; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+# Of the three items, 10 and 9 have most ratings; ann and eve have rated both of these, bob and cem one.
+SMALL = [
+    ("eve", 9, 5), ("eve", 10, 3), ("ann", 9, 1), ("ann", 10, 1), ("bob", 9, 5), ("cem", 10, 4), ("dan", 2, 4),
+]  # fmt: skip
+
+
+def ratings_of(rows):
+    return pandas.DataFrame(rows, columns=["who", "what", "stars"])
+
+
+@pytest.fixture
+def many():
+    """Ratings from 0.5 to 4.5 of 30 items by 60 users, some of whom rate few; rows in no order."""
+    rng = np.random.default_rng(5)
+    who, what = np.nonzero(rng.random((60, 30)) < rng.uniform(0.05, 0.9, (60, 1)) * rng.uniform(0.2, 1, 30))
+    stars = np.clip(np.round(2 * rng.normal(1 + what / 10 + who % 3 / 2, 1)) / 2, 0.5, 4.5)
+    return ratings_of({"who": who + 5, "what": 3 * what, "stars": stars}).sample(frac=1, random_state=1)
+
+
+def by_pandas(frame, scale, arms, users):
+    """Returns names and average ratings of items, names and ratings of users, and how many are filled in."""
+    table = frame.assign(stars=(frame["stars"] - scale[0]) / (scale[1] - scale[0]))
+    table = table.pivot(index="who", columns="what", values="stars")
+    items = sorted(table.count().sort_values(ascending=False, kind="stable").index[:arms])
+    average, own = table[items].mean(), table[items]
+    people = sorted(own.count(axis=1).sort_values(ascending=False, kind="stable").index[:users])
+    own = own.loc[people]
+    apart = own.sub(average).mean(axis=1)
+    filled = {item: (average[item] + apart).clip(0, 1) for item in items}
+    return items, average, people, own.fillna(pandas.DataFrame(filled)), int(own.isna().sum().sum())
+
+
+@pytest.mark.parametrize(
+    ("arms", "users", "scale"), [(1, 20, (0.5, 4.5)), (8, 30, (-2, 5)), (30, 1, (0.5, 4.5))]
+)
+def test_means_are_those_of_pandas(many, tmp_path, arms, users, scale):
+    many.to_csv(tmp_path / "ratings.csv", index=False)
+    spec = {"name": "ratings", "table": str(tmp_path / "ratings.csv"), "scale": scale, **COLUMNS}
+    items, average, people, own, filled = by_pandas(many, scale, arms, users)
+    found = mean_ratings(many, scale, **COLUMNS, num_arms=arms, num_agents=users)
+    assert (found.items.tolist(), list(found.agents), found.filled) == (items, people, filled)
+    np.testing.assert_allclose(found.means, own, rtol=1e-12)
+    np.testing.assert_allclose(mean_ratings(many, scale, **COLUMNS, num_arms=arms).means, average, rtol=1e-12)
+    sizes = {"means": spec, "num_arms": arms, "num_agents": users, "regret": "federation"}
+    real = gaussian(**sizes)
+    real.reset_batch([0, 1])
+    np.testing.assert_array_equal(real.hidden()["mean"], np.tile(found.means, (2, 1, 1)))
+    np.testing.assert_allclose(real.hidden()["worth"][1], np.tile(own.mean(), (users, 1)))
+    drawn = gaussian(**sizes, law="approximate", spread=0.1)
+    drawn.reset_batch([0, 1])
+    np.testing.assert_allclose(drawn.hidden()["worth"][1], np.tile(average, (users, 1)))
+
+
+def test_what_is_filled_in_by_hand():
+    found = mean_ratings(ratings_of(SMALL), (1, 5), **COLUMNS, num_arms=2, num_agents=4)
+    # 9: (4 + 0 + 4) / 3, and 10: (2 + 0 + 3) / 3 quarters. Bob is a third above 9, cem 1/3 above 10.
+    assert found.items.tolist() == [9, 10]
+    assert (found.agents, found.filled) == (["ann", "bob", "cem", "eve"], 2)
+    np.testing.assert_allclose(found.means, [[0, 0], [1, 5 / 12 + 1 / 3], [1, 0.75], [1, 0.5]])
+    # Clipped: cem's 9 would be 2/3 + 1/3 = 1, and of one whose 10 is a 5 more than 1.
+    rows = [*SMALL[:5], ("cem", 10, 5)]
+    assert mean_ratings(ratings_of(rows), (1, 5), **COLUMNS, num_agents=4).means[2].tolist() == [1, 1]
+
+
+def test_without_numbers_all_items_are_arms_and_ten_users_agents(many):
+    spec = {"name": "ratings", "table": many, "scale": [0.5, 4.5], **COLUMNS}
+    env = gaussian(means=spec)
+    assert (env.max_num_agents, env.single_observation_space["total_pulls"].shape) == (10, (30,))
+    concentrated = gaussian(means=spec, law="concentrated", num_agents=7, num_arms=5)
+    concentrated.reset_batch([0])
+    average = mean_ratings(many, (0.5, 4.5), **COLUMNS, num_arms=5).means
+    np.testing.assert_allclose(concentrated.hidden()["mean"][0].mean(axis=0), average)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"num_arms": 4}, ValueError, "num_arms is 4; at most 3, as many as .*ratings.csv has items"),
+        ({"num_arms": 0}, ValueError, "num_arms is 0"),
+        ({"num_arms": 2.0}, TypeError, "num_arms is 2.0"),
+        ({"num_arms": 2}, ValueError, "num_agents is 10; at most 4, as many as .*ratings.csv has users who"),
+        ({"num_agents": 0}, ValueError, "num_agents is 0"),
+        ({"scale": [2, 5]}, ValueError, "ratings.csv, line 4, column 'stars' is 1; numbers in \\[2, 5\\]"),
+        ({"threshold": 4}, TypeError, "unexpected keyword argument 'threshold'"),
+        ({"name": "films"}, ValueError, "means name is 'films'; one of \\['ratings'\\]"),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path, changes, error, message):
+    ratings_of(SMALL).to_csv(tmp_path / "ratings.csv", index=False)
+    spec = {"name": "ratings", "table": str(tmp_path / "ratings.csv"), "scale": [1, 5], **COLUMNS}
+    sizes = {name: value for name, value in changes.items() if name.startswith("num_")}
+    with pytest.raises(error, match=message):
+        gaussian(means={**spec, **changes} if not sizes else spec, **sizes)
+    with pytest.raises(ValueError, match="means name is 'movielens'"):
+        gaussian(means="movielens")

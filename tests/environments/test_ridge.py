@@ -7,7 +7,7 @@ import pytest
 from compiled import from_python
 from linear_histories import band_history, ridge_by_least_squares
 
-from fedbandit_envs.linear import forms
+from fedbandit_envs.linear import ridge as forms
 from fedbandit_envs.linear import ridge as kernels
 from fedbandit_envs.linear.ridge import Ridges, estimate, largest, lies_below, observe, upper_bounds
 
@@ -36,14 +36,12 @@ def ridge_by_rank_one(contexts, rewards, ridge):
     return parameter, ridges.log_det[0, 0, 0]
 
 
-@pytest.mark.parametrize("updates", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
-def test_ridge_of_the_band_is_least_squares_after_many_updates(updates):
-    contexts, rewards = band_history(updates)
+def test_ridge_of_the_band_is_least_squares_after_many_updates():
+    contexts, rewards = band_history(10_000)
     parameter, log_det = ridge_by_rank_one(contexts, rewards, 1.0)
     expected, _ = ridge_by_least_squares(contexts, rewards, 1.0)
     sign, expected_log_det = np.linalg.slogdet(np.eye(10) + contexts.T @ contexts)
     error = np.abs(parameter - expected).max() / np.abs(expected).max()
-    print(f"\nband: estimate off by {error:.1e}, log det by {abs(log_det - expected_log_det):.1e}")
     assert error < 1e-9
     assert sign == 1
     assert abs(log_det - expected_log_det) < 1e-8
@@ -51,10 +49,10 @@ def test_ridge_of_the_band_is_least_squares_after_many_updates(updates):
 
 @pytest.mark.parametrize(
     ("spread", "ridge"),
-    [(1e-2, 1.0), pytest.param(1e-4, 1.0, marks=pytest.mark.slow), (1e-6, 1.0), (1e-4, 1e-3)],
+    [(1e-2, 1.0), (1e-6, 1.0), (1e-4, 1e-3)],
 )
-def test_nearly_collinear_contexts_after_1e5_updates(spread, ridge):
-    contexts, rewards = collinear_history(100_000, spread)
+def test_nearly_collinear_contexts_after_many_updates(spread, ridge):
+    contexts, rewards = collinear_history(30_000, spread)
     parameter, log_det = ridge_by_rank_one(contexts, rewards, ridge)
     expected, expected_log_det = ridge_by_least_squares(contexts, rewards, ridge)
     inverse, corrected, product = np.eye(10) / ridge, np.zeros(10), np.empty(10)
@@ -63,10 +61,6 @@ def test_nearly_collinear_contexts_after_1e5_updates(spread, ridge):
     condition = np.linalg.cond(ridge * np.eye(10) + contexts.T @ contexts)
     error, error_of_corrected = (
         np.abs(found - expected).max() / np.abs(expected).max() for found in (parameter, corrected)
-    )
-    print(
-        f"\nspread {spread:g}, ridge {ridge:g}, condition {condition:.0e}: V^-1 b off by {error:.1e}, corrected "
-        f"estimate by {error_of_corrected:.1e}, log det by {abs(log_det - expected_log_det):.1e}"
     )
     assert error_of_corrected < 1e-9
     # V^-1 b and log det V err by the condition number times rounding, as normal equations do: 1e-9 is reached up to

@@ -6,14 +6,13 @@ import pytest
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.baselines.procurement.silent import OneOfEach
-from fedbandit_envs.core.actions import FlatSending
-from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.testing.assertions import difference
-from fedbandit_envs.views.control import Rows
-from fedbandit_envs.views.gymnasium_env import FederationEnv
+from fedbandit_envs.views.control import (Rows)
+from fedbandit_envs.views.gymnasium_env import (FederationEnv)
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.core.actions import (FlatSending)
 
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
@@ -23,10 +22,7 @@ SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
 def test_a_learner_chooses_when_to_send():
     """Among silent peers the learner's messages reach them, and no one else's reach it."""
     env = gymnasium.make(
-        "FedProcurement-v0",
-        stack=[[CHANNEL, {"schedule": "on_request"}]],
-        num_agents=3,
-        peers_send="silent",
+        "FedProcurement-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3, peers_send="silent"
     )
     assert list(env.action_space) == ["action", "send"]
     env.reset(seed=0)
@@ -218,14 +214,3 @@ def test_half_a_wish_to_send_sends_nothing():
     assert rows.step(choice)[3]["messages"].tolist() == [[0, 0]]
     choice[0, 1, -1] = np.nextafter(np.float32(0.5), np.float32(1.0))
     assert rows.step(choice)[3]["messages"].tolist() == [[0, 1]]
-
-
-def test_nobody_hits_a_simplex_with_a_box():
-    env = Channel(exposure_env(num_agents=2), schedule="on_request")
-    assert list(env.action_formats) == [
-        "distribution",
-        "logits",
-        "parameter",
-        "logits_and_send",
-        "parameter_and_send",
-    ]

@@ -42,10 +42,7 @@ def test_native_vector_env_equals_gymnasiums_own(env_id, view, mode):
     kwargs = {"max_cycles": 9, "max_episode_steps": 2, "num_agents": 3, **small(env_id), **view}
     native = gymnasium.make_vec(env_id, num_envs=2, autoreset_mode=mode, **kwargs)
     assert native.autoreset_mode is mode
-    sync = SyncVectorEnv(
-        [lambda: gymnasium.make(env_id, **kwargs) for _ in range(2)],
-        autoreset_mode=mode,
-    )
+    sync = SyncVectorEnv([lambda: gymnasium.make(env_id, **kwargs) for _ in range(2)], autoreset_mode=mode)
     assert native.metadata["autoreset_mode"] is mode
     assert native.single_observation_space == sync.single_observation_space
     assert native.action_space == sync.action_space
@@ -114,21 +111,6 @@ def test_resets_by_mask_are_of_all_copies():
         env.reset(options={"reset_mask": [True, True]})
     # Refused resets have not touched the episodes, of which one round has been played.
     assert env.step(actions)[3].all()
-
-
-def test_arguments_of_the_vector_environment():
-    """They are given directly; Gymnasium's own vector environments take them as vector_kwargs."""
-    kwargs = {"num_agents": 2, "num_arms": 3, "num_envs": 2}
-    native = gymnasium.make_vec("FedArms-v0", autoreset_mode="SameStep", **kwargs)
-    sync = gymnasium.make_vec(
-        "FedArms-v0",
-        vectorization_mode="sync",
-        vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP},
-        **kwargs,
-    )
-    assert native.autoreset_mode is sync.autoreset_mode is AutoresetMode.SAME_STEP
-    with pytest.raises(gymnasium.error.Error, match="can be passed arguments only through kwargs"):
-        gymnasium.make_vec("FedArms-v0", vector_kwargs={"autoreset_mode": AutoresetMode.SAME_STEP}, **kwargs)
 
 
 def test_every_copy_is_drawn():

@@ -12,10 +12,10 @@ import pytest
 
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.linear.neighbours import of_outer
 from fedbandit_envs.linear.rewards import RewardDistribution
+from fedbandit_envs.linear.rounds import of_outer
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.procurement.neighbours import sensitivity as procurement_sensitivity
+from fedbandit_envs.procurement.rounds import sensitivity as procurement_sensitivity
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,

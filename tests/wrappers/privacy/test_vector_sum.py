@@ -13,7 +13,7 @@ from scipy.stats import binom, ks_2samp
 
 from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.linear.neighbours import of_moments
+from fedbandit_envs.linear.rounds import of_moments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer, VectorSumPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS
