@@ -18,7 +18,7 @@ from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.papers.reproduction.experiment import experiments
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
 Row = dict[str, Any]

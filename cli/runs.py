@@ -21,7 +21,7 @@ from fedbandit_envs.experiments.plots import regret_figure
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.row_check import MixedRowsError
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_value
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 _CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
 _QUICK = ("uniform-random", "one-of-each", "SS-UCB")

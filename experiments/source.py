@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from fedbandit_envs.basics.entry_points import file_module, package_files
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 from fedbandit_envs.wrappers.registry import WRAPPERS
 
 _FLOORS = ("", ".wrappers", ".baselines", ".samba", ".experiments", ".leaderboard", ".papers")

@@ -14,7 +14,7 @@ from fedbandit_envs.lab.federation import PARTS, Choice, known_settings, suggest
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.byzantine import ATTACKS
 from fedbandit_envs.wrappers.participation import LAWS
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.rules import checked
 from fedbandit_envs.wrappers.transport.schedule import SCHEDULES
 

@@ -20,9 +20,7 @@ from fedbandit_envs.wrappers import (
 )
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
-from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplace, RandomizedResponse
 
 # Audits use shares that an attack can tell from nothing; the classic calibration warns of them.
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")

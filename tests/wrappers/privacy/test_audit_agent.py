@@ -25,7 +25,7 @@ from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer, Lap
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.mechanisms import laplace as laplace_module
+from fedbandit_envs.wrappers.privacy.mechanisms import additive
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
 
 DELTA = 1e-3
@@ -255,7 +255,7 @@ def test_the_norm_of_one_column_for_that_of_their_sum_is_caught(monkeypatch, mec
 
 def test_a_sum_of_differences_as_small_as_their_norm_is_caught(monkeypatch):
     """Laplace noise whose claim leaves out the root of the number of entries."""
-    monkeypatch.setattr(laplace_module, "sqrt", lambda entries: 1.0)
+    monkeypatch.setattr(additive, "sqrt", lambda entries: 1.0)
     assert not laplace().holds
     with pytest.raises(AssertionError, match="the booked event 'laplace' of loss"):
         check_noise(lambda env: LaplacePrivatizer(env, 0.7, releases=3, clip=3.0), Two)

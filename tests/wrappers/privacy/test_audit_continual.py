@@ -20,9 +20,8 @@ from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.audit import Audit
 from fedbandit_envs.wrappers.privacy.mechanisms import matrix
-from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.tree import TreeNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import BltNoise, TreeNoise
 
 ADJACENCIES = ("one-observation", "one-observation-added")
 

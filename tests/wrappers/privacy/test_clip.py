@@ -36,8 +36,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_delta,
     gaussian_epsilon,
 )
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
-from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace, RandomizedResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
 

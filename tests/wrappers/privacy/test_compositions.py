@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import every_pair
 
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
@@ -95,18 +94,6 @@ def test_no_composition_of_gaussians_is_below_the_exact_one(sequence):
     exact = accountant.epsilon(basic.delta, composition="exact").epsilon
     assert exact <= basic.epsilon
     assert exact <= accountant.epsilon(basic.delta, composition="zcdp").epsilon
-
-
-def test_basic_stands_in_where_dp_accounting_is_missing(monkeypatch):
-    monkeypatch.setattr(loss_distributions, "available", lambda: False)
-    accountant = Accountant(1, 1)
-    accountant.record(pure("laplace", 0.51), ALL)
-    accountant.record(gaussian(0.5), ALL)
-    claim = accountant.epsilon(0.1, composition="exact")
-    assert claim.composition == "basic"
-    assert "dp-accounting is not installed" in claim.reason
-    assert claim.epsilon == pytest.approx(0.51 + 2 * 0.5)
-    assert accountant.epsilon(0.01, composition="exact").epsilon is None
 
 
 def test_parallel_is_the_largest_release_and_refuses_data_released_twice():

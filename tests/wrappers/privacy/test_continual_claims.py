@@ -10,8 +10,8 @@ from sums_env import SumsEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 MECHANISMS = list(NOISES)
 

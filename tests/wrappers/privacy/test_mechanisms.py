@@ -9,9 +9,7 @@ from privatizers import everyone, play, small
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, Laplace
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 

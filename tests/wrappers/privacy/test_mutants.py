@@ -26,12 +26,13 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.privacy import privatizer as privatizer_module
 from fedbandit_envs.wrappers.privacy.audit import Audit, attack
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
-from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
-from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.tree import TreeNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    AdditiveMechanism,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+)
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import SqrtToeplitzNoise, TreeNoise
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")

@@ -20,9 +20,8 @@ from fedbandit_envs.core.sensitivity import Sensitivity
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import stage_claims
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.audit import Audit
+from fedbandit_envs.wrappers.privacy.audit import ATTACKED, Audit, attack_stage
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
-from fedbandit_envs.wrappers.privacy.observers import ATTACKED, attack_stage
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 from fedbandit_envs.wrappers.transport.stages import Stage
@@ -207,7 +206,6 @@ def many_batches(observer="server") -> Audit:
 
 @pytest.mark.slow
 def test_an_amplified_claim_stands():
-    pytest.importorskip("dp_accounting")
     result = many_batches()
     assert result.claim.trust == "shuffler"
     assert 0.9 < result.claim.epsilon < 1.1
@@ -339,7 +337,6 @@ def test_the_loss_of_an_event_in_a_batch_is_caught(monkeypatch, seen):
 @pytest.mark.slow
 @pytest.mark.parametrize("observer", ["server", "fellow"])
 def test_a_shuffler_that_keeps_order_is_caught(monkeypatch, observer):
-    pytest.importorskip("dp_accounting")
     monkeypatch.setattr(np, "lexsort", lambda keys: np.arange(keys.shape[-1]))
     assert not many_batches(observer).holds
 
@@ -347,7 +344,6 @@ def test_a_shuffler_that_keeps_order_is_caught(monkeypatch, observer):
 @pytest.mark.slow
 def test_variances_of_single_agents_in_a_batch_are_caught(monkeypatch):
     """Noise grows by a ten-thousandth from agent to agent, so that variances are names."""
-    pytest.importorskip("dp_accounting")
     common = Stage.common
 
     def mutant(self, sensitivity):

@@ -12,13 +12,11 @@ from events import ALL, ONE_VALUE, gaussian, pure
 
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.core.sensitivity import Change
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.budget import Budget
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Budget, Privatizer
 
 GAMMA = 0.3
 COMPOSED = ("zcdp", "exact", "parallel")
@@ -267,18 +265,6 @@ def test_no_curve_protects_what_is_not_protected(composition, loss):
     assert claim.epsilon == math.inf
     expected = "released without noise" if loss == math.inf else "does not protect one-life"
     assert expected in claim.reason
-
-
-def test_basic_stands_in_for_curves_where_dp_accounting_is_missing(monkeypatch):
-    monkeypatch.setattr(loss_distributions, "available", lambda: False)
-    accountant = recorded(Staircase("staircase", 0.37, 0.37, 0.0, ONE_VALUE))
-    for delta in (0.0, 1e-3):
-        claim = accountant.epsilon(delta, composition="exact")
-        assert (claim.epsilon, claim.composition) == (0.37, "basic")
-        assert "dp-accounting is not installed" in claim.reason
-    claim = accountant.epsilon(1e-3, composition="parallel")
-    assert (claim.epsilon, claim.composition) == (None, "parallel")
-    assert claim.reason == "dp-accounting is not installed: parallel composition needs it for 'staircase'"
 
 
 def test_events_of_two_classes_are_two_events():

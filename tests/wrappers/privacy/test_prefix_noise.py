@@ -10,10 +10,14 @@ import pytest
 from prefix_factors import column_squares, measured_factor
 from scipy.special import binom
 
-from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise, fitted
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
-from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.tree import HonakerNoise, TreeNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
+    BltNoise,
+    HonakerNoise,
+    SqrtToeplitzNoise,
+    TreeNoise,
+    fitted,
+)
 
 SIZES = (1, 2, 3, 7, 8, 13, 40, 65)
 

@@ -10,7 +10,7 @@ from privatizers import PRIVATIZERS, small
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, RandomizedResponsePrivatizer
-from fedbandit_envs.wrappers.privacy.budget import Budget
+from fedbandit_envs.wrappers.privacy.privatizer import Budget
 from fedbandit_envs.wrappers.reveal import Reveal
 
 

@@ -10,8 +10,8 @@ from privatizers import PRIVATIZERS, everyone, play, small
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta
-from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
+from fedbandit_envs.wrappers.privacy.privatizer import Budget, BudgetExhaustedError
 
 
 def test_shares_of_epsilon():

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions, shuffling
+from fedbandit_envs.wrappers.privacy.accounting import shuffling
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import (
     Batch,
@@ -130,7 +130,6 @@ def test_rounding_of_many_clones_only_adds():
 
 def test_twenty_rounds():
     """The exact composition of randomised response, ours, and that of (epsilon, delta) pairs."""
-    pytest.importorskip("dp_accounting")
     from dp_accounting.pld import privacy_loss_distribution as pld
     from dp_accounting.pld.common import DifferentialPrivacyParameters
 
@@ -151,7 +150,6 @@ def test_twenty_rounds():
 
 
 def test_different_batches_are_composed_as_enumeration_does():
-    pytest.importorskip("dp_accounting")
     batches = [Batch(4, 1.0, "pure"), Batch(9, 0.6, "pure"), Batch(4, 1.0, "pure")]
     p, q = np.ones(1), np.ones(1)
     for n, eps0, _ in batches:
@@ -195,7 +193,6 @@ def test_gaussian_messages_pay_for_what_is_not_pure(n, delta, mu):
 
 def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
     """One delta0 for five batches: the epsilon at which all second terms and the composed first term are delta."""
-    pytest.importorskip("dp_accounting")
     delta, part, counts = 1e-2, 1 / 8, {60: 3, 90: 2}
     monkeypatch.setattr(shuffling, "_PARTS", (part,))
     shuffling._epsilon.cache_clear()
@@ -253,22 +250,11 @@ def test_more_messages_and_less_loss_are_more_private():
     assert shuffled_epsilon(1e-4, []) == 0
 
 
-def test_epsilons_are_added_where_dp_accounting_is_not_installed(monkeypatch):
-    monkeypatch.setattr(loss_distributions, "available", lambda: False)
-    shuffling._epsilon.cache_clear()
-    batches = [Batch(100, 0.5, "pure")] * 19 + [Batch(50, 0.5, "pure")]
-    one, other = (shuffled_epsilon(1e-3 / 20, [Batch(n, 0.5, "pure")]) for n in (100, 50))
-    assert shuffled_epsilon(1e-3, batches) == pytest.approx(19 * one + other)
-    assert shuffled_epsilon(1e-3, [Batch(2, 0.5)] * 9) == gaussian_epsilon(1e-3, 1.5)
-    shuffling._epsilon.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("messages", "kind"),
     [([300] * 5, "gaussian"), ([200, 100, 50], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
 )
 def test_the_largest_loss_spends_what_is_given(messages, kind):
-    pytest.importorskip("dp_accounting")
     loss = largest_loss(0.5, 1e-4, messages, kind)
     assert shuffled_epsilon(1e-4, [Batch(n, loss, kind) for n in messages]) <= 0.5
     assert shuffled_epsilon(1e-4, [Batch(n, 1.0003 * loss, kind) for n in messages]) > 0.5

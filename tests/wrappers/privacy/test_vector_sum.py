@@ -16,7 +16,7 @@ from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.neighbours import of_moments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer, VectorSumPrivatizer
-from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS
+from fedbandit_envs.wrappers.privacy.accounting.event import COMPOSITIONS
 from fedbandit_envs.wrappers.privacy.mechanisms import vector_sum
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import BinomialSums, VectorSum
 from fedbandit_envs.wrappers.transport.stages import Stage
@@ -34,8 +34,7 @@ def small(**kwargs):
 def prefix_sums(draw, mutate=lambda node: node):
     """Returns the sums over agents of the first 1 to 3 releases, ``(releases, replicas, entries)``."""
     env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP, draw))
-    env.enter(Stage("aggregator", honest=AGENTS))
-    env.reset_batch(range(REPLICAS))
+    env.reset_batch(range(REPLICAS), Stage("aggregator", honest=AGENTS))
     env.mechanism._nodes = [mutate(node) for node in env.mechanism._nodes]
     sums = []
     for _ in range(3):
@@ -102,8 +101,7 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
         assert sqrt(100 * mechanism._variance(node)) == pytest.approx(sqrt(14.9547**2 + 1 / 16), rel=1e-4)
     sums = prefix_sums("exact")
     env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP))
-    env.enter(Stage("aggregator", honest=AGENTS))
-    env.reset_batch([0])
+    env.reset_batch([0], Stage("aggregator", honest=AGENTS))
     total = 0.0
     for z in range(3):
         total += env.release(np.ones((1, AGENTS), np.bool_))["statistic_noise_variance"].sum(axis=1)[0]

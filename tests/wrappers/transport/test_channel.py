@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.reveal import Reveal
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import Schedule
