@@ -11,13 +11,13 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.action_formats import WithEntry, add_entry, require_action_entries, take_entry
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.noise_variance import variance_of
-from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.sending import FlatSending
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
@@ -109,11 +109,8 @@ class Transport(FederatedWrapper):
         super().__init__(env)
         self._schedule = make_schedule(schedule)
         self._stage = make_stage(stage, self.max_num_agents)
-        noise = find_layer(env, "noise")
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
-        # The class is resolved by its name: modules of privatizers import modules of transports.
-        privatizer = resolve("fedbandit_envs.wrappers.privacy.privatizer:Privatizer")
-        self._noise: Any = noise if isinstance(noise, privatizer) else None
+        self._noise = env if isinstance(env, Privatizer) else None
         self._echo, self._delay = bool(echo), int(delay)
         self.history: Recording | None = None
         self._loss, self._duplication = float(loss), float(duplication)
@@ -184,13 +181,8 @@ class Transport(FederatedWrapper):
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
-        if self._noise is not None:
-            self._noise.enter(self._stage)
-        try:
-            reset = self.env.reset_batch(seeds)
-        finally:
-            if self._noise is not None:
-                self._noise.enter(None)
+        noise = self._noise
+        reset = self.env.reset_batch(seeds) if noise is None else noise.reset_batch(seeds, self._stage)
         self._seeds = [int(seed) for seed in seeds]
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:
