@@ -75,13 +75,13 @@ def run(
         rows = ((str(row["round"]), *_cells(row, ".1f")) for row in written["checkpoints"])
         heads = ("round", "regret per agent", "95 % interval")
         print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
-        # Of the ways to compose releases, the table shows the one that gives the smallest epsilon (basic composition
-        # stands in for it where dp-accounting is not installed). Claims of shuffled batches are there several times.
+        # Of the ways to compose releases, the table shows the one that gives the smallest epsilon. Claims of shuffled
+        # batches are there several times.
         of_all = [((claim.adjacency, claim.observer), claim) for claim in result.claims]
         claims = dict(of_all) | {
             key: claim
             for key, claim in of_all
-            if claim.composition in ("exact", "basic") and claim.delta == spec.delta
+            if claim.composition == "exact" and claim.delta == spec.delta
         }
         if claims:
             title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"
