@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from values_env import ValuesEnv
 
-from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.core.claim import AGENT
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.sensitivity import Change, Sensitivity
 from fedbandit_envs.core.stack import build
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.testing import check_wrapper
 from fedbandit_envs.wrappers import (
     Channel,
     ContinualPrivatizer,
@@ -32,7 +29,6 @@ from fedbandit_envs.wrappers import (
     Privatizer,
 )
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
-    equal_shares,
     gaussian_delta,
     gaussian_epsilon,
 )
@@ -74,7 +70,7 @@ def joint_norm(parts) -> float:
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(arrays(float, 4, elements=NUMBERS), arrays(float, (2, 3), elements=NUMBERS), st.floats(1e-3, 1e6))
 def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, second, clip):
     ledger, result = clipped(clip, first, second)
@@ -90,7 +86,7 @@ def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, secon
             np.testing.assert_allclose(cut, part * (clip / norm), rtol=1e-9, atol=1e-300)
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(arrays(float, 5, elements=NUMBERS), arrays(float, 5, elements=NUMBERS), st.floats(1e-3, 1e6))
 def test_clipping_increases_no_distance_and_leaves_at_most_twice_the_clip(one, other, clip):
     before = np.linalg.norm(one - other)
@@ -149,17 +145,6 @@ def test_one_event_moves_a_release_by_its_own_norm_or_twice_the_clip(event_norm,
 # Claims, in numbers.
 
 
-def test_independent_gaussian_releases_of_all_data_of_an_agent():
-    """SPEC 9.5: mu^2 = 10 (2/20)^2, epsilon 0.78289 at delta 1e-3."""
-    env = play(GaussianPrivatizer(LinearEnv(num_agents=2), noise_multiplier=20.0, releases=10, clip=1.0), 10)
-    claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
-    assert round(claim.epsilon, 5) == 0.78289
-    # dp-accounting's own convention: a sensitivity of 2 is a noise multiplier half as large.
-    other = PLDAccountant(value_discretization_interval=1e-5)
-    other.compose(dp_event.GaussianDpEvent(20.0 / 2.0), 10)
-    assert claim.epsilon == pytest.approx(other.get_epsilon(1e-3), abs=1e-4)
-
-
 @pytest.mark.parametrize("clip", [0.01, 1.0, 300.0])
 def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to_it(clip):
     env = GaussianPrivatizer(LinearEnv(num_agents=1), noise_multiplier=20.0, releases=10, clip=clip)
@@ -168,13 +153,6 @@ def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to
     np.testing.assert_allclose(released["statistic_noise_variance"], (20.0 * clip) ** 2, rtol=1e-12)
     claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
     assert claim.epsilon == pytest.approx(float(gaussian_epsilon(1e-3, 2 / 20)), rel=1e-9)
-
-
-def test_equal_shares_calibrate_all_releases_of_an_agent():
-    shares = equal_shares(2.0, 1e-5, releases=7, norm=2.0)
-    env = play(GaussianPrivatizer(ValuesEnv(), **shares, clip=0.5), 7)
-    claim = env.accountant.epsilon(1e-5, composition="exact", adjacency=AGENT)
-    assert 2.0 * (1 - 1e-6) <= claim.epsilon <= 2.0
 
 
 @pytest.mark.parametrize("numbers", [2, 3, 30])
@@ -212,7 +190,7 @@ def test_numerical_composition_of_laplace_noise_covers_the_worst_direction():
             assert other.get_epsilon(delta) <= claim.epsilon + 1e-3
 
 
-@pytest.mark.parametrize("name", [None, "independent", "sqrt_toeplitz", "tree", "blt"])
+@pytest.mark.parametrize("name", [None, "tree"])
 def test_continual_release_is_calibrated_to_all_data_of_an_agent(name):
     env = ContinualPrivatizer(ValuesEnv(), 2.0, 1e-5, name, releases=6, adjacency=AGENT, clip=2.0)
     claims = []
@@ -224,27 +202,6 @@ def test_continual_release_is_calibrated_to_all_data_of_an_agent(name):
     assert 2.0 * (1 - 1e-6) <= claims[-1] <= 2.0
     if name is None:
         assert type(env.mechanism._noise).__name__ == "IndependentNoise"
-
-
-def test_independent_noise_wins_where_all_windows_change():
-    """At 100 releases the last sum has 1.273 times its deviation by sqrt-Toeplitz and by BLT noise (SPEC 9.5).
-
-    By a tree it has the noise of 3 nodes. Up to release 100 the tree draws 50, 25, 13, 6, 3, 2 and 1 nodes of its seven
-    levels, the sum of whose squared lengths is 7,654.
-    """
-    deviation = {}
-    for name in ("independent", "sqrt_toeplitz", "blt", "tree"):
-        env = ContinualPrivatizer(
-            ValuesEnv(max_cycles=100, num_agents=1), 1.0, 1e-5, name, adjacency=AGENT, clip=1.0
-        )
-        env.reset_batch([0])
-        for _ in range(100):
-            released = env.release(everyone(env))
-            deviation[name] = deviation.get(name, 0.0) + released["last_noise_variance"][0, 0, 0]
-    ratio = {name: math.sqrt(each / deviation["independent"]) for name, each in deviation.items()}
-    assert ratio["sqrt_toeplitz"] == pytest.approx(1.273, abs=5e-4)
-    assert ratio["blt"] == pytest.approx(1.273, abs=2e-3)
-    assert ratio["tree"] == pytest.approx(math.sqrt(3 * 7654) / 100)
 
 
 def test_windows_are_not_disjoint_where_all_of_them_differ():
@@ -290,15 +247,6 @@ def test_a_budget_or_noise_for_all_data_of_an_agent_needs_a_clip():
         env.reset_batch([0])
     env = GaussianPrivatizer(ValuesEnv(), 1.0, budget={"adjacency": AGENT}, clip=1.0)
     assert play(env).privacy().adjacency == AGENT
-
-
-def test_times_that_may_depend_on_data_allow_no_claim():
-    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=5.0, clip=1.0), schedule="on_request")
-    env.reset_batch([0])
-    env.step_batch({"action": np.zeros((1, 2), np.int64), "send": np.array([[True, False]])})
-    claim = find_layer(env, "noise").accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
-    assert claim.epsilon is None
-    assert "agents choose when to send" in claim.reason
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -414,32 +362,3 @@ def test_a_clip_can_be_written_as_json():
     assert round(claim.epsilon, 5) == 0.78289
     named = Privatizer(ValuesEnv(), {"name": "gaussian", "noise_multiplier": 5.0}, clip=1.0)
     assert AGENT in play(named).sensitivity().changes
-
-
-def test_runs_take_a_clip_and_state_the_claim():
-    """Releases after rounds 1, 2, 4, ..., 32 have shares of epsilon that decrease."""
-    spec = RunSpec("P-FCB", "FedProcurement-v0", 40, 2, 0).assigned(
-        [
-            "num_agents=2",
-            "num_producers=3",
-            "privatizer.clip=2.5",
-            'channel.schedule={"name": "doubling", "start": 1}',
-        ]
-    )
-    result = spec.run()
-    claims = {(claim.adjacency, claim.composition): claim.epsilon for claim in result.claims}
-    assert 0 < claims[AGENT, "exact"] < math.inf
-    # Capacities are larger than the clip, so that one quantity may move a release as far as all data.
-    assert claims["one-quantity", "exact"] == claims[AGENT, "exact"]
-
-
-@pytest.mark.parametrize(
-    "privatize",
-    [
-        lambda env: GaussianPrivatizer(env, noise_multiplier=2.0, clip=5.0),
-        lambda env: LaplacePrivatizer(env, 1.0, clip=5.0),
-        lambda env: ContinualPrivatizer(env, 1.0, 0.1, "tree", adjacency=AGENT, clip=5.0),
-    ],
-)
-def test_conformance(privatize):
-    check_wrapper(privatize, lambda: ArmsEnv(num_agents=3, num_arms=2))

@@ -67,7 +67,7 @@ def stick(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 12])
+@pytest.mark.parametrize("n", [1, 3, 8])
 def test_the_mixture_form_is_what_enumeration_of_all_outputs_gives(n):
     eps0 = 1.5
     truth = 1 / (1 + math.exp(-eps0))
@@ -81,7 +81,7 @@ def test_the_mixture_form_is_what_enumeration_of_all_outputs_gives(n):
             )
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 12, 40, 200, 1000])
+@pytest.mark.parametrize("n", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("eps0", [0.1, 1.0, 3.0])
 def test_a_batch_is_never_said_to_be_more_private_than_randomised_response(n, eps0):
     for share in (0.0, 0.02, 0.1, 0.3, 0.6, 0.95):
@@ -175,9 +175,9 @@ def test_the_printed_epsilons_of_gaussian_messages(n, delta, mu, said):
     assert 0.97 * said < shuffled_epsilon(delta, [Batch(n, mu)]) <= said
 
 
-@pytest.mark.parametrize(("n", "delta", "mu"), [(100, 1e-3, 0.2), (30, 1e-2, 0.1)])
-def test_gaussian_messages_pay_for_what_is_not_pure(n, delta, mu):
+def test_gaussian_messages_pay_for_what_is_not_pure():
     """Close to the least epsilon at which the reduction's delta and the second term fit into delta, for any delta0."""
+    n, delta, mu = 30, 1e-2, 0.1
 
     def beyond(epsilon, eps0, delta0):
         second = (math.exp(epsilon) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
@@ -223,7 +223,7 @@ def test_where_shuffling_gains_nothing_the_local_claim_stands(n, delta, mu):
 
 
 @pytest.mark.parametrize("n", [2, 20, 300])
-@pytest.mark.parametrize("mu", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("mu", [0.05, 0.4])
 def test_signs_of_gaussian_messages_are_no_less_private_than_said(n, mu):
     """Signs of messages about +C and -C are randomised response. For two messages, half the loss is refuted: C/s."""
     eps0 = math.log(norm.cdf(mu / 2) / norm.cdf(-mu / 2))
@@ -242,9 +242,9 @@ def test_the_loss_of_an_event_amplifies_nothing():
 
 
 def test_more_messages_and_less_loss_are_more_private():
-    by_messages = [shuffled_epsilon(1e-4, [Batch(n, 0.2)] * 3) for n in (5, 50, 500, 5000)]
+    by_messages = [shuffled_epsilon(1e-4, [Batch(n, 0.2)] * 3) for n in (5, 500)]
     assert by_messages == sorted(by_messages, reverse=True)
-    by_loss = [shuffled_epsilon(1e-4, [Batch(500, mu)] * 3) for mu in (0.0, 0.01, 0.1, 0.3, 1.0)]
+    by_loss = [shuffled_epsilon(1e-4, [Batch(500, mu)] * 3) for mu in (0.0, 0.01, 0.3)]
     assert by_loss == sorted(by_loss)
     assert by_loss[0] == 0
     assert shuffled_epsilon(1e-4, []) == 0
@@ -252,7 +252,7 @@ def test_more_messages_and_less_loss_are_more_private():
 
 @pytest.mark.parametrize(
     ("messages", "kind"),
-    [([300] * 5, "gaussian"), ([200, 100, 50], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
+    [([200, 100], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
 )
 def test_the_largest_loss_spends_what_is_given(messages, kind):
     loss = largest_loss(0.5, 1e-4, messages, kind)
