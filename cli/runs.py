@@ -79,9 +79,7 @@ def run(
         # batches are there several times.
         of_all = [((claim.adjacency, claim.observer), claim) for claim in result.claims]
         claims = dict(of_all) | {
-            key: claim
-            for key, claim in of_all
-            if claim.composition == "exact" and claim.delta == spec.delta
+            key: claim for key, claim in of_all if claim.composition == "exact" and claim.delta == spec.delta
         }
         if claims:
             title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"

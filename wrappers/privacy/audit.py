@@ -155,7 +155,6 @@ def attack(
     error: float = 1e-4,
     horizon: int = 100_000,
     seed: int = 0,
-    weights: Arrays | None = None,
 ) -> Evidence:
     """Attacks a privatizer around an environment, and returns the evidence, from which claims can be tested.
 
@@ -181,14 +180,12 @@ def attack(
         altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
             as basic and exact composition of independent releases assume. The claims of parallel composition and of
             continual release are about histories that differ in 1 window.
-        samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
+        samples: Number of samples of each history; a quarter as many are drawn before to train the attack. Each
+            released number has a weight of its own, of which many need many samples; under ``agent`` each release has
+            one, and numbers within it are weighted by how much they differ.
         error: Largest probability with which the lower bound on epsilon may be too high.
         horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
         seed: Seed of the noise.
-        weights: The matched filter, if the attacker knows the best one: the weight of each released number, arrays by
-            name of the released array, ``(releases, ...)``. None estimates the filter from training samples, of which
-            many are needed for each number; under ``agent`` only the weights of whole releases are estimated, and
-            numbers within a release are weighted by how much they differ.
 
     Raises:
         ValueError: The problem has no neighbouring histories under ``adjacency``.
@@ -222,20 +219,16 @@ def attack(
         env = test[0].env
         clear = [some.clear for some in test]
         differs = clear[0] != clear[1]
-        if weights is None:
-            released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
-            if adjacency == AGENT:
-                known = clear[1] - clear[0]
-                filter_ = known * _matched_filter(
-                    *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
-                )
-            else:
-                filter_ = _matched_filter(*released)
-            trained = [_observe([windows], filter_, differs) for windows in released]
+        released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
+        if adjacency == AGENT:
+            known = clear[1] - clear[0]
+            weights = known * _matched_filter(
+                *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
+            )
         else:
-            filter_ = _side_by_side(weights, env.single_release_space)
-            trained = [_observe(some.draw(), filter_, differs) for some in training]
-        tested = [_observe(some.draw(), filter_, differs) for some in test]
+            weights = _matched_filter(*released)
+        trained = [_observe([windows], weights, differs) for windows in released]
+        tested = [_observe(some.draw(), weights, differs) for some in test]
         seen = trained, tested, (clear[0][differs], clear[1][differs])
         # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
         # best for the kind of noise, half for the alarms in the tails.

@@ -39,14 +39,13 @@ def attack(
     problem=LinearEnv,
     samples=11_000,
     error=1e-3,
-    weights=None,
     **kwargs,
 ) -> Audit:
     evidence = audit_module.attack(
         lambda env: ContinualPrivatizer(
             env, epsilon, promised, mechanism, releases=releases, adjacency=calibrated or adjacency, **kwargs
         ),
-        problem, adjacency, releases=releases, altered=1, samples=samples, weights=weights, error=error,
+        problem, adjacency, releases=releases, altered=1, samples=samples, error=error,
     )  # fmt: skip
     return evidence.against(delta, composition)
 

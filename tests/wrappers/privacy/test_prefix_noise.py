@@ -18,12 +18,12 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES, MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
-    BufferedToeplitz,
     HonakerNoise,
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
-    fitted,
+    _BufferedToeplitz,
+    _fitted,
 )
 
 SIZES = (1, 2, 3, 8, 13, 40)
@@ -113,7 +113,7 @@ def test_buffered_noise_is_counted_at_the_next_power_of_two(n):
 @pytest.mark.parametrize("n", SIZES)
 def test_buffered_noise_divides_by_a_few_geometric_sequences(n):
     factor = measured_factor(BltNoise(n), n)
-    toeplitz = fitted(n)
+    toeplitz = _fitted(n)
     powers = toeplitz.decays ** np.arange(n - 1)[:, np.newaxis]
     first = np.concatenate(([1.0], powers @ toeplitz.weights))
     c = np.array([[first[z - i] if z >= i else 0.0 for i in range(n)] for z in range(n)])
@@ -127,7 +127,7 @@ BUFFERS = {1: 1, 7: 2, 31: 2, 100: 3, 255: 3, 1000: 4, 10_000: 5, 16_383: 5, 100
 def test_a_few_buffers_do_what_the_square_root_does(n, buffers):
     """The standard deviation of the noisiest prefix sum at equal privacy; sizes between are the worst ones."""
     toeplitz, root = BltNoise(n), SqrtToeplitzNoise(n)
-    assert len(fitted(n).decays) == buffers
+    assert len(_fitted(n).decays) == buffers
     deviation = {noise: np.sqrt(noise.column_square(n) * noise.worst_variance) for noise in (toeplitz, root)}
     assert 1 - 1e-12 <= deviation[toeplitz] / deviation[root] <= 1.0004
 
@@ -147,7 +147,7 @@ def test_the_documented_deviations_are_those_of_the_mechanisms():
     assert len(rows) == 4
     for releases, root, blt, buffers, honaker, tree in rows:
         n = int(releases.replace(",", ""))
-        assert int(buffers) == len(fitted(n).decays)
+        assert int(buffers) == len(_fitted(n).decays)
         for name, said in {"sqrt_toeplitz": root, "blt": blt, "honaker": honaker, "tree": tree}.items():
             noise = NOISES[name](n)
             assert said == f"{np.sqrt(noise.column_square(n) * noise.worst_variance):#.5g}"
@@ -157,7 +157,7 @@ def test_what_is_counted_ahead_is_as_little_as_documented():
     """Beside what the first z releases betray: at any z of plans up to 100, and of a long one."""
     ahead = 1.0
     for n in (*range(1, 101), 5000):
-        noise, toeplitz = BltNoise(n), fitted(n)
+        noise, toeplitz = BltNoise(n), _fitted(n)
         squares = [noise.column_square(z) / toeplitz.column_square(z) for z in range(1, min(n, 4096) + 1)]
         assert min(squares) >= 1
         ahead = max(ahead, np.sqrt(max(squares)))
@@ -284,12 +284,12 @@ def test_columns_that_cancel_do_not_hide_a_change():
 
 def test_buffers_of_negative_weight_count_by_their_size():
     # Poles and zeros in the opposite order, so that coefficients fall below 0.
-    toeplitz = BufferedToeplitz(np.array([0.5, 2.0]), np.array([0.2, 1.0]))
+    toeplitz = _BufferedToeplitz(np.array([0.5, 2.0]), np.array([0.2, 1.0]))
     assert toeplitz.weights.min() < 0
     first = np.concatenate(([1.0], toeplitz.decays ** np.arange(5)[:, np.newaxis] @ toeplitz.weights))
     c = np.array([[first[t - s] if t >= s else 0.0 for s in range(6)] for t in range(6)])
     assert toeplitz.sum_square(6) >= over_all_signs(c.T @ c)
-    assert fitted(100).weights.min() > 0
+    assert _fitted(100).weights.min() > 0
 
 
 def sensitivity() -> Sensitivity:

@@ -193,7 +193,6 @@ def staged(stage, **kwargs):
     return env, {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}
 
 
-@pytest.mark.ci
 def test_a_sum_has_the_claim_of_all_agents_noise_and_a_release_that_of_its_own():
     _, alone = staged(None)
     _, claims = staged({"name": "aggregator", "honest": AGENTS})

@@ -303,10 +303,6 @@ class AdditiveMechanism(SharingMechanism):
 
     def _share_out(self, horizon: int) -> None:
         super()._share_out(horizon)
-        self._calibrate()
-
-    def _calibrate(self) -> None:
-        """Computes the multiplier and the variance of the noise for each of the shares."""
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
@@ -404,6 +400,9 @@ class Gaussian(AdditiveMechanism):
         self._classic = calibration == "classic" and noise_multiplier is None
         self._pair = pair
         self._given = noise_multiplier
+        if noise_multiplier is not None:
+            # All releases have the same noise, and each of them spends the whole epsilon.
+            self._proportions = np.ones(1)
 
     def prepare(self, env: FederatedEnv) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
@@ -424,13 +423,6 @@ class Gaussian(AdditiveMechanism):
                 # The warning points at the line that constructs the privatizer.
                 stacklevel=4,
             )
-
-    def _share_out(self, horizon: int) -> None:
-        if self._given is None:
-            super()._share_out(horizon)
-        else:
-            self._shares = np.array([self._epsilon])
-            self._calibrate()
 
     def noise_multiplier(self, share: float) -> float:
         """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""

@@ -18,7 +18,6 @@ References:
 """
 
 from abc import ABC, abstractmethod
-from copy import deepcopy
 from functools import lru_cache
 from math import expm1, log
 
@@ -48,21 +47,13 @@ class PrefixNoise(ABC):
         It determines the privacy loss of the first z releases; 1 <= z <= ``releases``.
         """
 
+    @abstractmethod
     def sum_square(self, z: int) -> float:
         """Returns the squared norm of C 1 for C's first z rows, or, as needed, a bound on it; 1 <= z <= ``releases``.
 
         It determines the privacy loss of the first z releases if all data of an agent change: it is the largest squared
-        norm of the change of C x if each window changes by a vector of norm 1. By default it is the sum of the absolute
-        entries of C^T C, calculated from the noise that :meth:`advance` returns; subclasses have faster formulas.
+        norm of the change of C x if each window changes by a vector of norm 1.
         """
-        noise, drawn = deepcopy(self), [self.draws(t) for t in range(1, z + 1)]
-        # One row for each draw, which is 1 in this row and 0 in all others.
-        unit, rows = np.eye(sum(drawn))[..., np.newaxis], np.arange(sum(drawn))
-        noise.start(len(rows), 1)
-        parts = np.split(unit, np.cumsum(drawn)[:-1])
-        # Releases are x plus these weights times the draws. So their information on x is C^T C = (W W^T)^-1.
-        weights = np.array([noise.advance(rows, t, part)[:, 0] for t, part in enumerate(parts, 1)])
-        return float(np.abs(np.linalg.inv(weights @ weights.T)).sum())
 
     @abstractmethod
     def variance(self, z: int) -> float:
@@ -362,7 +353,7 @@ class BltNoise(PrefixNoise):
     def __init__(self, releases: int) -> None:
         """Fits the factorisation to the largest number of releases of a row, >= 1."""
         super().__init__(releases)
-        self._toeplitz = fitted(releases)
+        self._toeplitz = _fitted(releases)
         self._column_squares = [
             self._toeplitz.column_square(min(1 << k, releases))
             for k in range((releases - 1).bit_length() + 1)
@@ -398,7 +389,7 @@ class BltNoise(PrefixNoise):
         return increment
 
 
-class BufferedToeplitz:
+class _BufferedToeplitz:
     """A factorisation of the matrix of prefix sums into B C, Toeplitz matrices with rational generating functions.
 
     Both matrices are lower triangular. The generating function of C is the product of (1 - q_i x)/(1 - p_i x) over the
@@ -414,11 +405,6 @@ class BufferedToeplitz:
     Attributes:
         decays: The factor of each buffer from one release to the next, p_i, float64 ``(buffers,)``.
         weights: The weight with which each buffer is subtracted from a draw, float64 ``(buffers,)``.
-
-    Example:
-        >>> toeplitz = fitted(100)
-        >>> toeplitz.decays.size, round(float(toeplitz.column_square(1)), 3)
-        (3, 1.0)
     """
 
     def __init__(self, poles: Array, zeros: Array) -> None:
@@ -458,7 +444,7 @@ class BufferedToeplitz:
 
 
 @lru_cache(maxsize=256)  # Each episode needs the same factorisation again.
-def fitted(releases: int) -> BufferedToeplitz:
+def _fitted(releases: int) -> _BufferedToeplitz:
     """Returns the factorisation that minimises the noise in the last prefix sum at a given privacy.
 
     The numbers -ln p_1, -ln q_1, -ln p_2, ... are set to a shifted geometric sequence a (r^j - s), whose three
@@ -471,10 +457,10 @@ def fitted(releases: int) -> BufferedToeplitz:
     """
     buffers = 1 + releases.bit_length() // 3
 
-    def toeplitz(shape: Array) -> BufferedToeplitz:
+    def toeplitz(shape: Array) -> _BufferedToeplitz:
         first, step, shift = shape
         rates = np.exp(first) * (np.exp(step * np.arange(2 * buffers)) - expit(shift))
-        return BufferedToeplitz(rates[0::2], rates[1::2])
+        return _BufferedToeplitz(rates[0::2], rates[1::2])
 
     def noise(shape: Array) -> float:
         tried = toeplitz(shape)
