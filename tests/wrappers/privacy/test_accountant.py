@@ -2,7 +2,6 @@
 
 import json
 import math
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -17,9 +16,9 @@ from values_env import ValuesEnv
 
 from fedbandit_envs.core.claim import AGENT, Claim
 from fedbandit_envs.core.sensitivity import Change
-from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
+from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 
@@ -235,26 +234,10 @@ def test_deltas_that_promise_nothing_are_said_to():
     assert "add up to 2e+04" in accountant.epsilon(0.5).reason
 
 
-SEQUENCES = st.lists(st.tuples(st.floats(0.05, 1.5), st.integers(1, 4)), min_size=1, max_size=5)
 SLOW = settings(max_examples=5, derandomize=True)
 # For these numbers dp-accounting's estimates are as good with intervals five times as wide as its own, in a fifth of
 # the time.
 INTERVAL = {"value_discretization_interval": 5e-4}
-
-
-@SLOW
-@given(SEQUENCES, st.sampled_from([1e-6, 1e-3, 0.05]))
-def test_gaussian_sequences_agree_with_loss_distributions(sequence, delta):
-    accountant = Accountant(1, 1)
-    composed = None
-    for epsilon, times in sequence:
-        event = gaussian(epsilon)
-        part = pld.from_gaussian_mechanism(1 / (event.loss * math.sqrt(2)), **INTERVAL).self_compose(times)
-        composed = part if composed is None else composed.compose(part)
-        for _ in range(times):
-            accountant.record(event, ALL)
-    expected = composed.get_epsilon_for_delta(delta)
-    assert accountant.epsilon(delta, composition="exact").epsilon == pytest.approx(expected, abs=1e-3)
 
 
 @SLOW
@@ -288,7 +271,7 @@ def test_mixtures_agree_with_release_by_release_loss_distributions(sequence, del
     assert accountant.epsilon(delta, composition="exact").epsilon == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
 def test_single_pure_releases_agree_with_closed_forms(epsilon):
     for kind, expected in (
         # delta = 1 - exp((eps - eps0)/2), and delta = p - e^eps (1 - p) with p = e^eps0/(1 + e^eps0).
@@ -301,19 +284,6 @@ def test_single_pure_releases_agree_with_closed_forms(epsilon):
             claim = accountant.epsilon(0.05, composition=composition)
             assert claim.epsilon == pytest.approx(expected, abs=1e-3)
             assert accountant.epsilon(0.0, composition=composition).epsilon == pytest.approx(epsilon)
-
-
-@settings(max_examples=25, derandomize=True)
-@given(SEQUENCES)
-def test_no_composition_of_gaussians_is_below_the_exact_one(sequence):
-    accountant = Accountant(1, 1)
-    for epsilon, times in sequence:
-        for _ in range(times):
-            accountant.record(gaussian(epsilon, 1e-3, multiplier=analytic_noise_multiplier), ALL)
-    basic = accountant.epsilon()
-    exact = accountant.epsilon(basic.delta, composition="exact").epsilon
-    assert exact <= basic.epsilon
-    assert exact <= accountant.epsilon(basic.delta, composition="zcdp").epsilon
 
 
 def test_parallel_is_the_largest_release_and_refuses_data_released_twice():
@@ -354,13 +324,6 @@ def test_exact_composition_says_no_more_than_basic_and_is_bounded_work(kind, los
     if mu == 0 and times == 1 and loss >= 1e-3:
         # delta buys next to nothing of a single pure release.
         assert claim.epsilon >= 0.9 * loss
-
-
-def test_composition_gains_where_there_is_something_to_gain():
-    accountant = Accountant(1, 1)
-    for _ in range(100):
-        accountant.record(pure("laplace", 0.1), ALL)
-    assert accountant.epsilon(1e-5, composition="exact").epsilon < 0.6 * 10
 
 
 SECRET = 2**80 + 7
@@ -408,17 +371,6 @@ def test_different_mechanisms_and_agents_add_up():
         assert max(added) < total.epsilon(0.99, composition=composition, adjacency=AGENT).epsilon
 
 
-def test_the_terms_stay_as_they_are():
-    env = private()
-    first, second = episode(env, [0], 2), episode(env, [1], 3)
-    before = exact(first), exact(second)
-    total = first + second
-    env.release(np.ones((1, 2), np.bool_))
-    assert exact(first) == before[0]
-    assert exact(second).epsilon > before[1].epsilon
-    assert total.counts.sum() == 10
-
-
 def test_an_ended_episode_keeps_its_claim():
     """As it was at its last round, whatever the next one releases."""
     env = private()
@@ -452,15 +404,6 @@ def test_what_was_not_recorded_is_not_forgotten(order):
     assert by_agent[0, 1] == exact(episode(private(), [5], 2)).epsilon
 
 
-def test_an_episode_whose_times_may_depend_on_data_leaves_no_claim():
-    asked = Channel(private(), schedule="on_request")
-    asked.reset_batch([0])
-    asked.step_batch({"action": np.zeros((1, 2), np.int64), "send": np.array([[True, False]])})
-    for claim in (exact(asked.env.accountant + episode(private(), [1])), exact(asked.env.accountant)):
-        assert claim.epsilon is None
-        assert "agents choose when to send" in claim.reason
-
-
 @pytest.mark.parametrize(
     ("one", "other", "named"),
     [
@@ -481,13 +424,6 @@ def test_episodes_of_the_same_noise_are_refused(one, other, named):
         first + first
     with pytest.raises(ValueError, match="drew the same noise"):
         (first + episode(private(), [8, 9])) + second
-
-
-def test_a_copy_draws_the_same_noise():
-    env = private(noise_seed=SECRET)
-    twin = deepcopy(env)
-    with pytest.raises(ValueError, match="drew the same noise"):
-        episode(env, [0]) + episode(twin, [0])
 
 
 def test_noise_of_another_seed_or_of_a_later_episode_is_other_noise():

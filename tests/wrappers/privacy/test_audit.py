@@ -136,26 +136,6 @@ def halve_sensitivity(patch, mechanism):
     )
 
 
-def reuse_the_noise(patch, mechanism):
-    honest = mechanism.draw
-
-    def draw(self, generator, share, out):
-        honest(self, generator, share, out)
-        half = out.shape[-1] // 2
-        out[..., half:] = out[..., :half]
-
-    patch.setattr(mechanism, "draw", draw)
-
-
-def add_no_noise_to_good(patch, mechanism):
-    honest = mechanism.randomise
-
-    def randomise(self, statistic, sends, index):
-        return {**honest(self, statistic, sends, index), "good": statistic["good"]}
-
-    patch.setattr(mechanism, "randomise", randomise)
-
-
 def lose_count(patch, mechanism):
     honest = mechanism.events
     patch.setattr(
@@ -163,38 +143,11 @@ def lose_count(patch, mechanism):
     )
 
 
-def flip_half_as_often(patch, mechanism):
-    honest = mechanism._share_out
-
-    def share_out(self, horizon):
-        honest(self, horizon)
-        self._flips = 1 / (1 + np.exp(self._shares + math.log(2)))
-        self._contrasts = 1 - 2 * self._flips
-
-    patch.setattr(mechanism, "_share_out", share_out)
-
-
-@pytest.mark.parametrize(
-    ("mutate", "mechanism"),
-    every_pair([halve_sensitivity, add_no_noise_to_good], [Gaussian, Laplace]),
-)
-def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism):
+@pytest.mark.parametrize("mechanism", [Gaussian, Laplace])
+def test_half_of_the_sensitivity_is_caught(monkeypatch, mechanism):
     privatize, delta = (gaussian(), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
-    mutate(monkeypatch, mechanism)
+    halve_sensitivity(monkeypatch, mechanism)
     assert not attack(privatize, delta=delta, samples=5_500).holds
-
-
-def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
-    honest = Gaussian._changes
-
-    def one_quantity(self, sensitivity):
-        real = honest(self, sensitivity)
-        return dict.fromkeys(real, real["one-quantity"])
-
-    monkeypatch.setattr(Gaussian, "_changes", one_quantity)
-    both = gaussian(releases=1, pair="good_and_defective")
-    assert not attack(gaussian(releases=1), "one-round", samples=3_000).holds
-    assert not attack(both, "one-observation", samples=3_000).holds
 
 
 @pytest.mark.parametrize(
@@ -213,18 +166,6 @@ def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism, privatizer)
         math.inf,
         "more has been released than is in the books",
     )
-
-
-def test_a_mutant_with_one_noise_for_good_and_defective_is_caught(monkeypatch):
-    reuse_the_noise(monkeypatch, Gaussian)
-    privatize = gaussian(releases=1, pair="good_and_defective")
-    assert not attack(privatize, "one-observation", samples=3_000).holds
-
-
-def test_mutants_of_randomised_response_are_caught(monkeypatch):
-    flip_half_as_often(monkeypatch, RandomizedResponse)
-    result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=2_200)
-    assert not result.holds
 
 
 def cut_off(patch, mechanism, most):

@@ -5,21 +5,16 @@ honest mechanisms would raise a false alarm in 1 of 26 runs.
 """
 
 import math
-from copy import copy
 
-import numpy as np
 import pytest
 from pairs import every_pair
 
-from fedbandit_envs.core.sensitivity import Change
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.mechanisms import matrix
-from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import BltNoise, TreeNoise
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
 ADJACENCIES = ("one-observation", "one-observation-added")
 
@@ -103,84 +98,9 @@ def test_independent_noise_on_all_entries_is_tight():
 # Mutants: each is made from the real class by one patch, and must break its claim.
 
 
-def halve_sensitivity(patch):
-    honest = MatrixMechanism.start
-
-    def start(self, sensitivity, *rest):
-        scale = {name: a / 2 for name, a in sensitivity.scale.items()}
-        honest(self, sensitivity._replace(scale=scale), *rest)
-
-    patch.setattr(MatrixMechanism, "start", start)
-
-
-def take_a_replacement_for_an_addition(patch):
-    honest = MatrixMechanism._calibrate
-    changes = {"one-observation": Change(4, 1.0), "one-observation-added": Change(4, 1.0)}
-    patch.setattr(
-        MatrixMechanism,
-        "_calibrate",
-        lambda self, s, horizon: honest(self, s._replace(changes=changes), horizon),
-    )
-
-
-def give_the_diagonal_what_the_rest_has(patch):
-    honest = matrix._layout
-
-    def layout(sensitivity):
-        drawn, share = honest(sensitivity)
-        return drawn, np.full_like(share, 1 / math.sqrt(2))
-
-    patch.setattr(matrix, "_layout", layout)
-
-
-def forget_to_symmetrise(patch):
-    honest = matrix._layout
-
-    def layout(sensitivity):
-        drawn, share = honest(sensitivity._replace(symmetric=False))
-        return drawn, share / math.sqrt(2)
-
-    patch.setattr(matrix, "_layout", layout)
-
-
 def drop_a_level(patch):
     honest = TreeNoise.column_square
     patch.setattr(TreeNoise, "column_square", lambda self, z: max(honest(self, z) - 1, 1.0))
-
-
-def weigh_the_slowest_buffer_twice(patch):
-    """After its weight has been counted once. Of six releases mu is then 1.39 times what was promised."""
-    honest = BltNoise.start
-
-    def start(self, rows, values):
-        self._toeplitz = copy(self._toeplitz)
-        self._toeplitz.weights = self._toeplitz.weights * [2, 1]
-        honest(self, rows, values)
-
-    patch.setattr(BltNoise, "start", start)
-
-
-# With 2,500 samples of each history an audit shows some 0.87 of an epsilon; all mutants (of trees with 5,000 samples)
-# were refuted under each of five seeds.
-CAUGHT = 2_500
-
-SYMMETRIC = [
-    halve_sensitivity,
-    take_a_replacement_for_an_addition,
-    give_the_diagonal_what_the_rest_has,
-    forget_to_symmetrise,
-]
-
-
-@pytest.mark.parametrize(("mutate", "mechanism"), every_pair(SYMMETRIC, ["sqrt_toeplitz", "tree"]))
-def test_mutants_are_caught(monkeypatch, mutate, mechanism):
-    mutate(monkeypatch)
-    assert not attack(mechanism, samples=CAUGHT).holds
-
-
-def test_a_mutant_of_a_coefficient_is_caught(monkeypatch):
-    weigh_the_slowest_buffer_twice(monkeypatch)
-    assert not attack("blt", samples=CAUGHT).holds
 
 
 def test_a_mutant_of_trees_is_caught(monkeypatch):

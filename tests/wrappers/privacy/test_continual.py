@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import parallel_api_test
 from prefix_factors import counted
 from sums_env import SumsEnv
 
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer, LaplacePrivatizer
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
-from fedbandit_envs.wrappers.transport.channel import Channel
 
 MECHANISMS = list(NOISES)
 
@@ -88,31 +86,6 @@ def test_noise_has_the_variance_announced(mechanism, sigma):
         assert announced[z, 0, 0, 0, 1] == pytest.approx(announced[z, 0, 0, 0, 0] / 2)
 
 
-class Slots(SumsEnv):
-    """The statistic in the last of two slots, as where rounds are dealt out to several estimates."""
-
-    def _release(self, sends):
-        grown = super()._release(sends)["statistic"]
-        return {"statistic": np.stack([np.zeros_like(grown), grown], axis=2)}
-
-    def sensitivity(self):
-        said = super().sensitivity()
-        return said._replace(scale={"statistic": np.stack([said.scale["statistic"]] * 2, axis=2)})
-
-
-def test_slots_have_independent_noise_of_one_variance():
-    env = ContinualPrivatizer(Slots(8000), 1.0, 0.1, "tree", releases=3)
-    env.reset_batch([0])
-    noise = env.release(everyone(env))["statistic"][0]
-    assert noise.shape == (8000, 2, 3, 3)
-    assert np.array_equal(noise, noise.swapaxes(-1, -2))
-    # 2 levels, a replacement. 24,000 values: as above.
-    variance = 2 * 2 * analytic_noise_multiplier(1.0, 0.1) ** 2
-    diagonal = np.diagonal(noise, axis1=-2, axis2=-1)
-    assert (diagonal**2).mean(axis=(0, 2)) == pytest.approx(variance, rel=5 * 0.0091)
-    assert (diagonal[:, 0] * diagonal[:, 1]).mean() / variance == pytest.approx(0, abs=5 / math.sqrt(24_000))
-
-
 class Lopsided(SumsEnv):
     def sensitivity(self):
         said = super().sensitivity()
@@ -173,29 +146,6 @@ def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
     for name in ("delivered", "good"):
         assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0073)
         np.testing.assert_allclose(got[f"{name}_noise_variance"], (sd * capacity) ** 2, rtol=1e-6)
-
-
-def test_it_stands_in_a_channel_and_in_pettingzoo():
-    private = ContinualPrivatizer(procurement(), 1.0, 0.1, releases=20, adjacency="one-quantity")
-    env = Channel(private)
-    assert env.single_observation_space["inbox_good_noise_variance"].shape == (3, 4)
-    parallel_api_test(env, num_cycles=15)
-    env.reset_batch([0])
-    step = env.step_batch(np.zeros((1, 3, 4), np.int64))
-    assert (step.observation["inbox_good_noise_variance"][0, 0, 1:] > 0).all()
-    numbers = 2 * (4 + 4)
-    assert step.info["bytes"].tolist() == [[2 * (16 + 8 * numbers)] * 3]
-
-
-@pytest.mark.parametrize("make", [GaussianPrivatizer, LaplacePrivatizer])
-def test_additive_noise_takes_its_changes_from_the_environment(make):
-    env = make(SumsEnv(2, bound=2.0), 0.5, releases=1)
-    env.reset_batch([0])
-    env.release(everyone(env))
-    (event,) = env.accountant.events
-    assert event.change("one-observation") == (9, math.sqrt(2))
-    assert event.change("one-observation-added") == (9, 1.0)
-    assert event.exposes("one-quantity")
 
 
 @pytest.mark.parametrize(("planned", "named"), [(1, "sqrt_toeplitz"), (64, "sqrt_toeplitz"), (65, "blt")])

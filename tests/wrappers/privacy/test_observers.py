@@ -191,41 +191,10 @@ def test_noise_for_c_instead_of_2c_is_caught(monkeypatch):
     assert not independent(*VIEWS["the server of a secure sum"], samples=CAUGHT).holds
 
 
-def test_a_fellow_that_knows_its_own_share_is_caught(monkeypatch):
-    """The claim is that of all shares but the colluders'."""
-    unknown = Shares.unknown
-    monkeypatch.setattr(Shares, "unknown", lambda self, known, every: unknown(self, max(known - 1, 0), every))
-    assert not independent(*VIEWS["a fellow of a pair"]).holds
-
-
 def test_colluders_that_are_forgotten_are_caught(monkeypatch):
     unknown = Shares.unknown
     monkeypatch.setattr(Shares, "unknown", lambda self, known, every: unknown(self, min(known, 1), every))
     assert not independent(aggregator(2, 2), "fellow", 5, samples=CAUGHT).holds
-
-
-def test_a_sum_that_drops_an_honest_agents_noise_is_caught(monkeypatch):
-    release = Privatizer._release
-
-    def mutant(self, sends):
-        noisy = release(self, sends)
-        for name, array in self.env._release(sends).items():
-            noisy[name][:, 1] = array[:, 1]
-        return noisy
-
-    monkeypatch.setattr(Privatizer, "_release", mutant)
-    assert not independent(*VIEWS["a fellow in a secure sum"], samples=CAUGHT).holds
-
-
-def test_a_server_that_computes_before_it_adds_noise_is_caught(monkeypatch):
-    synchronise = Privatizer.synchronise
-
-    def mutant(self, combined, senders):
-        synchronise(self, combined, senders)
-        return combined.total
-
-    monkeypatch.setattr(Privatizer, "synchronise", mutant)
-    assert not independent("server", "fellow", samples=CAUGHT).holds
 
 
 def test_the_loss_of_an_event_in_a_batch_is_caught(monkeypatch):

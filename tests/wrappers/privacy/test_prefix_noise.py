@@ -224,7 +224,6 @@ def test_the_joint_change_is_the_largest_over_all_signs(name, n):
     for z in range(1, n + 1):
         true = over_all_signs(information(NOISES[name](n), z))
         assert noise.sum_square(z) == pytest.approx(true, rel=1e-10)
-        assert PrefixNoise.sum_square(noise, z) == pytest.approx(true, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -252,34 +251,6 @@ def test_independent_noise_has_less_where_all_releases_count(name, n, agent, eve
     assert math.sqrt(noise.variance(n) * noise.sum_square(n)) / n == pytest.approx(agent, abs=1.5e-3)
     one = math.sqrt(noise.variance(n) * noise.column_square(n) / n)
     assert one == pytest.approx(event, abs=1.5e-3)
-
-
-class Signed(PrefixNoise):
-    """The factor C = [[1, 0], [-0.9, 1]], whose columns partly cancel."""
-
-    def column_square(self, z):
-        return 1.81 if z > 1 else 1.0
-
-    def variance(self, z):
-        return (0.0, 1.0, 1.9**2 + 1)[z]
-
-    def start(self, rows, values):
-        self._first = np.zeros((rows, values))
-
-    def advance(self, rows, z, draws):
-        if z == 1:
-            self._first[rows] = draws[0]
-            return draws[0]
-        return draws[0] + 0.9 * self._first[rows]
-
-
-def test_columns_that_cancel_do_not_hide_a_change():
-    c = np.array([[1.0, 0.0], [-0.9, 1.0]])
-    noise = Signed(2)
-    assert 2 * math.sqrt(noise.sum_square(2)) == pytest.approx(4.294, abs=5e-4)
-    assert noise.sum_square(2) == pytest.approx(over_all_signs(c.T @ c))
-    assert 2 * np.linalg.norm(c.sum(axis=1)) == pytest.approx(2.010, abs=5e-4)
-    assert noise.sum_square(1) == pytest.approx(1.0)
 
 
 def test_buffers_of_negative_weight_count_by_their_size():

@@ -58,7 +58,7 @@ def patterns(count: int, seed: int):
 
 def test_one_sum_has_the_mu_of_its_worst_observer():
     """Independent noise: the server, a fellow and colluders with drop-outs, to the last digits."""
-    for present, known, observers in patterns(300, 1):
+    for present, known, observers in patterns(200, 1):
         alone = DISTANCE * np.eye(len(present))
         at = np.flatnonzero(present[:, 0])
         worst = max(mu(present, own, np.eye(len(present)), alone[t]) for own in observers for t in at)
@@ -77,7 +77,7 @@ def test_the_printed_formula():
 def test_all_data_of_an_agent_under_a_matrix_mechanism(name):
     """Every sign of each changed window, against the agents that are present at all of the victim's releases."""
     equal = 0
-    for present, known, observers in patterns(150, 4):
+    for present, known, observers in patterns(80, 4):
         own_sums = np.flatnonzero(present[:, 0])
         last = int(own_sums[-1]) + 1
         present, noise = present[:last], NOISES[name](last)

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from functools import cache, lru_cache
-from itertools import product
 
 import numpy as np
 import pytest
@@ -67,20 +66,6 @@ def stick(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
-@pytest.mark.parametrize("n", [1, 3, 8])
-def test_the_mixture_form_is_what_enumeration_of_all_outputs_gives(n):
-    eps0 = 1.5
-    truth = 1 / (1 + math.exp(-eps0))
-    outputs = np.array(list(product((0, 1), repeat=n)))
-    for ones in {0, (n - 1) // 2, n - 1}:
-        for first in (0, 1):
-            held = np.array([first, *[1] * ones, *[0] * (n - 1 - ones)])
-            chances = np.where(outputs == held, truth, 1 - truth).prod(axis=1)
-            assert np.bincount(outputs.sum(axis=1), chances) == pytest.approx(
-                response(n, ones, first, truth), abs=1e-14
-            )
-
-
 @pytest.mark.parametrize("n", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("eps0", [0.1, 1.0, 3.0])
 def test_a_batch_is_never_said_to_be_more_private_than_randomised_response(n, eps0):
@@ -126,27 +111,6 @@ def test_rounding_of_many_clones_only_adds():
         assert exact <= shuffled_delta(epsilon, 4000, 0.5) <= 1.01 * exact
     # Here delta is below every floating-point number for as many clones as there are; so few as to matter are counted.
     assert 0 < shuffled_delta(0.49, 10_000, 0.5) < 1e-17
-
-
-def test_twenty_rounds():
-    """The exact composition of randomised response, ours, and that of (epsilon, delta) pairs."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-    from dp_accounting.pld.common import DifferentialPrivacyParameters
-
-    n, eps0, delta = 100, 0.5, 1e-3
-    truth = 1 / (1 + math.exp(-eps0))
-    laws = [dict(enumerate(np.log(response(n, 50, first, truth)))) for first in (0, 1)]
-    exact = (
-        pld.from_two_probability_mass_functions(*laws, value_discretization_interval=1e-5)
-        .self_compose(20)
-        .get_epsilon_for_delta(delta)
-    )
-    assert exact == pytest.approx(0.526, abs=2e-3)
-    one = shuffled_epsilon(delta / 40, [Batch(n, eps0, "pure")])
-    assert 20 * one == pytest.approx(3.787, abs=1e-3)
-    pairs = pld.from_privacy_parameters(DifferentialPrivacyParameters(one, delta / 40)).self_compose(20)
-    assert pairs.get_epsilon_for_delta(delta) == pytest.approx(2.602, abs=1e-3)
-    assert exact < shuffled_epsilon(delta, [Batch(n, eps0, "pure")] * 20) < 0.69
 
 
 def test_different_batches_are_composed_as_enumeration_does():
@@ -231,14 +195,6 @@ def test_signs_of_gaussian_messages_are_no_less_private_than_said(n, mu):
         delta = response_delta(share * eps0, n, eps0)
         assert shuffled_epsilon(delta, [Batch(n, mu)]) >= share * eps0
         assert n > 2 or shuffled_epsilon(delta, [Batch(n, mu / 2)]) < share * eps0
-
-
-def test_the_loss_of_an_event_amplifies_nothing():
-    """Others far away leave the victim's message recognisable: the local curve is exact for every n."""
-    clip, deviation, event, delta = 10.0, 20.0, 0.1, 1e-4
-    true = gaussian_epsilon(delta, event / deviation)
-    assert shuffled_epsilon(delta, [Batch(1000, event / deviation)]) < true
-    assert shuffled_epsilon(delta, [Batch(1000, 2 * clip / deviation)]) >= true
 
 
 def test_more_messages_and_less_loss_are_more_private():

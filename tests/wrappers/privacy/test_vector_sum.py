@@ -31,11 +31,10 @@ def small(**kwargs):
     return LinearEnv(**{**settings, "max_cycles": 8, "statistic": "moments", **kwargs})
 
 
-def prefix_sums(draw, mutate=lambda node: node):
+def prefix_sums(draw):
     """Returns the sums over agents of the first 1 to 3 releases, ``(releases, replicas, entries)``."""
     env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP, draw))
     env.reset_batch(range(REPLICAS), Stage("aggregator", honest=AGENTS))
-    env.mechanism._nodes = [mutate(node) for node in env.mechanism._nodes]
     sums = []
     for _ in range(3):
         for _ in range(GAP):
@@ -76,18 +75,6 @@ def test_sums_are_those_of_users_who_send_bits(draw):
     # What no test of single sums shows: the noises of two levels are independent.
     ours, theirs = (np.corrcoef(each[0, :, 0], each[1, :, 0])[0, 1] for each in (sums, simulation))
     assert abs(ours - theirs) < 0.13  # five standard deviations
-
-
-@pytest.mark.parametrize(
-    "mutate",
-    [
-        lambda node: node._replace(trials=node.trials // 2, expected=node.expected / 2),
-        lambda node: node._replace(expected=0.0),
-    ],
-    ids=["b halved", "noise not subtracted"],
-)
-def test_mutants_are_caught(mutate):
-    assert least_likely(prefix_sums("exact", mutate), simulated("exact", np.random.default_rng(1))) < 1e-6
 
 
 def test_the_printed_draw_is_biased_and_variances_are_announced():
@@ -201,8 +188,6 @@ def test_a_sum_has_the_claim_of_all_agents_noise_and_a_release_that_of_its_own()
     assert summed.epsilon == alone["local", "everybody"].epsilon
     assert summed.reason == ""
     assert claims["aggregator", "fellow"].epsilon == own.epsilon > summed.epsilon
-    assert staged({"name": "aggregator", "honest": 1})[1]["aggregator", "public"].epsilon < summed.epsilon
-    assert staged("shuffler")[1]["shuffler", "public"].epsilon is None
 
 
 def test_absent_agents_leave_no_claim_for_sums():
