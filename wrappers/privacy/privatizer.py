@@ -11,7 +11,7 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
 from fedbandit_envs.basics.config import make
-from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.claim import AGENT, Adjacency, Claim, Composition
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.noise_variance import independent
@@ -376,7 +376,7 @@ class Privatizer(FederatedWrapper):
         observation, reward, truncated, info = self.env.step_batch(action)
         self.mechanism.observe(observation)
         if self._measured_at != self._ledger.num_releases:
-            self._measure()
+            self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases
         return BatchStep(observation, reward, truncated, {**info, **self._shown.views})
 
@@ -405,9 +405,7 @@ class Privatizer(FederatedWrapper):
             counted = np.repeat(sends.any(axis=1, keepdims=True), sends.shape[1], axis=1)
             self._accountant.skip(counted & ~sends)
         if self._stage is not None and self._stage.trust == "server":
-            shapes = {name: space.shape or () for name, space in self.single_release_space.items()}
-            bare = {name: np.zeros((*sends.shape, *shape)) for name, shape in shapes.items()}
-            randomised = {**bare, **statistic}
+            randomised = {**zeros(self.single_release_space, sends.shape), **statistic}
         else:
             randomised = self.mechanism.randomise(statistic, counted, index)
             if counted is not sends:
@@ -421,7 +419,7 @@ class Privatizer(FederatedWrapper):
             # Epsilon is measured now: a transport outside of this wrapper releases after step_batch has made the
             # round's information, which shows the buffer of `epsilon_spent`. The ledger counts this release only after
             # this method returns, hence + 1.
-            self._measure()
+            self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases + 1
         if sends.all():
             return {name: array.astype(np.float64) for name, array in randomised.items()}
@@ -437,11 +435,9 @@ class Privatizer(FederatedWrapper):
     @property
     def _index(self) -> Array:
         """How often each agent has released before; with a stage, how often any agent of its replica has."""
-        return (
-            self._sent
-            if self._stage is None
-            else np.repeat(self._shares.times[:, np.newaxis], self._sent.shape[1], axis=1)
-        )
+        if self._stage is None:
+            return self._sent
+        return np.repeat(self._shares.times[:, np.newaxis], self._sent.shape[1], axis=1)
 
     def _booked(self, event: Event) -> Event:
         """Returns the event of an agent's own noise, given that of the noise for which the mechanism was made."""
@@ -482,9 +478,6 @@ class Privatizer(FederatedWrapper):
                 unknown = 1
             accounts = accounts.rescaled(np.array(1 / unknown))
         return accounts.epsilon_by_agent(**self._measured)
-
-    def _measure(self) -> None:
-        self._epsilon_spent[...] = self._spent(self._accountant)
 
     def _claim(self) -> Claim:
         """Returns the privacy claim for the releases so far, measured as :attr:`budget` says.

@@ -172,15 +172,9 @@ class Accountant:
                 f"both accountants' releases drew the same noise ({min(twice)}); other noise is required in each "
                 "episode"
             )
-        noise = self._noise if self._noise == other._noise else "repeatable"
-        total = Accountant(
-            *self._shape,
-            adjacencies=self._adjacencies,
-            noise=noise,
-            drawn=self._drawn | other._drawn,
-            as_agent=self._as_agent,
-        ).after(self._counts)
-        total.trust = self.trust
+        total = copy(self)
+        total._drawn = self._drawn | other._drawn
+        total._noise = self._noise if self._noise == other._noise else "repeatable"
         own_exposed, own_why, own_reason = self.unrecorded()
         exposed, why, reason = other.unrecorded()
         total.close((own_exposed | exposed, own_why or why, own_reason or reason))
@@ -345,9 +339,8 @@ class Accountant:
         exposed = (below > 0) | (unbooked > 0)
         if not np.count_nonzero(exposed):
             return exposed, ""
-        if below.any():
-            return exposed, "data has left without passing the privatizer"
-        return exposed, "more has been released than is in the books"
+        unseen = "data has left without passing the privatizer"
+        return exposed, unseen if below.any() else "more has been released than is in the books"
 
     def _booked(
         self, delta: float | None, composition: Composition, adjacency: Adjacency

@@ -80,7 +80,9 @@ def shuffled_epsilon(delta: float, batches: Iterable[Batch]) -> float:
     require_number("delta", delta, 0, 1, open_below=True, open_above=True)
     counted = Counter(batches)
     for batch in counted:
-        _check(batch)
+        require_integer("messages", batch.messages, 1)
+        require_number("loss", batch.loss, 0, inf)
+        require_choice("kind", batch.kind, (*PROVEN, "pure"))
     return _epsilon(delta, tuple(counted.items()))
 
 
@@ -221,9 +223,3 @@ def largest_loss(epsilon: float, delta: float, messages: Sequence[int], kind: Ki
             low *= factor
         factor = sqrt(factor)
     return low
-
-
-def _check(batch: Batch) -> None:
-    require_integer("messages", batch.messages, 1)
-    require_number("loss", batch.loss, 0, inf)
-    require_choice("kind", batch.kind, (*PROVEN, "pure"))
