@@ -309,8 +309,9 @@ class Accountant:
         Returns epsilon by agent (NaN if the composition gives none), the delta used, and a reason for a
         missing or infinite epsilon.
         """
-        require_choice("composition", composition, COMPOSITIONS)
-        if self._adjacencies or self._ledger is not None:
+        if composition not in COMPOSITIONS:
+            require_choice("composition", composition, COMPOSITIONS)
+        if (self._adjacencies or self._ledger is not None) and adjacency not in (*self._adjacencies, AGENT):
             require_choice("adjacency", adjacency, list(dict.fromkeys((*self._adjacencies, AGENT))))
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")

@@ -3,6 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import ceil, prod, sqrt
 from typing import ClassVar, Literal
 
@@ -636,6 +637,10 @@ class RandomizedResponse(SharingMechanism):
         }
 
 
+# Cached, since every release needs the same names.
+_announced = lru_cache(variance_of)
+
+
 def flatten(arrays: Arrays) -> Array:
     """Returns all numbers of each agent side by side, as a new float64 array ``(replicas, agents, values)``."""
     return np.concatenate(
@@ -656,7 +661,7 @@ def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
         :func:`~fedbandit_envs.core.noise_variance.variance_of` makes of these.
     """
     arrays: Arrays = {}
-    for rename, flat in ((str, values), (variance_of, variances)):
+    for rename, flat in ((str, values), (_announced, variances)):
         start = 0
         for name, array in like.items():
             stop = start + prod(array.shape[2:])
