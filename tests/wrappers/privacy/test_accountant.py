@@ -104,14 +104,6 @@ def test_no_noise_and_no_protection_are_infinite(composition, delta):
     assert "randomised response does not protect one-round" in claim.reason
 
 
-def test_equal_events_are_counted():
-    accountant = Accountant(1, 1)
-    for _ in range(10):
-        accountant.record(gaussian(0.5), ALL)
-        accountant.record(gaussian(0.25), ALL)
-    assert accountant.counts.tolist() == [[[10]], [[10]]]
-
-
 def test_an_event_takes_the_place_of_another():
     first, both = gaussian(0.5), Event("gaussian", 0.3, 0.5, 0.01, PAIR_OF_30, releases=2)
     accountant = Accountant(1, 2)

@@ -102,15 +102,6 @@ def test_randomised_response():
     assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=12_000))
 
 
-def test_one_attack_is_held_against_many_claims():
-    evidence = audit_module.attack(
-        gaussian(releases=2), ProcurementEnv, "one-quantity", releases=2, samples=1000, error=1e-3, seed=7
-    )
-    for composition in ("exact", "zcdp"):
-        alone = attack(gaussian(releases=2), composition=composition, releases=2, samples=1000, seed=7)
-        assert evidence.against(1e-5, composition) == alone
-
-
 def test_what_nobody_knows_the_worst_of_is_refused():
     with pytest.raises(ValueError, match="no neighbouring histories of ProcurementEnv are known to differ"):
         attack(gaussian(), "one-observation-added")

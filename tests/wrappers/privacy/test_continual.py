@@ -283,13 +283,3 @@ def test_the_plan_follows_schedule_and_horizon():
         by_rounds.single_release_space
         == ContinualPrivatizer(env, 1.0, 0.1, "tree", releases=150).single_release_space
     )
-
-
-def test_silence_ends_what_the_plan_does_not_allow():
-    env = ContinualPrivatizer(SumsEnv(2), 1.0, 0.1, releases=3, on_exhausted="silence")
-    env.reset_batch([0])
-    for _ in range(3):
-        assert env.allowed_senders(everyone(env)).all()
-        env.release(everyone(env))
-    assert not env.allowed_senders(everyone(env)).any()
-    assert not env.release(everyone(env))["statistic_noise_variance"].any()

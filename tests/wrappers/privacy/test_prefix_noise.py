@@ -22,7 +22,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
-    _BufferedToeplitz,
     _fitted,
 )
 
@@ -251,16 +250,6 @@ def test_independent_noise_has_less_where_all_releases_count(name, n, agent, eve
     assert math.sqrt(noise.variance(n) * noise.sum_square(n)) / n == pytest.approx(agent, abs=1.5e-3)
     one = math.sqrt(noise.variance(n) * noise.column_square(n) / n)
     assert one == pytest.approx(event, abs=1.5e-3)
-
-
-def test_buffers_of_negative_weight_count_by_their_size():
-    # Poles and zeros in the opposite order, so that coefficients fall below 0.
-    toeplitz = _BufferedToeplitz(np.array([0.5, 2.0]), np.array([0.2, 1.0]))
-    assert toeplitz.weights.min() < 0
-    first = np.concatenate(([1.0], toeplitz.decays ** np.arange(5)[:, np.newaxis] @ toeplitz.weights))
-    c = np.array([[first[t - s] if t >= s else 0.0 for s in range(6)] for t in range(6)])
-    assert toeplitz.sum_square(6) >= over_all_signs(c.T @ c)
-    assert _fitted(100).weights.min() > 0
 
 
 def sensitivity() -> Sensitivity:

@@ -11,7 +11,6 @@ from privatizers import PRIVATIZERS, VARIANTS, everyone, play, small
 from fedbandit_envs.core.noise_variance import variance_of
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
-    Channel,
     GaussianPrivatizer,
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
@@ -26,7 +25,6 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     AdditiveMechanism,
     Gaussian,
-    Laplace,
     decreasing,
 )
 from fedbandit_envs.wrappers.privacy.privatizer import Budget, BudgetExhaustedError, Privatizer
@@ -443,17 +441,3 @@ def test_equal_shares_are_a_noise_multiplier():
         env.release(everyone(env))
     assert 1 - 1e-6 <= env.accountant.epsilon(1e-5, composition="exact").epsilon <= 1
     assert Gaussian(**given).noise_multiplier(0.1) == given["noise_multiplier"]
-
-
-@pytest.mark.parametrize(
-    ("mechanism", "privatizer"), [(Laplace(0.9), LaplacePrivatizer), (Gaussian(0.9), GaussianPrivatizer)]
-)
-def test_a_mechanism_makes_the_privatizer_of_its_name(mechanism, privatizer):
-    """Through a channel, the same messages as from the short constructor."""
-    seen = []
-    for private in (Privatizer(small(), mechanism), privatizer(small(), 0.9)):
-        env = Channel(private, schedule="every_round")
-        env.reset_batch([3])
-        seen.append(play(env, 3).observation)
-    for name, array in seen[0].items():
-        np.testing.assert_array_equal(array, seen[1][name])

@@ -65,14 +65,6 @@ def test_one_sum_has_the_mu_of_its_worst_observer():
         assert sum_mu(ALONE, unknown_shares(present, known)[0]) == pytest.approx(worst, rel=1e-12)
 
 
-def test_the_printed_formula():
-    """Promised to h = M, a fellow sees sqrt(M/(M - 1)) times as much; with more shares than promised mu is smaller."""
-    everyone = np.ones((4, 10), np.bool_)
-    for known, k in ((0, 10), (1, 9), (4, 6), (9, 1)):
-        assert unknown_shares(everyone, known).tolist() == [k] * 10
-        assert sum_mu(0.3 * np.sqrt(10) / 2.0, k) == pytest.approx(0.3 * np.sqrt(10 / k) / 2.0, rel=1e-12)
-
-
 @pytest.mark.parametrize("name", list(NOISES))
 def test_all_data_of_an_agent_under_a_matrix_mechanism(name):
     """Every sign of each changed window, against the agents that are present at all of the victim's releases."""

@@ -17,7 +17,6 @@ from fedbandit_envs.linear.neighbours import of_moments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer, VectorSumPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import COMPOSITIONS
-from fedbandit_envs.wrappers.privacy.mechanisms import vector_sum
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import BinomialSums, VectorSum
 from fedbandit_envs.wrappers.transport.stages import Stage
 
@@ -216,12 +215,3 @@ def test_what_is_refused():
         arguments = {"epsilon": 1.0, "delta": 0.1, "gap": 2, name: value}
         with pytest.raises(ValueError, match=f"{name} is"):
             VectorSum(**arguments)
-
-
-def test_no_noise_is_no_privacy():
-    env = VectorSumPrivatizer(small(), np.inf, 0.1, GAP)
-    env.reset_batch([0])
-    env.release(np.ones((1, AGENTS), np.bool_))
-    assert env.privacy().epsilon == np.inf
-    assert env.privacy().reason == "released without noise"
-    assert vector_sum._loss(()) == 0.0
