@@ -407,11 +407,11 @@ def attack_stage(
         weights, differs = np.array([[1.0, 0.0]]), np.array([[False, True]])
     else:
         weights, differs = _matched_filter(*trained), np.ones((releases, 1), np.bool_)
-    seen = [[_observe([windows], weights, differs) for windows in pair] for pair in (trained, tested)]
+    seen, held = ([_observe([windows], weights, differs) for windows in pair] for pair in (trained, tested))
     ends = np.zeros(differs.sum()), np.ones(differs.sum())
-    kinds = [_tail_alarms(*seen, ends, _SHUFFLED if shuffled else _FAR_OUT)]
+    kinds = [_tail_alarms(seen, held, ends, _SHUFFLED if shuffled else _FAR_OUT)]
     if not shuffled:
-        kinds.append(_best_alarm(True, *seen, ends))
+        kinds.append(_best_alarm(True, seen, held, ends))
     rates = [rate for alarms in kinds for rate in _bounded_rates(*alarms, error / len(kinds))]
     return Evidence(AGENT, views[1].claim, rates)
 

@@ -138,6 +138,17 @@ def test_a_trusted_server_sees_everything_and_shows_its_sums():
     assert set(claims) == {("local", "wire"), ("local", "server"), ("server", "fellow"), ("server", "public")}
 
 
+def test_a_trusted_server_spends_the_share_of_its_own_release():
+    private = GaussianPrivatizer(ArmsEnv(num_agents=5), 0.9, releases=[1, 3])
+    env = Channel(private, schedule="every_round", stage="server")
+    env.reset_batch([3])
+    first, second = (
+        env.step_batch(np.zeros((1, 5), np.int64)).observation["inbox_pulls_noise_variance"].max()
+        for _ in range(2)
+    )
+    assert first == pytest.approx(9 * second)
+
+
 def test_noise_that_does_not_add_up_has_no_claim_for_sums():
     claims, _ = claimed(
         {"name": "aggregator", "honest": 3}, lambda env: LaplacePrivatizer(env, 1.0, releases=9)
