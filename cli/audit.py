@@ -51,12 +51,13 @@ def audit(
         with progress(mechanism, len(settings.attacks)) as update:
             audited = run_audits(settings, lambda attacks: update(advance=attacks))
     if as_json:
-        result = {"settings": asdict(settings), "audits": [row.as_json() for row in audited]}
+        rows = [{"mechanism": name, **one.as_json()} for name, one in audited]
+        result = {"settings": asdict(settings), "audits": rows}
         typer.echo(json.dumps(result, indent=2))
     else:
-        for name, group in groupby(audited, lambda row: row.mechanism):
-            print_table(name, _HEADS, (_row(claimed.audit) for claimed in group))
-    raise typer.Exit(0 if all(row.audit.holds for row in audited) else 1)
+        for name, group in groupby(audited, lambda row: row[0]):
+            print_table(name, _HEADS, (_row(one) for _, one in group))
+    raise typer.Exit(0 if all(one.holds for _, one in audited) else 1)
 
 
 def _row(result: Audit) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from fedbandit_envs.papers.reproduction.experiment import experiments
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers import WRAPPERS
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
 Row = dict[str, Any]
 """What is listed: its ``kind``, ``name`` and ``package`` (None if it is this project's), and what else is known."""

@@ -21,7 +21,7 @@ from fedbandit_envs.experiments.plots import regret_figure
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.row_check import MixedRowsError
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_value
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 _CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
 _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
@@ -75,13 +75,11 @@ def run(
         rows = ((str(row["round"]), *_cells(row, ".1f")) for row in written["checkpoints"])
         heads = ("round", "regret per agent", "95 % interval")
         print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
-        # Of the ways to compose releases, the table shows the one that gives the smallest epsilon (basic composition
-        # stands in for it where dp-accounting is not installed). Claims of shuffled batches are there several times.
+        # Of the ways to compose releases, the table shows the one that gives the smallest epsilon. Claims of shuffled
+        # batches are there several times.
         of_all = [((claim.adjacency, claim.observer), claim) for claim in result.claims]
         claims = dict(of_all) | {
-            key: claim
-            for key, claim in of_all
-            if claim.composition in ("exact", "basic") and claim.delta == spec.delta
+            key: claim for key, claim in of_all if claim.composition == "exact" and claim.delta == spec.delta
         }
         if claims:
             title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"

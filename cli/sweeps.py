@@ -20,7 +20,7 @@ from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs
 from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
 from fedbandit_envs.papers.reproduction.experiment import experiments
 from fedbandit_envs.papers.reproduction.page import Reproduction
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 
 def reproduce(

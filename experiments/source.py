@@ -16,7 +16,7 @@ from typing import Any
 
 from fedbandit_envs.basics.entry_points import file_module, package_files
 from fedbandit_envs.wrappers import WRAPPERS
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
 _FLOORS = ("", ".wrappers", ".baselines", ".samba", ".experiments", ".leaderboard", ".papers")
 _ENTRY_POINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

@@ -19,7 +19,7 @@ with app.setup:
     from fedbandit_envs.samba.owners.algorithm import RULES
     from fedbandit_envs.samba.roles.sightings import KNOWS, sightings
     from fedbandit_envs.samba.runs import SambaSettings, run_samba
-    from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+    from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 
 @app.cell

@@ -27,11 +27,14 @@ Settings = Mapping[str, Mapping[str, Any]]
 _RECORDED_NAMES = {
     "fedbandit_envs.wrappers.observation:Reveal": "fedbandit_envs.wrappers.reveal:Reveal",
     "fedbandit_envs.baselines.exposure.simple:DeservedShares": "fedbandit_envs.baselines.exposure.simple:Clairvoyant",
-    "fedbandit_envs.wrappers.privacy.mechanisms.gaussian:GaussianPrivatizer": (
+    "fedbandit_envs.wrappers.privacy.privatizers:GaussianPrivatizer": (
         "fedbandit_envs.wrappers.privacy.gaussian:GaussianPrivatizer"
     ),
-    "fedbandit_envs.wrappers.privacy.mechanisms.matrix:ContinualPrivatizer": (
+    "fedbandit_envs.wrappers.privacy.privatizers:ContinualPrivatizer": (
         "fedbandit_envs.wrappers.privacy.continual:ContinualPrivatizer"
+    ),
+    "fedbandit_envs.wrappers.privacy.privatizers:VectorSumPrivatizer": (
+        "fedbandit_envs.wrappers.privacy.mechanisms.vector_sum:VectorSumPrivatizer"
     ),
 }
 """Former names of classes, by their present names, for classes that were renamed or moved but not changed.

@@ -27,7 +27,7 @@ from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 from fedbandit_envs.leaderboard.suites import Task
 from fedbandit_envs.leaderboard.tracks import Track
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 # Entries of the step information that come from transports and privatizers; a result has other fields for them.
 _NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent", "clipped_releases")

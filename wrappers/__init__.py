@@ -18,13 +18,14 @@ from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.observation import LearningReward, Reveal
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.clip import Clip
-from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.mechanisms.matrix import ContinualPrivatizer
-from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponsePrivatizer
-from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSumPrivatizer
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Clip, Privatizer
+from fedbandit_envs.wrappers.privacy.privatizers import (
+    ContinualPrivatizer,
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+    VectorSumPrivatizer,
+)
 from fedbandit_envs.wrappers.quota import Quota
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server

@@ -13,7 +13,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.wrappers.messages import Messages
-from fedbandit_envs.wrappers.privacy.clip import Clip
+from fedbandit_envs.wrappers.privacy.privatizer import Clip
 from fedbandit_envs.wrappers.quota import Quota
 
 

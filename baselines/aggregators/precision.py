@@ -47,7 +47,7 @@ from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import COVARIANCE, independent, variance_of
-from fedbandit_envs.linear.actions import (weighed)
+from fedbandit_envs.linear.actions import weighed
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.arms.actions import (Oracle, make_oracle)
+from fedbandit_envs.arms.actions import Oracle, make_oracle
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.baselines.arms.rules import (

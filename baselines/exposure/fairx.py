@@ -28,8 +28,7 @@ from fedbandit_envs.basics.checks import require_choice, require_flag, require_i
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import Merits, share_out, share_row
-from fedbandit_envs.linear.ridge import (expected_rewards)
-from fedbandit_envs.linear.ridge import arms_last, estimate, factorise, solve
+from fedbandit_envs.linear.ridge import arms_last, estimate, expected_rewards, factorise, solve
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 

@@ -16,8 +16,15 @@ from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import (add_shared_forms, add_shared_products)
-from fedbandit_envs.linear.ridge import Ridges, arms_last, correct, largest, observe
+from fedbandit_envs.linear.ridge import (
+    Ridges,
+    add_shared_forms,
+    add_shared_products,
+    arms_last,
+    correct,
+    largest,
+    observe,
+)
 from fedbandit_envs.randomness.draws import Draws
 
 

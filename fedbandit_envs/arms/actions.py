@@ -8,10 +8,8 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.actions import (OwnActions, require_entries)
-from fedbandit_envs.core.policy_spec import (Features, laplace, time_left)
-from fedbandit_envs.core.policy_spec import (InboxCounts)
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.actions import OwnActions, require_entries
+from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, laplace, time_left
 
 Oracle = Callable[[Array, int], Array]
 """A function that returns the arms of the best superarm of each row, integers ``(..., slots)``.

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
-from fedbandit_envs.basics.entry_points import (make)
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.basics.tables import Table
 
 Definition = Literal["received", "all_users"]

@@ -6,10 +6,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
-from fedbandit_envs.core.privacy import (Adjacency)
-from fedbandit_envs.core.privacy import (History, Neighbours, pairs_of)
-from fedbandit_envs.core.privacy import (Change, Pair, Sensitivity)
-from fedbandit_envs.randomness.draws import (fill_bits, padded, threefry, u32)
+from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Pair, Sensitivity, pairs_of
+from fedbandit_envs.randomness.draws import fill_bits, padded, threefry, u32
 
 
 @inner_kernel

@@ -8,9 +8,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.actions import (Estimates, OwnActions, require_finite)
+from fedbandit_envs.core.actions import Estimates, OwnActions, Simplex, require_finite
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
-from fedbandit_envs.core.actions import (Simplex)
 from fedbandit_envs.exposure.merit import Merit, Merits, expose, make_merit, shares_of
 from fedbandit_envs.exposure.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.linear.actions import LinearFeatures
@@ -18,7 +17,7 @@ from fedbandit_envs.linear.env import LinearProblem
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.ridge import expected_rewards
 from fedbandit_envs.linear.rounds import worst_neighbours
-from fedbandit_envs.randomness.draws import (EpisodeRandomness)
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
 _STEEPNESS = 10.0

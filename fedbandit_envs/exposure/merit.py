@@ -20,10 +20,8 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.basics.compiled import inlined_kernel, kernel
-from fedbandit_envs.basics.entry_points import (make)
-from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.randomness.draws import (threefry, u32)
-from fedbandit_envs.randomness.draws import (uniform)
+from fedbandit_envs.basics.entry_points import make, resolve
+from fedbandit_envs.randomness.draws import threefry, u32, uniform
 
 
 @runtime_checkable

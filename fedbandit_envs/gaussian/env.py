@@ -13,14 +13,12 @@ from fedbandit_envs.arms.means import Aim, weight_of_own
 from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.actions import (Estimates)
-from fedbandit_envs.core.policy_spec import (Features, time_left)
-from fedbandit_envs.core.policy_spec import (InboxTotals)
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.actions import Estimates
+from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, time_left
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem, Viewer
-from fedbandit_envs.core.privacy import (Sensitivity)
 from fedbandit_envs.gaussian.rounds import GaussianMeans, Law, play_round, sensitivity, worst_neighbours
-from fedbandit_envs.randomness.draws import (EpisodeRandomness)
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
 

@@ -12,13 +12,10 @@ from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.basics.entry_points import (make)
-from fedbandit_envs.core.privacy import (Adjacency)
-from fedbandit_envs.core.privacy import (History, Neighbours, pairs_of)
-from fedbandit_envs.core.privacy import (Change, Sensitivity)
+from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
+from fedbandit_envs.randomness.draws import normal_pair, threefry, u32
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.randomness.draws import (threefry, u32)
-from fedbandit_envs.randomness.draws import (normal_pair)
 
 Law = Literal["exact", "concentrated", "approximate"]
 

@@ -6,11 +6,9 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.core.actions import (require_finite)
-from fedbandit_envs.core.policy_spec import (Features, highest, time_left)
-from fedbandit_envs.core.policy_spec import (InboxTotals)
-from fedbandit_envs.core.privacy import (variance_of)
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.actions import require_finite
+from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, highest, time_left
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.linear.ridge import arms_last, expected_rewards, factorise, lies_below
 
 

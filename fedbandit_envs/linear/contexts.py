@@ -15,14 +15,13 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number, require_valid
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
-from fedbandit_envs.basics.entry_points import (make)
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.ridge import expect, expected_rewards
 from fedbandit_envs.linear.rounds import Instances, fraction
 from fedbandit_envs.linear.tables import QueryContexts, TableContexts
+from fedbandit_envs.randomness.draws import fill_bits, fill_exponentials, fill_normals, padded, padded_size
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.randomness.draws import (fill_bits, padded, padded_size)
-from fedbandit_envs.randomness.draws import (fill_exponentials, fill_normals)
 
 
 class FixedContexts:

@@ -10,10 +10,10 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number
-from fedbandit_envs.core.actions import (Estimates, OwnActions)
+from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.core.privacy import (Sensitivity)
 from fedbandit_envs.linear.actions import LinearFeatures, arm_by_parameter, arm_by_values
 from fedbandit_envs.linear.contexts import (
     DistributionName,
@@ -35,7 +35,7 @@ from fedbandit_envs.linear.rounds import (
 )
 from fedbandit_envs.linear.tables import QueryContexts, TableContexts
 from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.randomness.draws import (EpisodeRandomness)
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 ParameterName = Literal["sphere", "orthant", "diagonal", "sphere_without_bias", "first_axis"]

@@ -18,8 +18,8 @@ from fedbandit_envs.basics.checks import (
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, data_library
 from fedbandit_envs.linear.rounds import Instances, fraction
+from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.randomness.draws import (fill_bits, padded)
 
 # A package's module, what loads the table there, and the first digits of the table's SHA-256.
 _PACKAGED = {

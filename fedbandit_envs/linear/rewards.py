@@ -10,10 +10,8 @@ import scipy  # imports its large parts, such as special, only when they are use
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.compiled import inner_kernel, kernel
-from fedbandit_envs.randomness.draws import (EpisodeRandomness)
+from fedbandit_envs.randomness.draws import EpisodeRandomness, normal_pair, threefry, u32, uniform
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.randomness.draws import (threefry, u32)
-from fedbandit_envs.randomness.draws import (normal_pair, uniform)
 
 TERMS = 20
 """Number of terms of the polynomial."""

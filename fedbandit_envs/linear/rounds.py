@@ -8,10 +8,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.core.privacy import (Adjacency)
-from fedbandit_envs.core.privacy import (History, Neighbours, pairs_of)
-from fedbandit_envs.core.privacy import (Change, Sensitivity)
-from fedbandit_envs.randomness.draws import (EpisodeRandomness)
+from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 
 
 class Instances(NamedTuple):

@@ -20,8 +20,8 @@ from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import FINITE, Table, data_library
 from fedbandit_envs.linear.ridge import expect
 from fedbandit_envs.linear.rounds import Instances, fraction
+from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.randomness.draws import (fill_bits, padded)
 
 FeatureSet = Literal["anchor_and_url", "body_title_and_document", "all"]
 

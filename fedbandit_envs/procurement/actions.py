@@ -6,10 +6,8 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.actions import (OwnActions, require_entries)
-from fedbandit_envs.core.policy_spec import (Features, highest, laplace, time_left)
-from fedbandit_envs.core.policy_spec import (InboxCounts)
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.actions import OwnActions, require_entries
+from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, highest, laplace, time_left
 from fedbandit_envs.procurement.oracle import procure
 
 

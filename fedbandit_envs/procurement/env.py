@@ -8,9 +8,9 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.core.actions import (Estimates)
+from fedbandit_envs.core.actions import Estimates
+from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.core.privacy import (Sensitivity)
 from fedbandit_envs.procurement.actions import (
     ProcurementFeatures,
     Quantities,
@@ -28,7 +28,7 @@ from fedbandit_envs.procurement.rounds import (
     worst_neighbours,
 )
 from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
-from fedbandit_envs.randomness.draws import (EpisodeRandomness)
+from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 

@@ -18,13 +18,19 @@ from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
-from fedbandit_envs.basics.compiled import (LANES, equal, fetch, greater, ones)
-from fedbandit_envs.core.privacy import (Adjacency)
-from fedbandit_envs.core.privacy import (History, Neighbours, pairs_of)
-from fedbandit_envs.core.privacy import (Change, Pair, Sensitivity)
+from fedbandit_envs.basics.compiled import (
+    LANES,
+    allocating_kernel,
+    equal,
+    fetch,
+    greater,
+    inner_kernel,
+    kernel,
+    ones,
+)
+from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Pair, Sensitivity, pairs_of
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
-from fedbandit_envs.randomness.draws import (fill_bits, padded, u32)
+from fedbandit_envs.randomness.draws import fill_bits, padded, u32
 
 _WINDOW = LANES
 """Number of cutoffs in a row of a table."""

@@ -14,7 +14,7 @@ from fedbandit_envs.papers.feducb_critique.experiments import AGENTS, DIM, PRINT
 from fedbandit_envs.papers.reproduction.comparison import final_regret, regret_by_instance
 from fedbandit_envs.papers.reproduction.experiment import PanelRuns
 from fedbandit_envs.papers.reproduction.page import Curves, Table, by_line, each
-from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most
+from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 
 ERROR = 1e-4
 """Largest probability with which a lower bound of epsilon may be above the true epsilon."""

@@ -19,7 +19,7 @@ from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 runner = CliRunner()
 

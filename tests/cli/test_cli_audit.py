@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
 from fedbandit_envs.wrappers.privacy.audits import TARGETS
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 
 def call(*words):

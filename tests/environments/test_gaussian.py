@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
-from fedbandit_envs.core.privacy import (AGENT)
+from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.gaussian.rounds import concentrated
 from fedbandit_envs.gaussian_v0 import parallel_env
 from fedbandit_envs.registry.registration import make_federation

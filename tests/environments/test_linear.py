@@ -10,7 +10,7 @@ from gymnasium.error import ResetNeeded
 from linear_offers import offers
 
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.wrappers.observation import (Reveal)
+from fedbandit_envs.wrappers.observation import Reveal
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.3])

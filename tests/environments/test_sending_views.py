@@ -6,13 +6,13 @@ import pytest
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.baselines.procurement.silent import OneOfEach
+from fedbandit_envs.core.actions import FlatSending
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.testing.assertions import difference
-from fedbandit_envs.views.control import (Rows)
-from fedbandit_envs.views.gymnasium_env import (FederationEnv)
+from fedbandit_envs.views.control import Rows
+from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.core.actions import (FlatSending)
 
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"

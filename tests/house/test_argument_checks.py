@@ -10,8 +10,8 @@ from fedbandit_envs.baselines.procurement.pfcb import PFCB
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Server
-from fedbandit_envs.wrappers.privacy.budget import Budget
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
+from fedbandit_envs.wrappers.privacy.privatizer import Budget
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from fedbandit_envs.registry.plugins import Package, Plugin, PluginWarning, Regi
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers import Interleaved, Privatizer
 from fedbandit_envs.wrappers.privacy.audits import AuditSettings, find_target, run_audits
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 ROOT = Path(__file__).parents[2]
 
@@ -193,7 +193,7 @@ def own_module(tmp_path, monkeypatch):
         "from fedbandit_envs.arms.env import ArmsEnv as Arms\n"
         "from fedbandit_envs.baselines.arms import UCB1 as Policy\n"
         "from fedbandit_envs.wrappers import Interleaved\n"
-        "from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace\n"
+        "from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace\n"
         "class Env(Arms): pass\n"
         "class Quiet(Laplace): pass\n"
     )
@@ -294,11 +294,11 @@ def test_wrappers_of_a_stack_are_named_or_given_by_entry_point():
 
 def test_a_mechanism_is_attacked_by_its_entry_point(own_module):
     settings = AuditSettings(f"{own_module.stem}:Quiet", samples=200)
-    assert {row.audit.claim.adjacency for row in run_audits(settings)} >= {"one-quantity", "one-outcome"}
+    assert {audit.claim.adjacency for _, audit in run_audits(settings)} >= {"one-quantity", "one-outcome"}
     with pytest.raises(TypeError, match="a subclass of Mechanism is required"):
         run_audits(AuditSettings(f"{own_module.stem}:Env"))
     with pytest.raises(TypeError, match="epsilon and releases are required"):
-        find_target("fedbandit_envs.wrappers.privacy.mechanisms.mechanism:Mechanism")
+        find_target("fedbandit_envs.wrappers.privacy.mechanisms.additive:Mechanism")
 
 
 @pytest.mark.parametrize("suite", SUITES.own.values(), ids=lambda suite: suite.name)

@@ -15,7 +15,7 @@ from pairs import every_fourth
 
 from fedbandit_envs.arms.env import ArmsEnv as RegisteredArms
 from fedbandit_envs.testing import check_wrapper, noise
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 
 @pytest.mark.parametrize("liar", MECHANISMS)

@@ -13,7 +13,7 @@ from fedbandit_envs.core.privacy import Change, variance_of
 from fedbandit_envs.testing import assertions, noise
 from fedbandit_envs.wrappers import Privatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 EPSILON = 20.0
 """So large that clipping shows beside the noise."""

@@ -17,7 +17,7 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 

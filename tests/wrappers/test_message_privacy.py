@@ -1,13 +1,11 @@
 """Authored messages behind privatizers and stages: what is claimed, and what a clip does."""
 
 from functools import partial
-from itertools import product, starmap
 
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
-from authored import INNER, ONE, check_stack
-from pairs import every_fourth
+from authored import ONE, check_stack
 from scipy.stats import norm
 
 from fedbandit_envs.testing.episodes import random_choices
@@ -84,7 +82,7 @@ def test_questions_about_events_get_the_agents_number(privatizer):
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
     ("author", "checked", "privatizer"),
-    every_fourth(starmap(pytest.param, product(INNER, ["with messages", "without"], PRIVATIZERS))),
+    [("policy", "with messages", "gaussian"), ("reporter", "without", "continual")],
 )
 def test_privatizers_around_messages(privatizer, author, checked):
     private = PRIVATIZERS[privatizer]

@@ -1,40 +1,84 @@
-"""Audits of privatizers: attacks that give a lower bound on the epsilon of an implementation.
+"""Audits: attacks on running privatizers, which give a lower bound on the epsilon of an implementation.
 
 An attacker who knows two neighbouring histories watches one agent's releases and guesses which of the two it was. How
 often the guess is right bounds epsilon from below, whatever has been proven. The attack is on the running code: the
 problem names its worst neighbouring histories, federations play them inside the privatizer, and each agent's releases
-are one sample. :mod:`fedbandit_envs.wrappers.privacy.attacks` has the alarms by which an attacker distinguishes
-histories.
+are one sample (:func:`attack`). Rates are bounded by Clopper and Pearson's confidence intervals. Their failure
+probabilities add up to ``error``, so that the lower bound on epsilon is too high with probability ``error`` at most.
 
-Rates are bounded by Clopper and Pearson's confidence intervals. Their failure probabilities add up to ``error``, so
-that the lower bound on epsilon is too high with probability ``error`` at most.
+An attack raises an alarm when the releases look like those of one of the two histories. The alarm is true under that
+history and false under the other. The rates of true and of false alarms bound epsilon from below:
+
+* For Gaussian noise: a matched filter (the log-likelihood ratio of the releases) with a threshold in the middle between
+  the two histories. The rates bound mu of Gaussian differential privacy, and mu gives epsilon. This can refute that the
+  releases are Gaussian with the claimed mu.
+* For mechanisms of pure differential privacy: every number that differs between the histories lies at its true value
+  (without noise) under the second history or beyond it, where the likelihood ratio is largest. The ratio of the two
+  rates bounds epsilon.
+* For all mechanisms: releases lie further out than they ever, or hardly ever, do under the other history. The ratio of
+  the rates bounds epsilon for any kind of noise. This finds noise that is right in the middle and wrong in the tails,
+  because it was clipped or drawn too coarsely.
+
+:func:`attack_stage` attacks by all that one observer of a transport's stage sees. The attacked federation is a real
+one: an environment, a privatizer with a clip, and a transport with the stage. Its first agent releases in one history
+always the same large positive numbers, and in the other one their negatives, so that the clip turns them into the worst
+neighbours under the adjacency ``agent``. Each replica is one sample. Sums have Gaussian noise and are attacked as
+releases are. A shuffled batch is attacked by two statistics. One is its log-likelihood ratio, if the first agent's
+message is equally likely to be any of the batch that the observer does not know. The other one is the message among
+these that announces the smallest variance, the first one if all are equal: it is the first agent's if names, order or
+variances that differ by agent are left in the batch.
+
+References:
+    * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.
+    * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from math import ceil
-from typing import Any, NamedTuple, cast
+from math import ceil, isfinite
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from gymnasium import spaces
+from scipy.special import betaincinv, logsumexp, ndtri
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, History, Neighbours
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, History, Neighbours, variance_of
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.wrappers.privacy import attacks
-from fedbandit_envs.wrappers.privacy.attacks import LowerBound
+from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.transport.stages import spread
+from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.server import Server
+from fedbandit_envs.wrappers.transport.stages import Combined, Stage, StageSpec, make_stage, spread
+
+LowerBound = Callable[[float, float, float], float]
+"""A function that returns a lower bound on epsilon, given the rates of true and of false alarms, and delta."""
+
+Observed = tuple[Array, Array]
+"""The attacker's summary of sampled releases under one history: the weighted sum of all released numbers of each sample
+(the matched filter), ``(samples,)``; and the numbers whose true values differ between the histories, ``(samples,
+values)``."""
+
+Histories = Sequence[Observed]
+"""The attacker's summaries of samples of the first history (``before``) and of the second one (``after``)."""
+
+Observer = Literal["server", "fellow", "public"]
+"""Who watches a stage: the server, another agent, or whoever sees what is sent to agents."""
 
 Privatize = Callable[[FederatedEnv], Privatizer]
 """A function that returns a given environment, wrapped in the privatizer that is audited."""
 
+# A number far beyond any reasonable clip.
+_LARGE = 1e9
 # _AGENTS: the largest number of agents simulated together, so that their arrays fit the processor's cache.
-# _HELD: the largest number of released numbers that are held in memory (256 MB).
-_AGENTS, _HELD = 10_000, 1 << 25
+# _HELD: the largest number of released numbers that are held in memory (256 MB); of replicas with a stage (8 MB).
+_AGENTS, _HELD, _HELD_STAGED = 10_000, 1 << 25, 1 << 20
+# Thresholds of alarms in the tails, quantiles of training samples. Of a shuffled batch there is too little to see far
+# out alone.
+_FAR_OUT, _SHUFFLED = (0.99, 0.999, 1.0), (0.5, 0.8, 0.95, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
@@ -58,6 +102,15 @@ class Audit:
     def tightness(self) -> float:
         """The attack's lower bound divided by the claimed epsilon; NaN if the claimed epsilon is None or 0."""
         return self.lower_bound / self.claim.epsilon if self.claim.epsilon else float("nan")
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the audit as a dict for JSON, in which infinity and NaN become None (null)."""
+        return {
+            "lower_bound": self.lower_bound if isfinite(self.lower_bound) else None,
+            "claim": self.claim.as_json(),
+            "tightness": self.tightness if isfinite(self.tightness) else None,
+            "holds": self.holds,
+        }
 
 
 class Evidence(NamedTuple):
@@ -100,7 +153,6 @@ def attack(
     error: float = 1e-4,
     horizon: int = 100_000,
     seed: int = 0,
-    weights: Arrays | None = None,
 ) -> Evidence:
     """Attacks a privatizer around an environment, and returns the evidence, from which claims can be tested.
 
@@ -126,14 +178,12 @@ def attack(
         altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
             as basic and exact composition of independent releases assume. The claims of parallel composition and of
             continual release are about histories that differ in 1 window.
-        samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
+        samples: Number of samples of each history; a quarter as many are drawn before to train the attack. Each
+            released number has a weight of its own, of which many need many samples; under ``agent`` each release has
+            one, and numbers within it are weighted by how much they differ.
         error: Largest probability with which the lower bound on epsilon may be too high.
         horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
         seed: Seed of the noise.
-        weights: The matched filter, if the attacker knows the best one: the weight of each released number, arrays by
-            name of the released array, ``(releases, ...)``. None estimates the filter from training samples, of which
-            many are needed for each number; under ``agent`` only the weights of whole releases are estimated, and
-            numbers within a release are weighted by how much they differ.
 
     Raises:
         ValueError: The problem has no neighbouring histories under ``adjacency``.
@@ -142,7 +192,7 @@ def attack(
     make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
-        before, after = (History({"number": number}, action) for number in (LARGE, -LARGE))
+        before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
         pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
     if not pairs:
         raise ValueError(
@@ -167,42 +217,31 @@ def attack(
         env = test[0].env
         clear = [some.clear for some in test]
         differs = clear[0] != clear[1]
-        if weights is None:
-            released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
-            if adjacency == AGENT:
-                known = clear[1] - clear[0]
-                filter_ = known * attacks.matched_filter(
-                    *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
-                )
-            else:
-                filter_ = attacks.matched_filter(*released)
-            trained = [attacks.observe([windows], filter_, differs) for windows in released]
+        released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
+        if adjacency == AGENT:
+            known = clear[1] - clear[0]
+            weights = known * _matched_filter(
+                *(np.einsum("zsv,zv->zs", windows, known)[..., np.newaxis] for windows in released)
+            )
         else:
-            filter_ = side_by_side(weights, env.single_release_space)
-            trained = [attacks.observe(some.draw(), filter_, differs) for some in training]
-        tested = [attacks.observe(some.draw(), filter_, differs) for some in test]
-        seen = (trained[0], trained[1]), (tested[0], tested[1]), (clear[0][differs], clear[1][differs])
+            weights = _matched_filter(*released)
+        trained = [_observe([windows], weights, differs) for windows in released]
+        tested = [_observe(some.draw(), weights, differs) for some in test]
+        seen = trained, tested, (clear[0][differs], clear[1][differs])
         # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
         # best for the kind of noise, half for the alarms in the tails.
         share = error / len(pairs) / 2
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
-        rates += attacks.bounded_rates([attacks.best_event(gaussian, *seen)], share)
-        rates += attacks.bounded_rates([*attacks.tail_events(*seen)], share)
+        rates += _bounded_rates(*_best_alarm(gaussian, *seen), share)
+        rates += _bounded_rates(*_tail_alarms(*seen), share)
     return Evidence(adjacency, env.accountant.epsilon, rates)
 
 
-class ConstantReleases(FederatedWrapper):
+class _ConstantReleases(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
     so large that its releases are clipped: each release differs by twice the largest norm, always in one direction.
-
-    Example:
-        >>> from fedbandit_envs.arms.env import ArmsEnv
-        >>> env = ConstantReleases(ArmsEnv(num_agents=2, num_arms=2), np.array([7.0, 0.0]))
-        >>> _ = env.reset_batch([0])
-        >>> env.release(np.array([[True, True]]))["pulls"].tolist()
-        [[[7.0, 7.0], [0.0, 0.0]]]
     """
 
     layer = "data"
@@ -226,12 +265,8 @@ class ConstantReleases(FederatedWrapper):
         }
 
 
-LARGE = 1e9
-"""A number far beyond any reasonable clip."""
-
-
-def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> ConstantReleases:
-    return ConstantReleases(make(**settings), number)
+def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _ConstantReleases:
+    return _ConstantReleases(make(**settings), number)
 
 
 class _Samples:
@@ -266,7 +301,9 @@ class _Samples:
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
-        self.clear = np.concatenate([side_by_side(arrays, self.env.single_release_space) for arrays in clear])
+        self.clear = np.concatenate(
+            [_side_by_side(arrays, self.env.single_release_space) for arrays in clear]
+        )
 
     def _play(self, env: FederatedEnv, seed: int) -> Iterator[Arrays]:
         """Plays an episode of one replica and yields the releases of each window, arrays by name ``(agents, ...)``."""
@@ -280,14 +317,337 @@ class _Samples:
         """Yields for each episode an iterator over its windows, of releases ``(agents, values)``."""
         for seed in np.random.SeedSequence(self._seed).generate_state(self._episodes, np.uint64).tolist():
             windows = self._play(self.env, seed)
-            yield (side_by_side(arrays, self.env.single_release_space) for arrays in windows)
+            yield (_side_by_side(arrays, self.env.single_release_space) for arrays in windows)
 
 
-def side_by_side(arrays: Arrays, layout: spaces.Dict) -> Array:
-    """Returns all numbers in a release side by side, ``(rows, values)``, in the order of the names in ``layout``.
+def _side_by_side(
+    arrays: Arrays, layout: spaces.Dict, lead: int = 1, of: Callable[[str], str] = str
+) -> Array:
+    """Returns all numbers in a release side by side, ``(..., values)``, in the order of the names in ``layout``.
 
-    Arrays that are missing are filled with 0.
+    Args:
+        arrays: The arrays, with ``lead`` leading axes; those that are missing are filled with 0.
+        layout: Space of the release.
+        lead: Number of leading axes.
+        of: The function from the name of a released array to its name in ``arrays``.
     """
-    rows = len(next(iter(arrays.values())))
-    parts = [arrays.get(name, np.zeros((rows, *(space.shape or ())))) for name, space in layout.items()]
-    return np.concatenate([part.reshape(rows, -1) for part in parts], axis=1, dtype=np.float64)
+    rows = next(iter(arrays.values())).shape[:lead]
+    parts = [arrays.get(of(name), np.zeros((*rows, *(space.shape or ())))) for name, space in layout.items()]
+    return np.concatenate([part.reshape(*rows, -1) for part in parts], axis=lead, dtype=np.float64)
+
+
+def attack_stage(
+    privatize: Privatize,
+    problem: type[Problem],
+    stage: StageSpec,
+    observer: Observer,
+    *,
+    agents: int = 3,
+    releases: int = 1,
+    others: float = -1.0,
+    samples: int = 20_000,
+    error: float = 1e-4,
+    seed: int = 0,
+) -> Evidence:
+    """Attacks the first agent of a federation with a stage, by all that one observer sees, and returns the evidence.
+
+    What the observer sees and knows:
+
+    * under ``aggregator`` the sums that agents receive; a fellow knows its own share of the noise as well, and the
+      server and a fellow know the shares of the stage's colluders;
+    * under ``server`` the answers of a server that adds up what it reads; fellows and the public see the same;
+    * under ``shuffler`` the batches that the server reads, with announced variances, as a server that sends them on
+      shows them to agents; the server and a fellow know which messages are the colluders', a fellow also its own.
+
+    Example:
+        >>> from fedbandit_envs.arms.env import ArmsEnv
+        >>> from fedbandit_envs.wrappers import GaussianPrivatizer
+        >>> def privatize(env):
+        ...     return GaussianPrivatizer(env, noise_multiplier=1.0, releases=1, clip=1.0)
+        >>> stage = {"name": "aggregator", "honest": 2}
+        >>> evidence = attack_stage(privatize, ArmsEnv, stage, "fellow", samples=500)
+        >>> evidence.against(delta=0.01).holds
+        True
+
+    Args:
+        privatize: A function that wraps a given environment in the privatizer under attack, which must have a clip.
+        problem: Class of the environment.
+        stage: The stage, see :mod:`fedbandit_envs.wrappers.transport.stages`.
+        observer: Who watches.
+        agents: Number of agents in a federation.
+        releases: Number of releases of each agent, one a round.
+        others: What all other agents release in both histories. In the two histories the first agent releases a vector
+            of the clip's norm, or its opposite; the others release this multiple of the vector: 0 for zeros, 1 or -1
+            for the same as the first agent in one of the histories.
+        samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
+        error: Largest probability with which the lower bound on epsilon may be too high.
+        seed: Seed of the noise.
+
+    Raises:
+        ValueError: Stage and observer are not in :data:`ATTACKED`.
+    """
+    made = make_stage(stage, agents)
+    if made is None or (made.trust, observer) not in ATTACKED:
+        raise ValueError(
+            f"stage is {stage!r} and observer {observer!r}; one of {ATTACKED} is required as stage and observer"
+        )
+    numbers = np.full((2, agents), others * _LARGE)
+    numbers[:, 0] = _LARGE, -_LARGE
+    make = partial(cast(Any, problem), num_agents=agents, max_cycles=releases + 1)
+    views = [_View(privatize(_ConstantReleases(make(), row)), made, observer, releases) for row in numbers]
+    clear = np.stack([view.clear() for view in views])
+    trained, tested = (
+        [view.draw(number, [seed, part, i], clear) for i, view in enumerate(views)]
+        for part, number in enumerate((max(samples // 4, 2), samples))
+    )
+    shuffled = made.trust == "shuffler"
+    if shuffled:
+        weights, differs = np.array([[1.0, 0.0]]), np.array([[False, True]])
+    else:
+        weights, differs = _matched_filter(*trained), np.ones((releases, 1), np.bool_)
+    seen, held = ([_observe([windows], weights, differs) for windows in pair] for pair in (trained, tested))
+    ends = np.zeros(differs.sum()), np.ones(differs.sum())
+    kinds = [_tail_alarms(seen, held, ends, _SHUFFLED if shuffled else _FAR_OUT)]
+    if not shuffled:
+        kinds.append(_best_alarm(True, seen, held, ends))
+    rates = [rate for alarms in kinds for rate in _bounded_rates(*alarms, error / len(kinds))]
+    return Evidence(AGENT, views[1].claim, rates)
+
+
+ATTACKED: tuple[tuple[str, Observer], ...] = (
+    ("shuffler", "server"),
+    ("shuffler", "fellow"),
+    ("aggregator", "server"),
+    ("aggregator", "fellow"),
+    ("aggregator", "public"),
+    ("server", "fellow"),
+    ("server", "public"),
+)
+"""Stages and observers that can be attacked."""
+
+
+@dataclass(frozen=True)
+class _WatchedStage(Stage):
+    """A stage that keeps the latest uploads, so that an observer can know some agents' messages.
+
+    Attributes:
+        uploads: The uploads of the latest synchronisation by name, ``(replicas, agents, ...)``.
+    """
+
+    uploads: Arrays = field(default_factory=dict)
+
+    def combined(self, statistic: Arrays, arrived: Array) -> Combined:
+        self.uploads.update(statistic)
+        return super().combined(statistic, arrived)
+
+
+class _View:
+    """The numbers that an observer sees while one history of the first agent is played through the real stack."""
+
+    def __init__(self, private: Privatizer, stage: Stage, observer: Observer, releases: int) -> None:
+        """Puts a transport around a privatized environment: a channel for secure sums, otherwise a server."""
+        self._private, self._observer, self._releases = private, observer, releases
+        self._stage = _WatchedStage(stage.trust, stage.honest, stage.colluders)
+        # The number of agents, the last ones, whose shares of the noise or messages the observer knows.
+        self._known = 0 if observer == "public" else stage.colluders + (observer == "fellow")
+        self._read: Arrays = {}
+
+        def add_up(uploads: Arrays, mask: Array) -> Arrays:
+            self._read = uploads
+            return {name: array.sum(axis=1) for name, array in uploads.items()}
+
+        self._env = (
+            Channel(private, stage=self._stage)
+            if stage.trust == "aggregator"
+            else Server(private, "every_round", policy=add_up, stage=self._stage)
+        )
+
+    def claim(self, **asked: Any) -> Claim:
+        """Returns the claim for the observer, given delta, composition and adjacency."""
+        return [claim for claim in self._private.claims(**asked) if claim.observer == self._observer][-1]
+
+    def clear(self) -> Array:
+        """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
+        inside = self._private.env
+        inside.reset_batch([0])
+        return self._numbers(inside.release(np.ones((1, inside.max_num_agents), np.bool_)))[0]
+
+    def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
+        """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""
+        return _side_by_side(arrays, self._private.env.single_release_space, 2, of)
+
+    def draw(self, samples: int, seed: Sequence[int], clear: Array) -> Array:
+        """Returns what the observer sees in each of some samples, reduced to a few numbers.
+
+        Args:
+            samples: Number of samples.
+            seed: Seed of the episodes.
+            clear: What all agents release in both histories without noise, ``(2, agents, values)``.
+
+        Returns:
+            The sums in the direction in which the histories differ, ``(releases, samples, 1)``; for batches the two
+            statistics of this module, added up over releases, ``(1, samples, 2)``.
+        """
+        seeds = np.random.SeedSequence(seed).generate_state(samples, np.uint64)
+        rows = np.array_split(seeds, ceil(samples * clear[0].size / _HELD_STAGED))
+        drawn = np.concatenate([np.stack(list(self._play(row.tolist(), clear))) for row in rows], axis=1)
+        return drawn.sum(axis=0, keepdims=True) if self._stage.trust == "shuffler" else drawn
+
+    def _play(self, seeds: list[int], clear: Array) -> Iterator[Array]:
+        """Plays one episode and yields what the observer sees in each round, ``(replicas, statistics)``."""
+        self._env.reset_batch(seeds)
+        towards, agents = clear[1, 0] - clear[0, 0], clear.shape[1]
+        action = np.stack([self._env.unwrapped.single_action_space.sample()] * agents)
+        for _ in range(self._releases):
+            observation = self._env.step_batch(np.stack([action] * len(seeds))).observation
+            if self._stage.trust == "shuffler":
+                messages, variances = self._numbers(self._read), self._numbers(self._read, variance_of)
+                farther, nearer = (((messages - each[0]) ** 2 / variances / 2).sum(axis=-1) for each in clear)
+                other = ((messages - clear[0, 1]) ** 2 / variances / 2).sum(axis=-1)
+                own = self._numbers(self._stage.uploads)[:, agents - self._known :]
+                known = (messages[:, :, np.newaxis] == own[:, np.newaxis]).all(axis=3).any(axis=2)
+                # A message that the observer knows is not the first agent's.
+                other = np.where(known, -np.inf, other)
+                ratio = logsumexp(other - nearer, axis=1) - logsumexp(other - farther, axis=1)
+                first = np.argmin(np.where(known, np.inf, variances[..., 0]), axis=1)
+                yield np.stack([ratio, messages[np.arange(len(seeds)), first] @ towards], axis=1)
+            elif self._stage.trust == "server":
+                yield self._numbers(observation, "server_{}".format)[:, -1:] @ towards
+            else:
+                inboxes = self._numbers(observation, "inbox_{}".format)
+                # Each inbox is the sum without the agent's own share, so that all of them show the sum.
+                total = inboxes.sum(axis=1, keepdims=True) / (agents - 1)
+                shares = total - inboxes[:, agents - self._known :]
+                yield (total[:, 0] - shares.sum(axis=1))[:, np.newaxis] @ towards
+
+
+def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array) -> Observed:
+    """Returns the attacker's summary of sampled releases.
+
+    Args:
+        episodes: For each episode, the releases ``(agents, values)`` of each window.
+        weights: The matched filter: the weight of each released number in the sum, ``(releases, values)``.
+        differs: Whether each number differs between the histories, bool ``(releases, values)``.
+    """
+    sums, differing = [], []
+    for windows in episodes:
+        parts = [(values @ w, values[:, d]) for values, w, d in zip(windows, weights, differs, strict=True)]
+        sums.append(sum(part[0] for part in parts))
+        differing.append(np.concatenate([part[1] for part in parts], axis=1))
+    return np.concatenate(sums), np.concatenate(differing)
+
+
+def _matched_filter(before: Array, after: Array) -> Array:
+    """Returns the weights of the linear filter that best separates two Gaussian distributions, ``(releases, values)``.
+
+    The training samples of the releases under both histories have the shape ``(releases, samples, values)``.
+    """
+    releases, samples, values = before.shape
+    before, after = (windows.swapaxes(0, 1).reshape(samples, -1) for windows in (before, after))
+    shift = after.mean(axis=0) - before.mean(axis=0)
+    covariance = np.atleast_2d(np.cov(before, rowvar=False))
+    # Without noise the covariance matrix is singular; a small multiple of the identity makes it invertible.
+    ridge = 1e-9 * max(float(np.trace(covariance)), 1e-9) * np.eye(len(shift))
+    return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)
+
+
+def _best_alarm(
+    gaussian: bool, trained: Histories, tested: Histories, ends: tuple[Array, Array]
+) -> tuple[Array, Array, LowerBound]:
+    """Returns the alarm that distinguishes the two histories best, given the kind of noise.
+
+    Args:
+        gaussian: Whether all noise is Gaussian.
+        trained: Samples of both histories from which the attacker estimates the two means.
+        tested: Other samples of both histories, to which the alarm is applied.
+        ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
+
+    Returns:
+        Whether the alarm is raised under the second history (a true alarm) and under the first (a false one), each bool
+        ``(samples, 1)``, and the function that turns the two rates into a lower bound on epsilon.
+    """
+    if gaussian:
+        before, after = (sums.mean() for sums, _ in trained)
+        middle, direction = (before + after) / 2, np.sign(after - before)
+        false, true = (((sums - middle) * direction > 0)[:, np.newaxis] for sums, _ in tested)
+        return true, false, epsilon_from_mu
+    towards = np.sign(ends[1] - ends[0])
+    false, true = (
+        np.all((differing - ends[1]) * towards >= 0, axis=1, keepdims=True) for _, differing in tested
+    )
+    return true, false, epsilon_from_rates
+
+
+def _tail_alarms(
+    trained: Histories,
+    tested: Histories,
+    ends: tuple[Array, Array],
+    quantiles: Sequence[float] = _FAR_OUT,
+) -> tuple[Array, Array, LowerBound]:
+    """Returns alarms that are raised when a sample lies further out than nearly all training samples of one history.
+
+    Two numbers of each sample are compared with thresholds: the weighted sum of all released numbers, and the largest
+    deviation of a single one from its true value, in units of its own noise. Thresholds are ``quantiles`` of the same
+    numbers in training samples of the history under which the alarm is false; the quantile 1 is the largest of them.
+    Alarms are raised on the side of the second history, true under it and false under the first, and on that of the
+    first history. Arguments and result are those of :func:`_best_alarm`, with one column for each alarm.
+    """
+    direction = float(np.sign(trained[1][0].mean() - trained[0][0].mean()))
+    raised = []
+    for likely, unlikely, side in ((1, 0, direction), (0, 1, -direction)):
+        start, step = ends[unlikely], ends[likely] - ends[unlikely]
+        # Without noise the standard deviation is 0, which is replaced by a tiny number to avoid a division by 0.
+        deviation = np.maximum(trained[unlikely][1].std(axis=0), 1e-9 * np.abs(step))
+        unit = np.sign(step) / deviation
+        learned, true, false = (
+            np.stack([sums * side, ((differing - start) * unit).max(axis=1)], axis=1)
+            for sums, differing in (trained[unlikely], tested[likely], tested[unlikely])
+        )
+        thresholds = np.quantile(learned, quantiles, axis=0)
+        raised.append(
+            [(extremes[:, np.newaxis] > thresholds).reshape(len(extremes), -1) for extremes in (true, false)]
+        )
+    true, false = (np.hstack(alarms) for alarms in zip(*raised, strict=True))
+    return true, false, epsilon_from_rates
+
+
+def epsilon_from_mu(true_alarms: float, false_alarms: float, delta: float) -> float:
+    """Returns the epsilon at ``delta`` of Gaussian differential privacy, for the mu that the two rates prove.
+
+    mu is at least Phi^-1(true alarms) - Phi^-1(false alarms) (Dong, Roth and Su 2022, equation 5).
+    """
+    return float(gaussian_epsilon(delta, max(ndtri(true_alarms) - ndtri(false_alarms), 0.0)))
+
+
+def epsilon_from_rates(true_alarms: float, false_alarms: float, delta: float) -> float:
+    """Returns the smallest epsilon >= 0 with (true alarms) <= e^epsilon (false alarms) + delta."""
+    return float(np.log(max((true_alarms - delta) / false_alarms, 1.0)))
+
+
+def rate_at_least(happened: Array, error: float) -> float:
+    """Returns Clopper and Pearson's lower bound on the rate of True entries; ``error`` is its failure probability."""
+    hits, trials = int(happened.sum()), len(happened)
+    return float(betaincinv(hits, trials - hits + 1, error)) if hits else 0.0
+
+
+def rate_at_most(happened: Array, error: float) -> float:
+    """Returns Clopper and Pearson's upper bound on the rate of True entries; ``error`` is its failure probability."""
+    hits, trials = int(happened.sum()), len(happened)
+    return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
+
+
+def _bounded_rates(
+    true: Array, false: Array, lower_bound: LowerBound, error: float
+) -> list[tuple[float, float, LowerBound]]:
+    """Returns bounds on the rates of alarms, which all hold with probability 1 - ``error``.
+
+    Returns:
+        For each alarm a lower bound on the rate of true alarms, an upper bound on the rate of false ones, and the
+        function that bounds epsilon by these two.
+    """
+    # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
+    share = error / 2 / true.shape[1]
+    return [
+        (rate_at_least(t, share), rate_at_most(f, share), lower_bound)
+        for t, f in zip(true.T, false.T, strict=True)
+    ]

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
-from math import isfinite
 from typing import Any, NamedTuple
 
 from fedbandit_envs.arms.env import ArmsEnv
@@ -26,13 +25,12 @@ from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
     GaussianPrivatizer,
     LaplacePrivatizer,
+    Privatizer,
     RandomizedResponsePrivatizer,
 )
-from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, attack
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Mechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
-from fedbandit_envs.wrappers.privacy.observers import Observer, attack_stage
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, Observer, attack, attack_stage
+from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.transport.stages import StageSpec
 
 # Number of releases under attack if a target gives none. With more releases, the alarm that best reveals a mechanism of
@@ -217,27 +215,9 @@ class AuditSettings:
         return [(name, *attack) for name in names for attack in find_target(name).attacks]
 
 
-class Audited(NamedTuple):
-    """A mechanism's name and the audit of one of its claims, which names adjacency and composition."""
-
-    mechanism: str
-    audit: Audit
-
-    def as_json(self) -> dict[str, Any]:
-        """Returns the audit as a dict for JSON, in which infinity and NaN become None (null)."""
-        claim, bound, tightness = self.audit.claim, self.audit.lower_bound, self.audit.tightness
-        return {
-            "mechanism": self.mechanism,
-            "lower_bound": bound if isfinite(bound) else None,
-            "claim": claim.as_json(),
-            "tightness": tightness if isfinite(tightness) else None,
-            "holds": self.audit.holds,
-        }
-
-
 def run_audits(
     settings: AuditSettings, advance: Callable[[int], None] = lambda attacks: None
-) -> list[Audited]:
+) -> list[tuple[str, Audit]]:
     """Attacks mechanisms and compares the lower bounds on epsilon that are found with the mechanisms' claims.
 
     Args:
@@ -245,7 +225,7 @@ def run_audits(
         advance: A function for progress bars; called with the number of audits finished since its last call.
 
     Returns:
-        One audit for each claim, in the order of :data:`TARGETS`.
+        For each claim the mechanism's name and the audit, in the order of :data:`TARGETS`.
 
     Raises:
         ValueError: A mechanism refuses a parameter.
@@ -272,6 +252,6 @@ def run_audits(
                 seed=settings.seed,
             )
         at = None if composition == "basic" else delta
-        rows.append(Audited(name, evidence[seen].against(at, composition)))
+        rows.append((name, evidence[seen].against(at, composition)))
         advance(1)
     return rows

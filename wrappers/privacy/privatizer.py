@@ -1,27 +1,160 @@
-"""The wrapper that adds noise to releases by a mechanism and counts their privacy loss."""
+"""The wrapper that adds noise to releases by a mechanism and counts their privacy loss; its budget and its clip."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_seeds
-from fedbandit_envs.basics.entry_points import make, resolve
-from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
+from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.privacy import AGENT, Claim, Sensitivity, independent
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.budget import Budget, BudgetExhaustedError, GivenBudget
-from fedbandit_envs.wrappers.privacy.clip import Clip
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
+from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares, stage_claims
 from fedbandit_envs.wrappers.transport.stages import Combined, Stage
+
+
+class BudgetExhaustedError(RuntimeError):
+    """Raised when a release would exceed an agent's privacy budget; the release then does not happen for any agent."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A privacy budget: how the epsilon that an agent has spent is measured, and the most that it may spend.
+
+    Example:
+        >>> from fedbandit_envs.procurement_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import GaussianPrivatizer
+        >>> from fedbandit_envs.wrappers.privacy.privatizer import Budget
+        >>> budget = Budget(epsilon=2.0, delta=1e-5, composition="exact")
+        >>> env = GaussianPrivatizer(parallel_env(), epsilon=0.9, budget=budget, on_exhausted="silence")
+
+    Attributes:
+        epsilon: The most that any agent may spend in an episode, > 0; with infinity spending is measured, not limited.
+        delta: The delta at which epsilon is measured, in [0, 1). None takes the sum of the deltas of all releases;
+            a finite ``epsilon`` needs a number.
+        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`.
+        adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
+            them.
+    """
+
+    epsilon: float = np.inf
+    delta: float | None = None
+    composition: Composition = "basic"
+    adjacency: Adjacency | None = None
+
+    def __post_init__(self) -> None:
+        """Checks the attributes.
+
+        Raises:
+            TypeError: ``epsilon`` or ``delta`` is no number.
+            ValueError: An attribute is out of its range, or ``epsilon`` is finite and ``delta`` None.
+        """
+        require_epsilon(self.epsilon, "budget epsilon")
+        if self.delta is not None:
+            require_number("budget delta", self.delta, 0, 1, open_above=True)
+        if self.delta is None and np.isfinite(self.epsilon):
+            raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
+        require_choice("budget composition", self.composition, get_args(Composition))
+
+    @classmethod
+    def of(cls, given: "Budget | Mapping[str, Any] | None") -> "Budget":
+        """Returns a budget from a :class:`Budget`, from a mapping of its arguments, or the default one from None.
+
+        Raises:
+            TypeError: ``given`` is none of these, or an argument is unknown.
+            ValueError: An argument is out of its range.
+        """
+        if isinstance(given, cls):
+            return given
+        if given is None or isinstance(given, Mapping):
+            return cls(**(given or {}))
+        raise TypeError(
+            f"budget is a {type(given).__name__}; a Budget or a mapping of its arguments is required"
+        )
+
+
+GivenBudget = Budget | Mapping[str, Any] | None
+"""The types that privatizers accept as a budget; see :meth:`Budget.of`."""
+
+
+class Clip(FederatedWrapper):
+    """A wrapper that scales releases down to a Euclidean norm of at most C, directly inside of a privatizer.
+
+    A privatizer with ``clip=C`` puts it around the environment; alone it gives no privacy, since it adds no noise. The
+    norm is that of all numbers in a release together. What is cut off is lost. Releases within the bound stay as they
+    are, to the bit.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Clip
+        >>> env = Clip(parallel_env(num_agents=2), clip=3.0)
+        >>> _ = env.reset_batch([0])
+        >>> for _ in range(10):
+        ...     step = env.step_batch(np.zeros((1, 2), np.int64))
+        >>> released = env.release(np.array([[True, False]]))
+        >>> norm = np.sqrt(sum(np.sum(array[0, 0] ** 2) for array in released.values()))
+        >>> round(float(norm), 6), step.info["clipped_releases"].tolist()
+        (3.0, [[1, 0]])
+    """
+
+    layer = "data"
+    # Empty, so that the registry of wrappers skips this class: only privatizers use it.
+    examples = ()
+
+    def __init__(self, env: FederatedEnv, clip: float) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, without a privatizer.
+            clip: The largest norm of a release, a number > 0.
+
+        Raises:
+            TypeError: ``clip`` is no number.
+            ValueError: It is not positive, or not finite.
+        """
+        require_number("clip", clip, 0, float("inf"), open_below=True, open_above=True)
+        super().__init__(env)
+        self._clip = float(clip)
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
+        reset = self.env.reset_batch(seeds)
+        self._shown = Buffers({"clipped_releases": self._ledger.clipped_releases})
+        return reset._replace(info={**reset.info, **self._shown.views})
+
+    def step_batch(self, action: Any) -> BatchStep:
+        """Plays one round; see :meth:`FederatedEnv.step_batch`.
+
+        ``info["clipped_releases"]``, int64 ``(replicas, agents)``, counts the releases after this round that were
+        scaled down. It depends on raw data and is for the agent itself; nobody else may see it.
+        """
+        step = self.env.step_batch(action)
+        self._ledger.clipped_releases.fill(0)
+        return step._replace(info={**step.info, **self._shown.views})
+
+    def _release(self, sends: Array) -> Arrays:
+        return self._ledger.clipped(self.env._release(sends), sends, self._clip)
+
+    def sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of clipped releases, see :meth:`.Sensitivity.clipped`.
+
+        Every released number has the scale C, the clip. Another history of an agent, however different, moves each of
+        its releases by a Euclidean norm of at most 2 C; that is the adjacency ``agent``.
+        """
+        return self.env.sensitivity().clipped(self._clip)
+
 
 OnExhausted = Literal["raise", "silence"]
 
@@ -40,7 +173,7 @@ class Privatizer(FederatedWrapper):
     episodes. So after copying, the claims of both are ``repeatable`` for good.
 
     Releases also contain the variance of their noise: for each array ``name`` an array ``{name}_noise_variance`` of the
-    same shape (:mod:`fedbandit_envs.core.privacy`). The variance depends only on quantities that claims treat as
+    same shape (:mod:`fedbandit_envs.core.noise_variance`). The variance depends only on quantities that claims treat as
     public: sensitivities (in procurement they follow from capacities, which are public there) and the number of
     releases so far.
 
@@ -55,8 +188,8 @@ class Privatizer(FederatedWrapper):
 
     Example:
         >>> from fedbandit_envs.procurement_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
-        >>> from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+        >>> from fedbandit_envs.wrappers import Privatizer
+        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
         >>> env = Privatizer(parallel_env(num_agents=2), Laplace(epsilon=1.0, releases=5))
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
@@ -89,7 +222,7 @@ class Privatizer(FederatedWrapper):
             env: The environment, not yet privatized.
             mechanism: The mechanism that adds noise to releases. It is copied, so that one object may be given to
                 several privatizers. Instead of an object, its name in
-                :data:`~fedbandit_envs.wrappers.privacy.mechanisms.registry.MECHANISMS` or ``"module:Class"``, or a
+                :data:`~fedbandit_envs.wrappers.privacy.mechanisms.MECHANISMS` or ``"module:Class"``, or a
                 mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0}``.
             budget: How the epsilon that agents have spent is measured and limited: a :class:`Budget` or a mapping of
                 its arguments. By default the epsilons of all releases are added up (composition ``basic``) under the
@@ -99,7 +232,7 @@ class Privatizer(FederatedWrapper):
             noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
                 noise from the episode's seed.
             clip: The largest Euclidean norm C of a release, of all its numbers together, > 0. Larger releases are
-                scaled down to it before noise is added (:class:`~fedbandit_envs.wrappers.privacy.clip.Clip`), and the
+                scaled down to it before noise is added (:class:`Clip`), and the
                 noise is in proportion to C instead of the environment's sensitivities. Claims can then be made under
                 the adjacency ``agent``. None clips nothing.
 
@@ -112,10 +245,7 @@ class Privatizer(FederatedWrapper):
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
         self.budget = Budget.of(budget)
-        # The registry is imported here by its name and not at the top of this file: it imports the mechanisms' modules,
-        # which import this one.
-        known = resolve("fedbandit_envs.wrappers.privacy.mechanisms.registry:MECHANISMS")
-        self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, known, Mechanism))
+        self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, MECHANISMS, Mechanism))
         if not self.mechanism.takes_clip and any(isinstance(level, Clip) for level in layers(self.env)):
             raise ValueError(
                 f"clip is {clip!r} or env has Clip, and mechanism is a {type(self.mechanism).__name__}, which does not "
@@ -128,7 +258,6 @@ class Privatizer(FederatedWrapper):
         self._episodes = 0
         self._copied = False
         self._stage: Stage | None = None
-        self._next_stage: Stage | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Returns the state for a copy; from here on claims say that noise is repeatable, since both draw the same."""
@@ -159,15 +288,13 @@ class Privatizer(FederatedWrapper):
             raise ResetNeeded("a privatizer keeps accounts from its first reset on; call reset first")
         return self._accountant
 
-    def enter(self, stage: Stage | None) -> None:
-        """Sets the transport's stage for the episode that the next reset starts; transports call it before each reset.
-
-        An episode that is started without a transport has no stage.
-        """
-        self._next_stage = stage
-
-    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+    def reset_batch(self, seeds: Sequence[int], stage: Stage | None = None) -> BatchReset:
         """Starts one episode for each seed, with new noise and without recorded releases.
+
+        Args:
+            seeds: The seeds of the episodes.
+            stage: The stage of the transport around this wrapper, which passes it in; None for no stage. In an episode
+                with a stage the transport passes each synchronisation to :meth:`synchronise`.
 
         Raises:
             ValueError: The mechanism cannot randomise the environment's statistic.
@@ -186,7 +313,6 @@ class Privatizer(FederatedWrapper):
                     f"sensitivity of {name!r} lies between {array.min()} and {array.max()}{authored}; finite "
                     "numbers >= 0 that are not all 0 are required"
                 )
-        stage, self._next_stage = self._next_stage, None
         self._stage, self._shares_each = stage, 1
         central = stage is not None and stage.trust == "server"
         noises = 1 if central else self.max_num_agents
@@ -248,7 +374,7 @@ class Privatizer(FederatedWrapper):
         observation, reward, truncated, info = self.env.step_batch(action)
         self.mechanism.observe(observation)
         if self._measured_at != self._ledger.num_releases:
-            self._measure()
+            self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases
         return BatchStep(observation, reward, truncated, {**info, **self._shown.views})
 
@@ -277,9 +403,7 @@ class Privatizer(FederatedWrapper):
             counted = np.repeat(sends.any(axis=1, keepdims=True), sends.shape[1], axis=1)
             self._accountant.skip(counted & ~sends)
         if self._stage is not None and self._stage.trust == "server":
-            shapes = {name: space.shape or () for name, space in self.single_release_space.items()}
-            bare = {name: np.zeros((*sends.shape, *shape)) for name, shape in shapes.items()}
-            randomised = {**bare, **statistic}
+            randomised = {**zeros(self.single_release_space, sends.shape), **statistic}
         else:
             randomised = self.mechanism.randomise(statistic, counted, index)
             if counted is not sends:
@@ -293,7 +417,7 @@ class Privatizer(FederatedWrapper):
             # Epsilon is measured now: a transport outside of this wrapper releases after step_batch has made the
             # round's information, which shows the buffer of `epsilon_spent`. The ledger counts this release only after
             # this method returns, hence + 1.
-            self._measure()
+            self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases + 1
         if sends.all():
             return {name: array.astype(np.float64) for name, array in randomised.items()}
@@ -309,11 +433,9 @@ class Privatizer(FederatedWrapper):
     @property
     def _index(self) -> Array:
         """How often each agent has released before; with a stage, how often any agent of its replica has."""
-        return (
-            self._sent
-            if self._stage is None
-            else np.repeat(self._shares.times[:, np.newaxis], self._sent.shape[1], axis=1)
-        )
+        if self._stage is None:
+            return self._sent
+        return np.repeat(self._shares.times[:, np.newaxis], self._sent.shape[1], axis=1)
 
     def _booked(self, event: Event) -> Event:
         """Returns the event of an agent's own noise, given that of the noise for which the mechanism was made."""
@@ -354,9 +476,6 @@ class Privatizer(FederatedWrapper):
                 unknown = 1
             accounts = accounts.rescaled(np.array(1 / unknown))
         return accounts.epsilon_by_agent(**self._measured)
-
-    def _measure(self) -> None:
-        self._epsilon_spent[...] = self._spent(self._accountant)
 
     def _claim(self) -> Claim:
         """Returns the privacy claim for the releases so far, measured as :attr:`budget` says.

@@ -15,7 +15,7 @@ from fedbandit_envs.core.actions import FlatSending, WithEntry, add_entry, requi
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
+from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
@@ -110,9 +110,8 @@ class Transport(FederatedWrapper):
         super().__init__(env)
         self._schedule = make_schedule(schedule)
         self._stage = make_stage(stage, self.max_num_agents)
-        noise = find_layer(env, "noise")
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
-        self._noise = noise if isinstance(noise, Privatizer) else None
+        self._noise = env if isinstance(env, Privatizer) else None
         self._echo, self._delay = bool(echo), int(delay)
         self.history: Recording | None = None
         self._loss, self._duplication = float(loss), float(duplication)
@@ -183,13 +182,10 @@ class Transport(FederatedWrapper):
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
-        if self._noise is not None:
-            self._noise.enter(self._stage)
-        try:
+        if self._noise is None:
             reset = self.env.reset_batch(seeds)
-        finally:
-            if self._noise is not None:
-                self._noise.enter(None)
+        else:
+            reset = self._noise.reset_batch(seeds, self._stage)
         self._seeds = [int(seed) for seed in seeds]
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:

@@ -12,8 +12,7 @@ import pytest
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers.privacy.audit import attack
-from fedbandit_envs.wrappers.privacy.observers import attack_stage
+from fedbandit_envs.wrappers.privacy.audit import attack, attack_stage
 
 
 def privatizer(name, changes):

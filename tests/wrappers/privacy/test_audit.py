@@ -1,7 +1,7 @@
-"""Every mechanism attacked, and every mutant of it caught.
+"""Every mechanism attacked, and mutants of it caught.
 
-Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 29 audits of
-honest mechanisms would raise a false alarm in 1 of 35 runs.
+Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 17 audits of honest
+mechanisms would raise a false alarm in 1 of 58 runs.
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pairs import every_pair
 
-from fedbandit_envs.core.privacy import Change, Claim
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
     GaussianPrivatizer,
@@ -19,9 +19,12 @@ from fedbandit_envs.wrappers import (
 )
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.mechanisms.gaussian import Gaussian
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
-from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    AdditiveMechanism,
+    Gaussian,
+    Laplace,
+    RandomizedResponse,
+)
 
 # Audits use shares that an attack can tell from nothing; the classic calibration warns of them.
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
@@ -69,10 +72,8 @@ def test_gaussian_adjacencies(pair, adjacency):
     assert_tight(attack(gaussian(6.0, releases=1, pair=pair), adjacency))
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_gaussian_windows_are_disjoint(pair):
-    privatize = gaussian(20.0, pair=pair)
-    assert_tight(attack(privatize, composition="parallel", releases=3, altered=1, samples=11_000))
+def test_gaussian_windows_are_disjoint():
+    assert_tight(attack(gaussian(20.0), composition="parallel", releases=3, altered=1, samples=11_000))
 
 
 @pytest.mark.parametrize("composition", ["basic", "zcdp"])
@@ -82,68 +83,23 @@ def test_loose_compositions_hold(composition):
     assert 0 < result.tightness < 0.9
 
 
-@pytest.mark.parametrize(
-    "adjacency", ["one-quantity", pytest.param("one-observation", marks=pytest.mark.slow), "one-outcome"]
-)
+@pytest.mark.parametrize("adjacency", ["one-quantity", "one-outcome"])
 def test_laplace_adjacencies(adjacency):
     assert_tight(attack(laplace(1.2, releases=1), adjacency, delta=0.0, samples=25_000))
 
 
-# Four values lie at their far ends together in one release of 260, by chance. A fifth of the samples shows less of a
-# claim; with noise of 0.7 of the size that is booked it would still be refuted.
-@pytest.mark.parametrize(
-    ("samples", "tightness"), [(27_000, 0.7), pytest.param(180_000, 0.9, marks=pytest.mark.slow)]
-)
-def test_laplace_noise_on_whole_rounds(samples, tightness):
-    result = attack(laplace(0.7, releases=1), "one-round", delta=0.0, samples=samples)
+def test_laplace_sequences():
+    result = attack(laplace(2.8), delta=0.0, releases=2, samples=22_000)
     assert result.holds, result
-    assert result.tightness >= tightness, result
-
-
-@pytest.mark.parametrize(
-    ("samples", "tightness"), [(22_000, 0.8), pytest.param(150_000, 0.9, marks=pytest.mark.slow)]
-)
-def test_laplace_sequences(samples, tightness):
-    result = attack(laplace(2.8), delta=0.0, releases=2, samples=samples)
-    assert result.holds, result
-    assert result.tightness >= tightness, result
+    assert result.tightness >= 0.8, result
 
 
 def test_laplace_above_delta_0():
     assert attack(laplace(releases=1), delta=0.01, samples=5_000).holds
 
 
-@pytest.mark.ci
 def test_randomised_response():
     assert_tight(attack(response(4.0), "one-outcome", delta=0.0, releases=2, samples=12_000))
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("privatize", [gaussian(np.inf), laplace(np.inf)])
-def test_no_noise_is_told_apart_beyond_any_claim_an_attack_can_refute(privatize):
-    result = attack(privatize, delta=1e-5, samples=20_000)
-    assert result.holds
-    assert result.lower_bound > 7
-    assert result.claim.epsilon == np.inf
-
-
-@pytest.mark.ci
-def test_honest_mechanisms_are_accused_no_more_often_than_stated():
-    """60 attacks, each wrong with probability 0.3 at most: more than 32 are in less than 1 of 10,000 runs."""
-    accused = 0
-    for seed in range(60):
-        result = attack(gaussian(1.0, releases=1), samples=300, error=0.3, seed=seed)
-        accused += not result.holds
-    assert accused <= 32
-
-
-def test_one_attack_is_held_against_many_claims():
-    evidence = audit_module.attack(
-        gaussian(releases=2), ProcurementEnv, "one-quantity", releases=2, samples=1000, error=1e-3, seed=7
-    )
-    for composition in ("exact", "zcdp"):
-        alone = attack(gaussian(releases=2), composition=composition, releases=2, samples=1000, seed=7)
-        assert evidence.against(1e-5, composition) == alone
 
 
 def test_what_nobody_knows_the_worst_of_is_refused():
@@ -171,51 +127,6 @@ def halve_sensitivity(patch, mechanism):
     )
 
 
-def use_the_share_before(patch, mechanism):
-    honest = mechanism.randomise
-
-    def randomise(self, statistic, sends, index):
-        share_0 = 2 * self._shares[0] - self._shares[-1]
-        self._multipliers = np.append(self.noise_multiplier(float(share_0)), self._multipliers)
-        noisy = honest(self, statistic, sends, index)
-        self._multipliers = self._multipliers[1:]
-        return noisy
-
-    patch.setattr(mechanism, "randomise", randomise)
-
-
-def forget_the_pair(patch, mechanism):
-    honest = mechanism._changes
-
-    def one_of_the_pair(self, sensitivity):
-        return {
-            adjacency: Change(values // 2, norm / math.sqrt(2))
-            for adjacency, (values, norm) in honest(self, sensitivity).items()
-        }
-
-    patch.setattr(mechanism, "_changes", one_of_the_pair)
-
-
-def reuse_the_noise(patch, mechanism):
-    honest = mechanism.draw
-
-    def draw(self, generator, share, out):
-        honest(self, generator, share, out)
-        half = out.shape[-1] // 2
-        out[..., half:] = out[..., :half]
-
-    patch.setattr(mechanism, "draw", draw)
-
-
-def add_no_noise_to_good(patch, mechanism):
-    honest = mechanism.randomise
-
-    def randomise(self, statistic, sends, index):
-        return {**honest(self, statistic, sends, index), "good": statistic["good"]}
-
-    patch.setattr(mechanism, "randomise", randomise)
-
-
 def lose_count(patch, mechanism):
     honest = mechanism.events
     patch.setattr(
@@ -223,40 +134,11 @@ def lose_count(patch, mechanism):
     )
 
 
-def flip_half_as_often(patch, mechanism):
-    honest = mechanism._share_out
-
-    def share_out(self, horizon):
-        honest(self, horizon)
-        self._flips = 1 / (1 + np.exp(self._shares + math.log(2)))
-        self._contrasts = 1 - 2 * self._flips
-
-    patch.setattr(mechanism, "_share_out", share_out)
-
-
-@pytest.mark.parametrize(
-    ("mutate", "mechanism"),
-    every_pair(
-        [halve_sensitivity, use_the_share_before, forget_the_pair, add_no_noise_to_good], [Gaussian, Laplace]
-    ),
-)
-def test_mutants_of_additive_noise_are_caught(monkeypatch, mutate, mechanism):
+@pytest.mark.parametrize("mechanism", [Gaussian, Laplace])
+def test_half_of_the_sensitivity_is_caught(monkeypatch, mechanism):
     privatize, delta = (gaussian(), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
-    mutate(monkeypatch, mechanism)
+    halve_sensitivity(monkeypatch, mechanism)
     assert not attack(privatize, delta=delta, samples=5_500).holds
-
-
-def test_a_mutant_that_forgets_the_root_of_the_producers_is_caught(monkeypatch):
-    honest = Gaussian._changes
-
-    def one_quantity(self, sensitivity):
-        real = honest(self, sensitivity)
-        return dict.fromkeys(real, real["one-quantity"])
-
-    monkeypatch.setattr(Gaussian, "_changes", one_quantity)
-    both = gaussian(releases=1, pair="good_and_defective")
-    assert not attack(gaussian(releases=1), "one-round", samples=3_000).holds
-    assert not attack(both, "one-observation", samples=3_000).holds
 
 
 @pytest.mark.parametrize(
@@ -277,13 +159,42 @@ def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism, privatizer)
     )
 
 
-def test_a_mutant_with_one_noise_for_good_and_defective_is_caught(monkeypatch):
-    reuse_the_noise(monkeypatch, Gaussian)
-    privatize = gaussian(releases=1, pair="good_and_defective")
-    assert not attack(privatize, "one-observation", samples=3_000).holds
+def cut_off(patch, mechanism, most):
+    """Of a value of one standard deviation 3 of these, which nothing shows that looks at the middle."""
+    honest = mechanism.draw
+
+    def draw(self, generator, share, out):
+        honest(self, generator, share, out)
+        np.clip(out, -most, most, out=out)
+
+    patch.setattr(mechanism, "draw", draw)
 
 
-def test_mutants_of_randomised_response_are_caught(monkeypatch):
-    flip_half_as_often(monkeypatch, RandomizedResponse)
-    result = attack(response(2.0, releases=2), "one-outcome", delta=0.0, releases=2, samples=2_200)
-    assert not result.holds
+@pytest.mark.parametrize("mechanism", [Gaussian, Laplace])
+def test_noise_without_tails_is_caught(monkeypatch, mechanism):
+    privatize, delta, most, samples = (
+        (gaussian(0.5, releases=1), 1e-5, 3, 20_000)
+        if mechanism is Gaussian
+        else (laplace(releases=1), 0.0, 5, 10_000)
+    )
+    assert attack(privatize, delta=delta, samples=samples).holds
+    cut_off(monkeypatch, mechanism, most)
+    assert not attack(privatize, delta=delta, samples=samples).holds
+
+
+@pytest.mark.parametrize(
+    ("privatize", "delta"), [(gaussian(2.0, releases=2), 1e-5), (laplace(2.0, releases=2), 0.0)]
+)
+def test_the_same_noise_in_every_release_is_caught(monkeypatch, privatize, delta):
+    """What differs between two releases then is no secret."""
+    honest = AdditiveMechanism.randomise
+
+    def randomise(self, statistic, sends, index):
+        if not index.any():
+            self.states = [generator.bit_generator.state for generator in self._generators]
+        for generator, state in zip(self._generators, self.states, strict=True):
+            generator.bit_generator.state = state
+        return honest(self, statistic, sends, index)
+
+    monkeypatch.setattr(AdditiveMechanism, "randomise", randomise)
+    assert not attack(privatize, delta=delta, releases=2, altered=1, samples=2_000).holds

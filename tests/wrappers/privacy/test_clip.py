@@ -1,9 +1,6 @@
 """Clipped releases: their norm, their sensitivity, and the claims about all data of an agent that follow."""
 
-import json
 import math
-import pickle
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,28 +11,21 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from values_env import ValuesEnv
 
-from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Change, Sensitivity
-from fedbandit_envs.core.wrapper import build, find_layer
-from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.testing import check_wrapper
 from fedbandit_envs.wrappers import (
-    Channel,
     ContinualPrivatizer,
     GaussianPrivatizer,
     LaplacePrivatizer,
     Privatizer,
 )
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
-    equal_shares,
     gaussian_delta,
     gaussian_epsilon,
 )
-from fedbandit_envs.wrappers.privacy.mechanisms.laplace import Laplace
-from fedbandit_envs.wrappers.privacy.mechanisms.randomized_response import RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace, RandomizedResponse
 
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
 
@@ -73,7 +63,7 @@ def joint_norm(parts) -> float:
 NUMBERS = st.floats(-1e6, 1e6, allow_subnormal=False)
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(arrays(float, 4, elements=NUMBERS), arrays(float, (2, 3), elements=NUMBERS), st.floats(1e-3, 1e6))
 def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, second, clip):
     ledger, result = clipped(clip, first, second)
@@ -87,14 +77,6 @@ def test_a_clipped_release_lies_in_the_ball_and_keeps_its_direction(first, secon
         assert ledger.clipped_releases[0, 0] == 1
         for part, cut in zip((first, second), result, strict=True):
             np.testing.assert_allclose(cut, part * (clip / norm), rtol=1e-9, atol=1e-300)
-
-
-@settings(max_examples=200, derandomize=True)
-@given(arrays(float, 5, elements=NUMBERS), arrays(float, 5, elements=NUMBERS), st.floats(1e-3, 1e6))
-def test_clipping_increases_no_distance_and_leaves_at_most_twice_the_clip(one, other, clip):
-    before = np.linalg.norm(one - other)
-    after = np.linalg.norm(clipped(clip, one)[1][0] - clipped(clip, other)[1][0])
-    assert after <= min(before, 2 * clip) * (1 + 1e-9) + 1e-9 * clip
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-160, 1.0, 1e160, 1e300])
@@ -148,17 +130,6 @@ def test_one_event_moves_a_release_by_its_own_norm_or_twice_the_clip(event_norm,
 # Claims, in numbers.
 
 
-def test_independent_gaussian_releases_of_all_data_of_an_agent():
-    """SPEC 9.5: mu^2 = 10 (2/20)^2, epsilon 0.78289 at delta 1e-3."""
-    env = play(GaussianPrivatizer(LinearEnv(num_agents=2), noise_multiplier=20.0, releases=10, clip=1.0), 10)
-    claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
-    assert round(claim.epsilon, 5) == 0.78289
-    # dp-accounting's own convention: a sensitivity of 2 is a noise multiplier half as large.
-    other = PLDAccountant(value_discretization_interval=1e-5)
-    other.compose(dp_event.GaussianDpEvent(20.0 / 2.0), 10)
-    assert claim.epsilon == pytest.approx(other.get_epsilon(1e-3), abs=1e-4)
-
-
 @pytest.mark.parametrize("clip", [0.01, 1.0, 300.0])
 def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to_it(clip):
     env = GaussianPrivatizer(LinearEnv(num_agents=1), noise_multiplier=20.0, releases=10, clip=clip)
@@ -167,13 +138,6 @@ def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to
     np.testing.assert_allclose(released["statistic_noise_variance"], (20.0 * clip) ** 2, rtol=1e-12)
     claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
     assert claim.epsilon == pytest.approx(float(gaussian_epsilon(1e-3, 2 / 20)), rel=1e-9)
-
-
-def test_equal_shares_calibrate_all_releases_of_an_agent():
-    shares = equal_shares(2.0, 1e-5, releases=7, norm=2.0)
-    env = play(GaussianPrivatizer(ValuesEnv(), **shares, clip=0.5), 7)
-    claim = env.accountant.epsilon(1e-5, composition="exact", adjacency=AGENT)
-    assert 2.0 * (1 - 1e-6) <= claim.epsilon <= 2.0
 
 
 @pytest.mark.parametrize("numbers", [2, 3, 30])
@@ -211,39 +175,10 @@ def test_numerical_composition_of_laplace_noise_covers_the_worst_direction():
             assert other.get_epsilon(delta) <= claim.epsilon + 1e-3
 
 
-@pytest.mark.parametrize("name", [None, "independent", "sqrt_toeplitz", "tree", "blt"])
-def test_continual_release_is_calibrated_to_all_data_of_an_agent(name):
-    env = ContinualPrivatizer(ValuesEnv(), 2.0, 1e-5, name, releases=6, adjacency=AGENT, clip=2.0)
-    claims = []
-    env.reset_batch([0])
-    for _ in range(6):
-        env.release(everyone(env))
-        claims.append(env.privacy().epsilon)
-    assert claims == sorted(claims)
-    assert 2.0 * (1 - 1e-6) <= claims[-1] <= 2.0
-    if name is None:
-        assert type(env.mechanism._noise).__name__ == "IndependentNoise"
-
-
-def test_independent_noise_wins_where_all_windows_change():
-    """At 100 releases the last sum has 1.273 times its deviation by sqrt-Toeplitz and by BLT noise (SPEC 9.5).
-
-    By a tree it has the noise of 3 nodes. Up to release 100 the tree draws 50, 25, 13, 6, 3, 2 and 1 nodes of its seven
-    levels, the sum of whose squared lengths is 7,654.
-    """
-    deviation = {}
-    for name in ("independent", "sqrt_toeplitz", "blt", "tree"):
-        env = ContinualPrivatizer(
-            ValuesEnv(max_cycles=100, num_agents=1), 1.0, 1e-5, name, adjacency=AGENT, clip=1.0
-        )
-        env.reset_batch([0])
-        for _ in range(100):
-            released = env.release(everyone(env))
-            deviation[name] = deviation.get(name, 0.0) + released["last_noise_variance"][0, 0, 0]
-    ratio = {name: math.sqrt(each / deviation["independent"]) for name, each in deviation.items()}
-    assert ratio["sqrt_toeplitz"] == pytest.approx(1.273, abs=5e-4)
-    assert ratio["blt"] == pytest.approx(1.273, abs=2e-3)
-    assert ratio["tree"] == pytest.approx(math.sqrt(3 * 7654) / 100)
+def test_independent_noise_is_the_default_for_all_data_of_an_agent():
+    env = ContinualPrivatizer(ValuesEnv(), 2.0, 1e-5, releases=6, adjacency=AGENT, clip=2.0)
+    assert 2.0 * (1 - 1e-6) <= play(env, 6).privacy().epsilon <= 2.0
+    assert type(env.mechanism._noise).__name__ == "IndependentNoise"
 
 
 def test_windows_are_not_disjoint_where_all_of_them_differ():
@@ -291,24 +226,6 @@ def test_a_budget_or_noise_for_all_data_of_an_agent_needs_a_clip():
     assert play(env).privacy().adjacency == AGENT
 
 
-def test_times_that_may_depend_on_data_allow_no_claim():
-    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=5.0, clip=1.0), schedule="on_request")
-    env.reset_batch([0])
-    env.step_batch({"action": np.zeros((1, 2), np.int64), "send": np.array([[True, False]])})
-    claim = find_layer(env, "noise").accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
-    assert claim.epsilon is None
-    assert "agents choose when to send" in claim.reason
-
-
-@pytest.mark.parametrize("depth", [1, 2])
-def test_what_leaves_without_noise_leaves_no_claim(depth):
-    env = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=5.0, clip=1.0))
-    inside = env.env if depth == 1 else env.env.env
-    inside.release(np.array([[True, False]]))
-    claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
-    assert (claim.epsilon, claim.reason) == (math.inf, "data has left without passing the privatizer")
-
-
 # What is counted, and by whom it is seen.
 
 
@@ -330,36 +247,10 @@ def test_clipped_releases_are_counted_in_the_round_in_which_they_leave():
         info["clipped_releases"][...] = 7
 
 
-def test_every_agent_sees_its_own_count():
-    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=20.0), schedule="every_round")
-    env.reset(seed=0)
-    info = env.step(dict.fromkeys(env.agents, 0))[-1]
-    assert {name: each["clipped_releases"] for name, each in info.items()} == {"agent_0": 0, "agent_1": 0}
-    env = Channel(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=12.0), schedule="every_round")
-    env.reset(seed=0)
-    observation, *_, info = env.step(dict.fromkeys(env.agents, 0))
-    assert {name: each["clipped_releases"] for name, each in info.items()} == {"agent_0": 1, "agent_1": 1}
-    assert not any("clipped" in name for name in observation["agent_0"])
-
-
 def test_what_is_cut_off_is_lost():
     env = play(GaussianPrivatizer(ValuesEnv(), epsilon=math.inf, clip=1.0), 3).env
     later = env.release(everyone(env))
     assert not later["first"].any()
-
-
-def test_without_a_clip_nothing_is_counted_and_nothing_changes():
-    info = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0)).step_batch(np.zeros((1, 2), int)).info
-    assert "clipped_releases" not in info
-
-
-@pytest.mark.parametrize("copied", [deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_count_for_themselves(copied):
-    env = play(GaussianPrivatizer(ValuesEnv(), noise_multiplier=1.0, clip=1.0))
-    twin = copied(env)
-    info, other = (each.step_batch(np.zeros((1, 2), np.int64)).info for each in (env, twin))
-    twin.release(everyone(twin))
-    assert (info["clipped_releases"].tolist(), other["clipped_releases"].tolist()) == ([[0, 0]], [[1, 1]])
 
 
 # Arguments.
@@ -394,51 +285,3 @@ def test_counts_that_are_clipped_are_no_counts_any_more():
     market = ProcurementEnv(num_agents=2, num_producers=3)
     with pytest.raises(ValueError, match="pair is 'good_and_defective'"):
         GaussianPrivatizer(market, 0.5, pair="good_and_defective", clip=1.0).reset_batch([0])
-
-
-def test_a_clip_can_be_written_as_json():
-    stack = json.loads(
-        json.dumps(
-            [
-                ["GaussianPrivatizer", {"noise_multiplier": 20.0, "releases": 10, "clip": 1.0}],
-                ["Channel", {"schedule": "every_round"}],
-            ]
-        )
-    )
-    env = build("fedbandit_envs.linear.env:LinearEnv", stack, num_agents=2, max_cycles=10)
-    env.reset_batch([0])
-    for _ in range(10):
-        env.step_batch(np.zeros((1, 2), np.int64))
-    claim = find_layer(env, "noise").accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
-    assert round(claim.epsilon, 5) == 0.78289
-    named = Privatizer(ValuesEnv(), {"name": "gaussian", "noise_multiplier": 5.0}, clip=1.0)
-    assert AGENT in play(named).sensitivity().changes
-
-
-def test_runs_take_a_clip_and_state_the_claim():
-    """Releases after rounds 1, 2, 4, ..., 32 have shares of epsilon that decrease."""
-    spec = RunSpec("P-FCB", "FedProcurement-v0", 40, 2, 0).assigned(
-        [
-            "num_agents=2",
-            "num_producers=3",
-            "privatizer.clip=2.5",
-            'channel.schedule={"name": "doubling", "start": 1}',
-        ]
-    )
-    result = spec.run()
-    claims = {(claim.adjacency, claim.composition): claim.epsilon for claim in result.claims}
-    assert 0 < claims[AGENT, "exact"] < math.inf
-    # Capacities are larger than the clip, so that one quantity may move a release as far as all data.
-    assert claims["one-quantity", "exact"] == claims[AGENT, "exact"]
-
-
-@pytest.mark.parametrize(
-    "privatize",
-    [
-        lambda env: GaussianPrivatizer(env, noise_multiplier=2.0, clip=5.0),
-        lambda env: LaplacePrivatizer(env, 1.0, clip=5.0),
-        lambda env: ContinualPrivatizer(env, 1.0, 0.1, "tree", adjacency=AGENT, clip=5.0),
-    ],
-)
-def test_conformance(privatize):
-    check_wrapper(privatize, lambda: ArmsEnv(num_agents=3, num_arms=2))

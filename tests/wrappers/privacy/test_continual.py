@@ -1,4 +1,4 @@
-"""Continual release: what adds up to what, how noisy it is and says it is, and what it costs."""
+"""Continual release: what adds up to what, how noisy it is and says it is, and what it costs, plans and allows."""
 
 import math
 import re
@@ -7,19 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import parallel_api_test
 from prefix_factors import counted
 from sums_env import SumsEnv
 
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers import (
-    ContinualPrivatizer,
-    GaussianPrivatizer,
-    LaplacePrivatizer,
-)
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
-from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 MECHANISMS = list(NOISES)
 
@@ -37,7 +32,7 @@ def procurement(**kwargs) -> ProcurementEnv:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@settings(max_examples=12, derandomize=True)
+@settings(max_examples=6, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=30))
 def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
     """Any rounds between releases, any of the 2 x 2 agents sending."""
@@ -72,14 +67,13 @@ def prefix_noise(env, seeds, releases: int) -> tuple[np.ndarray, np.ndarray]:
     return np.array(noise), np.array(variances)
 
 
-# Of 8,000 agents each diagonal has 3 values: 24,000 draws, so a variance errs by sqrt(2/24,000) = 0.91 %, and 6 in the
+# Of 4,000 agents each diagonal has 3 values: 12,000 draws, so a variance errs by sqrt(2/12,000) = 1.3 %, and 6 in the
 # triangle above it as well. Bounds of 5 of these have a false-alarm rate of 6e-7 a comparison, and seeds are fixed.
 @pytest.mark.parametrize(
-    ("mechanism", "sigma"),
-    [*((name, "exact") for name in MECHANISMS), ("tree", "printed"), ("honaker", "printed")],
+    ("mechanism", "sigma"), [*((name, "exact") for name in MECHANISMS), ("tree", "printed")]
 )
 def test_noise_has_the_variance_announced(mechanism, sigma):
-    env = ContinualPrivatizer(SumsEnv(4000, bound=2.0, max_cycles=7), 1.0, 0.1, mechanism, sigma)
+    env = ContinualPrivatizer(SumsEnv(2000, bound=2.0, max_cycles=7), 1.0, 0.1, mechanism, sigma)
     noise, announced = prefix_noise(env, [0, 1], 7)
     assert np.array_equal(noise, noise.swapaxes(-1, -2))
     space = env.single_release_space["statistic_noise_variance"]
@@ -87,34 +81,9 @@ def test_noise_has_the_variance_announced(mechanism, sigma):
     diagonal = np.diagonal(noise, axis1=-2, axis2=-1)
     above = noise[..., *np.triu_indices(3, 1)]
     for z in range(7):
-        assert (diagonal[z] ** 2).mean() == pytest.approx(announced[z, 0, 0, 0, 0], rel=5 * 0.0091)
-        assert (above[z] ** 2).mean() == pytest.approx(announced[z, 0, 0, 0, 1], rel=5 * 0.0091)
+        assert (diagonal[z] ** 2).mean() == pytest.approx(announced[z, 0, 0, 0, 0], rel=5 * 0.013)
+        assert (above[z] ** 2).mean() == pytest.approx(announced[z, 0, 0, 0, 1], rel=5 * 0.013)
         assert announced[z, 0, 0, 0, 1] == pytest.approx(announced[z, 0, 0, 0, 0] / 2)
-
-
-class Slots(SumsEnv):
-    """The statistic in the last of two slots, as where rounds are dealt out to several estimates."""
-
-    def _release(self, sends):
-        grown = super()._release(sends)["statistic"]
-        return {"statistic": np.stack([np.zeros_like(grown), grown], axis=2)}
-
-    def sensitivity(self):
-        said = super().sensitivity()
-        return said._replace(scale={"statistic": np.stack([said.scale["statistic"]] * 2, axis=2)})
-
-
-def test_slots_have_independent_noise_of_one_variance():
-    env = ContinualPrivatizer(Slots(8000), 1.0, 0.1, "tree", releases=3)
-    env.reset_batch([0])
-    noise = env.release(everyone(env))["statistic"][0]
-    assert noise.shape == (8000, 2, 3, 3)
-    assert np.array_equal(noise, noise.swapaxes(-1, -2))
-    # 2 levels, a replacement. 24,000 values: as above.
-    variance = 2 * 2 * analytic_noise_multiplier(1.0, 0.1) ** 2
-    diagonal = np.diagonal(noise, axis1=-2, axis2=-1)
-    assert (diagonal**2).mean(axis=(0, 2)) == pytest.approx(variance, rel=5 * 0.0091)
-    assert (diagonal[:, 0] * diagonal[:, 1]).mean() / variance == pytest.approx(0, abs=5 / math.sqrt(24_000))
 
 
 class Lopsided(SumsEnv):
@@ -156,37 +125,6 @@ def test_printed_noise_is_fed_ucbs(mechanism):
     assert env.accountant.epsilon(1e-3, composition="exact", adjacency="one-observation").epsilon < 0.05
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("env", [SumsEnv(max_cycles=20), procurement()], ids=["symmetric", "procurement"])
-def test_noise_depends_on_seed_agent_and_own_releases_alone(mechanism, env):
-    """A replica alone and in a batch; an agent whoever else sends, and whenever."""
-    env.reset_batch([0])
-    adjacency = next(iter(env.sensitivity().changes))
-    agents = env.max_num_agents
-
-    def run(seeds, senders):
-        private = ContinualPrivatizer(env, 1.0, 0.1, mechanism, adjacency=adjacency)
-        private.reset_batch(seeds)
-        return [
-            {name: array.copy() for name, array in private.release(np.array(who, np.bool_)).items()}
-            for who in senders
-        ]
-
-    rng = np.random.default_rng(3)
-    senders = rng.random((20, 2, agents)) < 0.6
-    both = run([5, 6], senders)
-    second = run([6], senders[:, 1:])
-    for two, one in zip(both, second, strict=True):
-        for name in one:
-            assert np.array_equal(two[name][1:], one[name])
-    # Nothing has been played, so what is released is noise.
-    alone = run([5], np.arange(agents)[np.newaxis, np.newaxis].repeat(20, 0) == 1)
-    sent = [z for z, who in enumerate(senders[:, 0, 1]) if who]
-    for times, z in enumerate(sent):
-        for name in alone[0]:
-            assert np.array_equal(both[z][name][0, 1], alone[times][name][0, 1])
-
-
 def test_wrapping_leaves_the_environment_as_it_is():
     env = SumsEnv(1, max_cycles=5)
     env.reset_batch([3])
@@ -197,7 +135,7 @@ def test_wrapping_leaves_the_environment_as_it_is():
     assert not hasattr(SumsEnv(), "total")
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", ["tree", "sqrt_toeplitz"])
 def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
     env = ContinualPrivatizer(procurement(), 1.0, 0.1, mechanism, releases=5, adjacency="one-round")
     env.reset_batch(range(800))
@@ -208,29 +146,6 @@ def test_procurement_gets_noise_in_proportion_to_capacity(mechanism):
     for name in ("delivered", "good"):
         assert (got[name] / capacity).std() == pytest.approx(sd, rel=5 * 0.0073)
         np.testing.assert_allclose(got[f"{name}_noise_variance"], (sd * capacity) ** 2, rtol=1e-6)
-
-
-def test_it_stands_in_a_channel_and_in_pettingzoo():
-    private = ContinualPrivatizer(procurement(), 1.0, 0.1, releases=20, adjacency="one-quantity")
-    env = Channel(private)
-    assert env.single_observation_space["inbox_good_noise_variance"].shape == (3, 4)
-    parallel_api_test(env, num_cycles=15)
-    env.reset_batch([0])
-    step = env.step_batch(np.zeros((1, 3, 4), np.int64))
-    assert (step.observation["inbox_good_noise_variance"][0, 0, 1:] > 0).all()
-    numbers = 2 * (4 + 4)
-    assert step.info["bytes"].tolist() == [[2 * (16 + 8 * numbers)] * 3]
-
-
-@pytest.mark.parametrize("make", [GaussianPrivatizer, LaplacePrivatizer])
-def test_additive_noise_takes_its_changes_from_the_environment(make):
-    env = make(SumsEnv(2, bound=2.0), 0.5, releases=1)
-    env.reset_batch([0])
-    env.release(everyone(env))
-    (event,) = env.accountant.events
-    assert event.change("one-observation") == (9, math.sqrt(2))
-    assert event.change("one-observation-added") == (9, 1.0)
-    assert event.exposes("one-quantity")
 
 
 @pytest.mark.parametrize(("planned", "named"), [(1, "sqrt_toeplitz"), (64, "sqrt_toeplitz"), (65, "blt")])
@@ -281,6 +196,90 @@ def test_bad_arguments_are_named(arguments, error, message):
         ContinualPrivatizer(SumsEnv(), **{"epsilon": 1.0, "delta": 0.1, **arguments})
 
 
-def test_privatizing_twice_is_refused():
-    with pytest.raises(ValueError, match="already has a noise layer, ContinualPrivatizer"):
-        GaussianPrivatizer(ContinualPrivatizer(SumsEnv(), 1.0, 0.1), 1.0)
+MECHANISMS = list(NOISES)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_all_planned_releases_cost_what_was_promised(mechanism):
+    env = ContinualPrivatizer(SumsEnv(3), 1.5, 0.01, mechanism, releases=13, budget={"epsilon": 1.5, **EXACT})
+    env.reset_batch([0, 1])
+    ones = everyone(env)
+    half = ones.copy()
+    half[0, 0] = False
+    spent = []
+    for _ in range(12):
+        env.release(half)
+        spent.append(env.privacy().epsilon)
+    env.release(ones)
+    assert env.accountant.counts.sum(axis=0).tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert len(env.accountant.events) <= 2
+    assert env.privacy().epsilon == pytest.approx(1.5, rel=1e-9)
+    assert env.privacy().epsilon <= 1.5
+    assert spent == sorted(spent)
+    # One window affects one release only if noise is independent.
+    assert spent[0] < 0.8 * spent[-1] or mechanism == "independent"
+    with pytest.raises(BudgetExhaustedError, match=r"agent_1 \(replica 0\) has spent .* in 13 releases"):
+        env.release(ones)
+    # The one who was silent may go on, for as long as the plan is.
+    for _ in range(12):
+        env.release(~half)
+    with pytest.raises(BudgetExhaustedError, match="agent_0"):
+        env.release(~half)
+
+
+EXACT = {"delta": 0.01, "composition": "exact", "adjacency": "one-observation"}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_compositions_after_any_number_of_releases(mechanism):
+    env = ContinualPrivatizer(SumsEnv(1), 1.0, 0.05, mechanism, releases=9)
+    env.reset_batch([0])
+    for z in range(1, 10):
+        env.release(everyone(env))
+        share = counted(mechanism, z, 9) / counted(mechanism, 9, 9)
+        mu = math.sqrt(share) / analytic_noise_multiplier(1.0, 0.05)
+        ask = env.accountant.epsilon
+        for adjacency, factor in (("one-observation", 1.0), ("one-observation-added", math.sqrt(0.5))):
+            zcdp = ask(1e-4, composition="zcdp", adjacency=adjacency).epsilon
+            rho = (factor * mu) ** 2 / 2
+            assert zcdp == pytest.approx(rho + 2 * math.sqrt(rho * math.log(1e4)))
+            exact = ask(1e-4, composition="exact", adjacency=adjacency).epsilon
+            assert 0 < exact < zcdp
+        # Once and for all, however many releases; replacing is adding and removing.
+        basic = ask(0.05, composition="basic", adjacency="one-observation")
+        assert (basic.epsilon, basic.delta) == (1.0, 0.05)
+        parallel = ask(1e-4, composition="parallel", adjacency="one-observation")
+        assert (parallel.epsilon is None) == (z > 1)
+
+
+def test_basic_composition_takes_the_promise_twice_for_a_replacement():
+    env = ContinualPrivatizer(SumsEnv(1), 1.0, 0.05, releases=4, adjacency="one-observation-added")
+    env.reset_batch([0])
+    env.release(everyone(env))
+    claim = env.accountant.epsilon(composition="basic", adjacency="one-observation")
+    assert claim.epsilon == 2.0
+    assert claim.delta == pytest.approx(0.1)
+
+
+def test_the_plan_follows_schedule_and_horizon():
+    env = SumsEnv(1, max_cycles=30)
+    private = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 10})
+    wide = private.single_release_space["statistic_noise_variance"].high[0, 0]
+    env.max_cycles = 150
+    private.reset_batch([0])
+    # 3 releases have 2 levels and 2 nodes at worst; 15 have 4 and 4.
+    wider = private.single_release_space["statistic_noise_variance"].high[0, 0]
+    assert wider == pytest.approx(wide * (4 * 4) / (2 * 2))
+    for _ in range(15):
+        private.release(everyone(private))
+    with pytest.raises(BudgetExhaustedError, match="releases=15"):
+        private.release(everyone(private))
+    silent = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 1000})
+    silent.reset_batch([0])
+    with pytest.raises(BudgetExhaustedError, match="releases=0"):
+        silent.release(everyone(silent))
+    by_rounds = ContinualPrivatizer(env, 1.0, 0.1, "tree")
+    assert (
+        by_rounds.single_release_space
+        == ContinualPrivatizer(env, 1.0, 0.1, "tree", releases=150).single_release_space
+    )

@@ -1,30 +1,24 @@
 """Every observer of a stage attacks real federations: its claim stands and is nearly reached, and mutants are refuted.
 
-Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 26 audits of honest stages
-would raise a false alarm in 1 of 39 runs.
+Lower bounds are too high with probability 1e-3 each: were their seeds not fixed, one of the 15 audits of honest stages
+would raise a false alarm in 1 of 67 runs.
 """
 
-from functools import cache
 from math import exp, log, sqrt
 
 import numpy as np
 import pytest
-from pairs import every_pair
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from values_env import ValuesEnv
 
-from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Sensitivity
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import stage_claims
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
-from fedbandit_envs.wrappers.privacy.observers import ATTACKED, attack_stage
+from fedbandit_envs.wrappers.privacy.audit import ATTACKED, Audit, attack_stage
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
-from fedbandit_envs.wrappers.transport.stages import Stage
 
 DELTA, CLIP = 1e-3, 3.0
 
@@ -53,8 +47,10 @@ VIEWS = {
     "a fellow under a trusted server": ("server", "fellow", 3),
     "the public of a trusted server": ("server", "public", 3),
 }
-MAIN = ["the server of a secure sum", "a fellow in a secure sum", "a fellow under a trusted server"]
 
+
+# Views of other tests.
+ELSEWHERE = ("a fellow in a secure sum", "a fellow of a pair")
 
 # With 2,400 samples of each history an audit shows 0.87 of a claim, with a standard deviation of 0.02; with 1,500 it
 # shows 0.84, and mutants, unless more samples are given, have mu at 1.2 times of what they claim, or more.
@@ -90,13 +86,7 @@ def assert_tight(audit: Audit, tightness: float = 0.8) -> None:
     assert audit.tightness >= tightness, audit
 
 
-# The next test has this view with zeros of all others in ordinary runs.
-REPEATED = ["a fellow in a secure sum"]
-
-
-@pytest.mark.parametrize(
-    "view", [pytest.param(view, marks=pytest.mark.slow if view in REPEATED else ()) for view in VIEWS]
-)
+@pytest.mark.parametrize("view", [view for view in VIEWS if view not in ELSEWHERE])
 def test_sums_are_nearly_as_revealing_as_claimed(view):
     stage, observer, agents = VIEWS[view]
     result = independent(stage, observer, agents)
@@ -105,18 +95,15 @@ def test_sums_are_nearly_as_revealing_as_claimed(view):
     assert_tight(result)
 
 
-@pytest.mark.parametrize(("stage", "others"), every_pair([aggregator(2), "server"], [0.0, 1.0]))
-def test_others_far_away_reveal_no_more(stage, others):
-    assert_tight(independent(stage, "fellow", others=others))
+@pytest.mark.parametrize("others", [0.0, 1.0])
+def test_others_far_away_reveal_no_more(others):
+    assert_tight(independent(aggregator(2), "fellow", others=others))
 
 
-CORRELATED = pytest.mark.parametrize(
+@pytest.mark.parametrize(
     ("view", "mechanism"),
-    every_pair(["a fellow in a secure sum", "a fellow under a trusted server"], ["sqrt_toeplitz", "tree"]),
+    [("a fellow in a secure sum", "sqrt_toeplitz"), ("a fellow under a trusted server", "tree")],
 )
-
-
-@CORRELATED
 def test_correlated_noise_of_sums_is_tight(view, mechanism):
     result = continual(mechanism, *VIEWS[view])
     assert result.claim.epsilon == pytest.approx(gaussian_epsilon(DELTA, 2.5), rel=1e-9)
@@ -141,77 +128,30 @@ def response_epsilon(delta, n, truth):
     return brentq(exceeds, 0, log(truth / (1 - truth)))
 
 
-@pytest.mark.parametrize(
-    ("mu", "n", "others"),
-    [
-        (2.0, 5, -1.0),
-        pytest.param(2.5, 5, 1.0, marks=pytest.mark.slow),
-        pytest.param(3.0, 5, -1.0, marks=pytest.mark.slow),
-        pytest.param(2.5, 10, -1.0, marks=pytest.mark.slow),
-    ],
-)
-def test_shuffled_messages_reveal_more_than_their_signs(mu, n, others):
+def test_shuffled_messages_reveal_more_than_their_signs():
     """Signs of messages around C and -C are randomised response."""
-    result = independent(
-        "shuffler", "server", n, mu, releases=1, delta=1e-2, problem=Two, others=others, samples=3_000
-    )
+    result = independent("shuffler", "server", 5, 2.0, releases=1, delta=1e-2, problem=Two, samples=3_000)
     assert result.holds
-    assert result.lower_bound >= 0.6 * response_epsilon(1e-2, n, norm.cdf(mu / 2))
+    assert result.lower_bound >= 0.6 * response_epsilon(1e-2, 5, norm.cdf(1.0))
 
 
-def test_shuffled_messages_among_zeros_reveal_less():
-    result = independent(
-        "shuffler", "server", 5, 2.5, releases=1, delta=1e-2, problem=Two, others=0.0, samples=3_000
-    )
-    assert result.holds
-    assert result.lower_bound >= 0.6 * response_epsilon(1e-2, 5, norm.cdf(1.25))
-
-
-@pytest.mark.parametrize("others", [-1.0, pytest.param(0.0, marks=pytest.mark.slow)])
-def test_a_fellow_sees_a_batch_of_one_message_fewer(others):
-    result = independent(
-        "shuffler", "fellow", 5, 2.5, releases=1, delta=1e-2, problem=Two, others=others, samples=3_000
-    )
+def test_a_fellow_sees_a_batch_of_one_message_fewer():
+    result = independent("shuffler", "fellow", 5, 2.5, releases=1, delta=1e-2, problem=Two, samples=3_000)
     assert result.claim.observer == "fellow"
     assert result.holds
     assert result.lower_bound >= 0.6 * response_epsilon(1e-2, 4, norm.cdf(1.25))
 
 
-def one_of_a_pair(stage, observer) -> Audit:
-    settings = {"releases": 1, "delta": 1e-2, "problem": Two, "others": 0.0, "samples": 3_000}
-    return independent(stage, observer, 2, 2.5, **settings)
-
-
-@cache
-def one_that_knows_neither() -> Audit:
-    return one_of_a_pair("shuffler", "server")
-
-
-@pytest.mark.parametrize(
-    ("stage", "observer"), [("shuffler", "fellow"), ({"name": "shuffler", "colluders": 1}, "server")]
-)
-def test_who_knows_the_other_message_of_a_pair_sees_the_first_one(stage, observer):
+def test_who_knows_the_other_message_of_a_pair_sees_the_first_one():
     """One message alone is Gaussian noise of mu 2.5; among two, even a server proves an epsilon of 2.4 at most."""
-    knows = one_of_a_pair(stage, observer)
+
+    def one_of_a_pair(stage, observer) -> Audit:
+        settings = {"releases": 1, "delta": 1e-2, "problem": Two, "others": 0.0, "samples": 3_000}
+        return independent(stage, observer, 2, 2.5, **settings)
+
+    knows = one_of_a_pair({"name": "shuffler", "colluders": 1}, "server")
     assert knows.holds
-    assert knows.lower_bound > 1.2 * one_that_knows_neither().lower_bound
-
-
-def many_batches(observer="server") -> Audit:
-    """Audits 50 batches of 200 messages, of which each alone reveals little."""
-    return independent(
-        "shuffler", observer, 200, 0.3 * sqrt(50), releases=50, delta=0.2, problem=Two, samples=500
-    )
-
-
-@pytest.mark.slow
-def test_an_amplified_claim_stands():
-    pytest.importorskip("dp_accounting")
-    result = many_batches()
-    assert result.claim.trust == "shuffler"
-    assert 0.9 < result.claim.epsilon < 1.1
-    assert gaussian_epsilon(0.2, 0.3 * sqrt(50)) > 3
-    assert result.holds
+    assert knows.lower_bound > 1.2 * one_of_a_pair("shuffler", "server").lower_bound
 
 
 @pytest.mark.parametrize(
@@ -239,8 +179,7 @@ def test_shares_of_sigma_over_h_are_caught(monkeypatch):
     assert not independent(aggregator(2), "fellow", samples=CAUGHT).holds
 
 
-@pytest.mark.parametrize("view", MAIN)
-def test_noise_for_c_instead_of_2c_is_caught(monkeypatch, view):
+def test_noise_for_c_instead_of_2c_is_caught(monkeypatch):
     honest = Sensitivity.clipped
 
     def mutant(self, clip):
@@ -248,116 +187,19 @@ def test_noise_for_c_instead_of_2c_is_caught(monkeypatch, view):
         return real._replace(changes={**real.changes, AGENT: real.changes[AGENT]._replace(norm=1.0)})
 
     monkeypatch.setattr(Sensitivity, "clipped", mutant)
-    assert not independent(*VIEWS[view], samples=CAUGHT).holds
-
-
-@CORRELATED
-def test_the_norm_of_one_column_for_that_of_their_sum_is_caught(monkeypatch, view, mechanism):
-    monkeypatch.setattr(MatrixMechanism, "_square", lambda self, adjacency, z: self._noise.column_square(z))
-    assert not continual(mechanism, *VIEWS[view], samples=CAUGHT).holds
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        "a fellow in a secure sum",
-        "a fellow of a pair",
-        pytest.param("a fellow with two colluders", marks=pytest.mark.slow),
-    ],
-)
-def test_a_fellow_that_knows_its_own_share_is_caught(monkeypatch, view):
-    """The claim is that of all shares but the colluders'."""
-    unknown = Shares.unknown
-    monkeypatch.setattr(Shares, "unknown", lambda self, known, every: unknown(self, max(known - 1, 0), every))
-    assert not independent(*VIEWS[view]).holds
+    assert not independent(*VIEWS["the server of a secure sum"], samples=CAUGHT).holds
 
 
 def test_colluders_that_are_forgotten_are_caught(monkeypatch):
     unknown = Shares.unknown
     monkeypatch.setattr(Shares, "unknown", lambda self, known, every: unknown(self, min(known, 1), every))
-    assert not independent(aggregator(3, 2), "server", 5, samples=4_000).holds
     assert not independent(aggregator(2, 2), "fellow", 5, samples=CAUGHT).holds
 
 
-@pytest.mark.parametrize("view", ["the server of a secure sum", "a fellow in a secure sum"])
-def test_a_sum_that_drops_an_honest_agents_noise_is_caught(monkeypatch, view):
-    release = Privatizer._release
+def test_the_loss_of_an_event_in_a_batch_is_caught(monkeypatch):
+    def shuffled() -> Audit:
+        return independent("shuffler", "server", 4, 1.0, releases=1, delta=0.01, samples=2_000)
 
-    def mutant(self, sends):
-        noisy = release(self, sends)
-        for name, array in self.env._release(sends).items():
-            noisy[name][:, 1] = array[:, 1]
-        return noisy
-
-    monkeypatch.setattr(Privatizer, "_release", mutant)
-    assert not independent(*VIEWS[view], samples=CAUGHT).holds
-
-
-def test_a_server_that_computes_before_it_adds_noise_is_caught(monkeypatch):
-    synchronise = Privatizer.synchronise
-
-    def mutant(self, combined, senders):
-        synchronise(self, combined, senders)
-        return combined.total
-
-    monkeypatch.setattr(Privatizer, "synchronise", mutant)
-    assert not independent("server", "fellow", samples=CAUGHT).holds
-    assert not independent("server", "public", samples=CAUGHT).holds
-
-
-def shuffled(observer="server", agents=4, samples=2_000) -> Audit:
-    return independent("shuffler", observer, agents, 1.0, releases=1, delta=0.01, samples=samples)
-
-
-@pytest.mark.parametrize(
-    "audited", [*(lambda v=v: independent(*VIEWS[v], samples=CAUGHT) for v in MAIN), shuffled]
-)
-def test_a_clip_that_is_not_applied_is_caught(monkeypatch, audited):
-    monkeypatch.setattr(ReleaseLedger, "clipped", lambda self, statistic, senders, clip: statistic)
-    assert not audited().holds
-
-
-@pytest.mark.parametrize("view", ["a fellow in a secure sum", "the public of a trusted server"])
-def test_a_clip_per_array_is_caught(monkeypatch, view):
-    honest = ReleaseLedger.clipped
-
-    def mutant(self, statistic, senders, clip):
-        return {name: honest(self, {name: array}, senders, clip)[name] for name, array in statistic.items()}
-
-    monkeypatch.setattr(ReleaseLedger, "clipped", mutant)
-    assert not independent(*VIEWS[view], samples=CAUGHT).holds
-
-
-@pytest.mark.parametrize("seen", [("server", 4), pytest.param(("fellow", 5, 1_500), marks=pytest.mark.slow)])
-def test_the_loss_of_an_event_in_a_batch_is_caught(monkeypatch, seen):
-    assert shuffled(*seen).holds
+    assert shuffled().holds
     monkeypatch.setattr(stage_claims, "AGENT", "one-round")
-    assert not shuffled(*seen).holds
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("observer", ["server", "fellow"])
-def test_a_shuffler_that_keeps_order_is_caught(monkeypatch, observer):
-    pytest.importorskip("dp_accounting")
-    monkeypatch.setattr(np, "lexsort", lambda keys: np.arange(keys.shape[-1]))
-    assert not many_batches(observer).holds
-
-
-@pytest.mark.slow
-def test_variances_of_single_agents_in_a_batch_are_caught(monkeypatch):
-    """Noise grows by a ten-thousandth from agent to agent, so that variances are names."""
-    pytest.importorskip("dp_accounting")
-    common = Stage.common
-
-    def mutant(self, sensitivity):
-        scales = common(self, sensitivity).scale
-        return sensitivity._replace(
-            scale={
-                name: array * (1 + 1e-4 * np.arange(array.shape[1])).reshape(1, -1, *(1,) * (array.ndim - 2))
-                for name, array in scales.items()
-            }
-        )
-
-    monkeypatch.setattr(Stage, "common", mutant)
-    assert not many_batches().holds
-    assert not many_batches("fellow").holds
+    assert not shuffled().holds

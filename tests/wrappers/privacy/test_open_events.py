@@ -10,15 +10,10 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, ONE_VALUE, gaussian, pure
 
-from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.core.privacy import Change
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.budget import Budget
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 GAMMA = 0.3
 COMPOSED = ("zcdp", "exact", "parallel")
@@ -137,12 +132,6 @@ def check_mixture(seed):
 # These two mixtures hold all kinds.
 @pytest.mark.parametrize("seed", [3, 5])
 def test_mixtures_lie_between_dp_accountings_estimates(seed):
-    check_mixture(seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [seed for seed in range(300) if seed not in (3, 5)])
-def test_more_mixtures_lie_between_dp_accountings_estimates(seed):
     check_mixture(seed)
 
 
@@ -269,64 +258,9 @@ def test_no_curve_protects_what_is_not_protected(composition, loss):
     assert expected in claim.reason
 
 
-def test_basic_stands_in_for_curves_where_dp_accounting_is_missing(monkeypatch):
-    monkeypatch.setattr(loss_distributions, "available", lambda: False)
-    accountant = recorded(Staircase("staircase", 0.37, 0.37, 0.0, ONE_VALUE))
-    for delta in (0.0, 1e-3):
-        claim = accountant.epsilon(delta, composition="exact")
-        assert (claim.epsilon, claim.composition) == (0.37, "basic")
-        assert "dp-accounting is not installed" in claim.reason
-    claim = accountant.epsilon(1e-3, composition="parallel")
-    assert (claim.epsilon, claim.composition) == (None, "parallel")
-    assert claim.reason == "dp-accounting is not installed: parallel composition needs it for 'staircase'"
-
-
 def test_events_of_two_classes_are_two_events():
     fields = ("mine", 0.5, 0.5, 0.0, ONE_VALUE)
     accountant = Accountant(1, 1)
     for event in (Event(*fields), WithRho(*fields), WithRDP(*fields), WithRho(*fields)):
         accountant.record(event, ALL)
     assert accountant.counts.ravel().tolist() == [1, 2, 1]
-
-
-class StaircaseMechanism(AdditiveMechanism):
-    """Staircase noise: Algorithm 1 of Geng and Viswanath."""
-
-    def noise_multiplier(self, share):
-        return 1.0
-
-    def unit_variance(self, share):
-        return float(np.var(self.sample(np.random.default_rng(0), share, 100_000)))
-
-    def sample(self, generator, share, size):
-        decay = math.exp(-share)
-        sign = generator.choice([-1, 1], size)
-        far = generator.random(size) >= GAMMA / (GAMMA + (1 - GAMMA) * decay)
-        within = np.where(far, GAMMA + (1 - GAMMA) * generator.random(size), GAMMA * generator.random(size))
-        return sign * (generator.geometric(1 - decay, size) - 1 + within)
-
-    def draw(self, generator, share, out):
-        out[...] = self.sample(generator, share, out.shape)
-
-    def event(self, share, noise_multiplier, changes):
-        return Staircase("staircase", share, share, 0.0, tuple(changes.items()))
-
-
-def test_a_privatizer_spends_by_a_curve_of_its_own():
-    """40 releases cost less than their sum, by every place where the cost is shown; a budget of that stops later."""
-    made = {"num_agents": 2, "max_cycles": 60}
-    env = Privatizer(
-        parallel_env(**made), StaircaseMechanism(2.0, releases=40), Budget(0.5, 1e-4, "exact"), "silence"
-    )
-    env.reset_batch([1])
-    everyone = np.ones((1, 2), np.bool_)
-    sent = 0
-    for _ in range(40):
-        sent += env.allowed_senders(everyone)[0, 0]
-        env.release(env.allowed_senders(everyone))
-    claim = env.privacy()
-    event = next(iter(env.accountant.events))
-    expected = one_value("staircase", event.loss, True).self_compose(sent * event.changes[0][1].values)
-    assert claim.epsilon == pytest.approx(expected.get_epsilon_for_delta(1e-4), rel=0.02)
-    assert claim.epsilon <= 0.5 < env.accountant.epsilon(1e-4).epsilon
-    assert 0 < sent < 40

@@ -1,50 +1,34 @@
-"""Privatizers: what leaves, and how noisy it is."""
+"""Privatizers: what leaves and how noisy it is, what it costs, what is refused, and mechanisms that strangers write."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from pettingzoo.test import parallel_api_test
-from privatizers import VARIANTS, everyone, play, small
+from privatizers import PRIVATIZERS, VARIANTS, everyone, play, small
 
+from fedbandit_envs.core.privacy import variance_of
+from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
     GaussianPrivatizer,
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
 )
 from fedbandit_envs.wrappers.observation import Reveal
-from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
-
-
-@pytest.mark.parametrize("privatize", VARIANTS)
-def test_a_privatized_environment_is_still_a_parallel_env(privatize):
-    parallel_api_test(privatize(small(), 0.5), num_cycles=60)
-
-
-def test_sensitivity_is_the_capacity():
-    env = small()
-    with pytest.raises(ResetNeeded):
-        env.sensitivity()
-    observation = env.reset_batch([3, 4]).observation
-    scale = Reveal(env).sensitivity().scale
-    assert scale.keys() == env.release(everyone(env)).keys()
-    for array in scale.values():
-        assert array.dtype == np.float64
-        assert np.array_equal(array, observation["capacity"])
-
-
-def test_without_a_privatizer_privacy_is_all_or_nothing():
-    env = Reveal(small())
-    env.reset_batch([0])
-    assert env.privacy().epsilon == 0.0
-    assert env.allowed_senders(everyone(env)).all()
-    env.release(~everyone(env))
-    assert env.privacy().epsilon == 0.0
-    env.release(everyone(env))
-    assert (env.privacy().epsilon, env.privacy().reason) == (np.inf, "released without noise")
-    env.reset_batch([0])
-    assert env.privacy().epsilon == 0.0
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    analytic_noise_multiplier,
+    equal_shares,
+    gaussian_delta,
+    gaussian_epsilon,
+)
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    AdditiveMechanism,
+    Gaussian,
+    decreasing,
+)
+from fedbandit_envs.wrappers.privacy.privatizer import Budget, BudgetExhaustedError, Privatizer
 
 
 @pytest.mark.parametrize("privatize", VARIANTS)
@@ -66,37 +50,6 @@ def test_infinite_epsilon_is_the_unprivatised_run_bit_for_bit(privatize):
 
 
 @pytest.mark.parametrize("privatize", VARIANTS)
-def test_noise_depends_on_the_replicas_seed_alone(privatize):
-    """A replica alone, in a batch, and with other senders beside it."""
-
-    def run(seeds, senders):
-        env = privatize(small(), 0.5)
-        env.reset_batch(seeds)
-        sent = []
-        for who in senders:
-            play(env, 2)
-            sent.append({name: array.copy() for name, array in env.release(np.array(who)).items()})
-        return sent
-
-    batch = run([5, 6], [[[1, 1, 1], [0, 0, 0]], [[0, 1, 0], [1, 0, 1]], [[1, 1, 1], [1, 1, 1]]])
-    alone = run([5], [[[1, 1, 1]], [[0, 1, 0]], [[1, 1, 1]]])
-    others = run([5], [[[0, 1, 0]], [[1, 1, 1]], [[0, 1, 1]]])
-    for one, many in zip(alone, batch, strict=True):
-        for name in one:
-            assert np.array_equal(one[name][0], many[name][0])
-    # Agent 1 sent each time in both.
-    for one, other in zip(alone, others, strict=True):
-        for name in one:
-            assert np.array_equal(one[name][0, 1], other[name][0, 1])
-    again = privatize(small(), 0.5)
-    for _ in range(2):
-        again.reset_batch([5])
-        play(again, 2)
-        for name, array in again.release(np.ones((1, 3), np.bool_)).items():
-            assert np.array_equal(array, alone[0][name])
-
-
-@pytest.mark.parametrize("privatize", VARIANTS)
 def test_the_silent_release_zero_and_keep_their_data(privatize):
     env = privatize(small(), 0.5)
     env.reset_batch([0])
@@ -109,60 +62,382 @@ def test_the_silent_release_zero_and_keep_their_data(privatize):
     assert env.unwrapped.release(everyone(env))["delivered"][0, 1:].all()
 
 
-def residuals(env, seeds, releases: int, names=("delivered", "good")) -> list[np.ndarray]:
-    """Noise of each release in units of capacity, by array name: (releases) x (names, values)."""
-    env.reset_batch(seeds)
-    raw = small(max_cycles=env.max_cycles)
-    raw.reset_batch(seeds)
-    capacity = env.sensitivity().scale["delivered"]
-    noise = []
+def announced(env, releases=1) -> list[np.ndarray]:
+    """The variances of quantities and of good units in each release, in squared capacities, where all are alike."""
+    capacity = env.reset_batch([3]).observation["capacity"]
+    play(env)
+    unit = capacity if isinstance(env, RandomizedResponsePrivatizer) else capacity**2
+    rows = []
     for _ in range(releases):
-        play(raw, 1)
-        play(env, 1)
-        truth, got = raw.release(everyone(raw)), env.release(everyone(env))
-        noise.append(np.stack([((got[name] - truth[name]) / capacity).ravel() for name in names]))
-    return noise
+        got = env.release(everyone(env))
+        rows.append([got[variance_of(name)] / np.maximum(unit, 1) for name in ("delivered", "good")])
+        assert all(np.allclose(array, array.max()) for array in rows[-1])
+    return np.array([[array.max() for array in row] for row in rows])
 
 
-# The deviation of n = 12,000 draws errs by 1/sqrt(2 n) (Gaussian) or sqrt(5/(4 n)) (Laplace), 0.65 % and
-# 1.02 %; bounds of 5 of these have a false-alarm rate of 6e-7 a comparison, and seeds are fixed.
 @pytest.mark.parametrize("calibration", ["classic", "analytic"])
-def test_gaussian_noise_has_the_papers_deviation_in_each_release(calibration):
+def test_gaussian_noise_has_the_papers_variance_in_each_release(calibration):
     env = GaussianPrivatizer(small(max_cycles=100_000), 1.0, 0.01, calibration)
-    for z, noise in enumerate(residuals(env, range(1000), 3), start=1):
+    for z, variances in enumerate(announced(env, 3), start=1):
         share = 1 / (2 * math.log2(100_000)) + 1 / 2 ** (z + 1)
         multiplier = math.sqrt(2 * math.log(1.25 / 0.01)) / share
         if calibration == "analytic":
             multiplier = analytic_noise_multiplier(share, 0.01)
-        assert noise.std(axis=1) == pytest.approx(multiplier, rel=5 * 0.0065)
-        assert noise.mean(axis=1) == pytest.approx(0, abs=5 * multiplier / math.sqrt(12_000))
-        assert np.corrcoef(noise)[0, 1] == pytest.approx(0, abs=5 / math.sqrt(12_000))
+        assert variances == pytest.approx(multiplier**2)
 
 
-def test_good_and_defective_doubles_the_variance_of_what_was_delivered():
-    env = GaussianPrivatizer(small(), 0.5, releases=1, pair="good_and_defective")
-    (noise,) = residuals(env, range(1000), 1)
-    multiplier = math.sqrt(2 * math.log(125)) / 0.5
-    assert noise.std(axis=1) == pytest.approx([multiplier * math.sqrt(2), multiplier], rel=5 * 0.0065)
-    assert np.corrcoef(noise)[0, 1] == pytest.approx(math.sqrt(0.5), abs=5 / math.sqrt(12_000))
+def test_other_noise_has_the_variance_of_its_formula():
+    pair = GaussianPrivatizer(small(), 0.5, releases=1, pair="good_and_defective")
+    square = 2 * math.log(125) / 0.5**2
+    assert announced(pair)[0] == pytest.approx([2 * square, square])
+    assert announced(LaplacePrivatizer(small(), 0.8, releases=1))[0] == pytest.approx(2 / 0.8**2)
+    # The sum of w flipped bits has the variance w p (1 - p), whatever they were; scaled by 1/(2 p - 1).
+    p = math.exp(0.7) / (1 + math.exp(0.7))
+    response = RandomizedResponsePrivatizer(small(), 0.7, releases=1)
+    assert announced(response)[0] == pytest.approx([0.0, 5 * p * (1 - p) / (2 * p - 1) ** 2])
 
 
-def test_laplace_noise_has_the_scale_of_sensitivity_over_epsilon():
-    (noise,) = residuals(LaplacePrivatizer(small(), 0.8, releases=1), range(1000), 1)
-    assert noise.std(axis=1) == pytest.approx(math.sqrt(2) / 0.8, rel=5 * 0.0102)
-    # A Laplace variable's absolute value is exponential: mean and deviation agree.
-    assert np.abs(noise).mean() == pytest.approx(1 / 0.8, rel=5 / math.sqrt(24_000))
+@pytest.mark.parametrize("privatize", PRIVATIZERS)
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"epsilon": 0.0}, ValueError, "epsilon is 0.0"),
+        ({"epsilon": -1.0}, ValueError, "epsilon is -1.0"),
+        ({"epsilon": math.nan}, ValueError, "epsilon is nan"),
+        ({"releases": 0}, ValueError, "releases is 0"),
+        ({"releases": 2.5}, TypeError, "releases is 2.5"),
+        ({"releases": []}, ValueError, "len(releases) is 0"),
+        ({"releases": [1, 0]}, ValueError, "releases[1] is 0"),
+        ({"releases": "12"}, TypeError, "releases[0] is '1'"),
+        ({"budget": 1.0}, TypeError, "budget is a float"),
+        ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
+    ],
+)
+def test_bad_arguments_are_named(privatize, arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        privatize(small(), **{"epsilon": 1.0, **arguments})
 
 
-def test_randomised_response_is_unbiased_and_leaves_quantities_exact():
-    epsilon = 0.7
-    env = RandomizedResponsePrivatizer(small(), epsilon, releases=1)
-    ((delivered, noise),) = residuals(env, range(1000), 1)
-    assert not delivered.any()
-    # The sum of w flipped bits has variance w p (1 - p), whatever they were; scaled by 1/(2 p - 1).
-    p = math.exp(epsilon) / (1 + math.exp(epsilon))
-    units = env.sensitivity().scale["delivered"].ravel()
-    scaled = noise * np.sqrt(units) / (math.sqrt(p * (1 - p)) / (2 * p - 1))
-    # 12,000 standardised values: mean errs by 0.0091, deviation by at most that; 5 of these, 6e-7.
-    assert scaled.mean() == pytest.approx(0, abs=5 * 0.0091)
-    assert scaled.std() == pytest.approx(1, abs=5 * 0.0091)
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"epsilon": 1.0, "delta": 0.0}, ValueError, "delta is 0.0"),
+        ({"epsilon": 1.0, "delta": 1.0}, ValueError, "delta is 1.0"),
+        ({"epsilon": 1.0, "calibration": "exact"}, ValueError, "calibration is 'exact'"),
+        ({"epsilon": 1.0, "pair": "good"}, ValueError, "pair is 'good'"),
+        ({}, ValueError, "exactly one of them is required"),
+        ({"epsilon": 1.0, "noise_multiplier": 1.0}, ValueError, "exactly one of them is required"),
+        ({"noise_multiplier": -1.0}, ValueError, "noise_multiplier is -1.0"),
+        ({"noise_multiplier": "much"}, TypeError, "noise_multiplier is 'much'"),
+        ({"noise_multiplier": 1.0, "releases": 0}, ValueError, "releases is 0"),
+        (
+            {"noise_multiplier": 2.0, "releases": [1, 2]},
+            ValueError,
+            "releases is [1, 2]; with noise_multiplier",
+        ),
+    ],
+)
+def test_bad_gaussian_arguments_are_named(arguments, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        GaussianPrivatizer(small(), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0.0}, "budget epsilon is 0.0"),
+        ({"epsilon": 1.0}, "budget delta is None"),
+        ({"delta": 1.0}, "budget delta is 1.0"),
+        ({"composition": "best"}, "budget composition is 'best'"),
+    ],
+)
+def test_bad_budgets_are_named(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Budget(**arguments)
+
+
+def test_a_budget_for_an_adjacency_that_the_environment_does_not_name_is_refused():
+    env = GaussianPrivatizer(small(), 1.0, budget={"adjacency": "one-user"})
+    with pytest.raises(ValueError, match="budget adjacency is 'one-user'; one of 'one-quantity'"):
+        env.reset_batch([0])
+    env = GaussianPrivatizer(small(), 1.0)
+    env.reset_batch([0])
+    with pytest.raises(ValueError, match="adjacency is 'one-user'; one of 'one-quantity'"):
+        env.accountant.epsilon(adjacency="one-user")
+
+
+def test_privatizing_twice_is_refused():
+    with pytest.raises(ValueError, match="a noise layer, LaplacePrivatizer, inside of GaussianPrivatizer"):
+        GaussianPrivatizer(Reveal(LaplacePrivatizer(small(), 1.0)), 1.0)
+
+
+def test_a_horizon_too_short_for_the_papers_shares_is_refused():
+    with pytest.raises(ValueError, match="max_cycles is 1"):
+        GaussianPrivatizer(small(max_cycles=1), 1.0)
+    GaussianPrivatizer(small(max_cycles=1), 0.5, releases=1)
+
+
+class Statistic(ProcurementEnv):
+    """Procurement that says something else of what it releases."""
+
+    says: dict[str, float]
+
+    def sensitivity(self):
+        real = super().sensitivity()
+        shape = real.scale["good"].shape
+        return real._replace(scale={name: np.full(shape, value) for name, value in self.says.items()})
+
+
+def saying(**says) -> Statistic:
+    env = Statistic(num_agents=3, num_producers=4)
+    env.says = says
+    return env
+
+
+@pytest.mark.parametrize("privatize", PRIVATIZERS)
+@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
+def test_useless_sensitivities_are_refused(privatize, value):
+    with pytest.raises(ValueError, match="sensitivity of 'good' lies between"):
+        privatize(saying(delivered=1.0, good=value), 1.0).reset_batch([0])
+
+
+def test_pairs_that_are_none_are_refused():
+    pair = {"epsilon": 0.5, "pair": "good_and_defective"}
+    with pytest.raises(ValueError, match="pair is 'good_and_defective'"):
+        GaussianPrivatizer(saying(delivered=1.0, good=2.0), **pair).reset_batch([0])
+    with pytest.raises(ValueError, match=r"releases, \['gram'\], is not said to count"):
+        GaussianPrivatizer(saying(gram=1.0), **pair).reset_batch([0])
+    with pytest.raises(ValueError, match=r"releases, \['gram'\], is not said to count"):
+        RandomizedResponsePrivatizer(saying(gram=1.0), 0.5).reset_batch([0])
+
+
+def test_a_budget_can_be_given_by_its_arguments():
+    limits = {"epsilon": 2.0, "delta": 1e-5, "composition": "exact", "adjacency": "one-round"}
+    env = GaussianPrivatizer(ProcurementEnv(), 1.0, budget=limits)
+    assert env.budget == Budget(**limits)
+    with pytest.raises(TypeError, match="budget is a float"):
+        GaussianPrivatizer(ProcurementEnv(), 1.0, budget=2.0)
+
+
+def test_shares_of_epsilon():
+    shares = decreasing(1.0, 100_000)
+    assert (np.diff(shares) <= 0).all()
+    assert shares[-1] == 1 / (2 * math.log2(100_000))
+    assert shares[:8].sum() * 2 == pytest.approx(1.4777, abs=1e-4)
+    # As many releases as doubling gaps make spend epsilon, which a natural logarithm would exceed by a fifth.
+    assert shares[:16].sum() == pytest.approx(1, abs=0.02)
+    assert decreasing(np.inf, 2)[0] == np.inf
+
+
+def test_p_fcb_spends_what_the_paper_adds_up():
+    env = GaussianPrivatizer(small(max_cycles=100_000), 1.0)
+    env.reset_batch([0])
+    for _ in range(8):
+        env.release(everyone(env))
+    claim = env.privacy()
+    assert round(claim.epsilon, 2) == 1.48
+    assert claim.delta == pytest.approx(0.16)
+    step = play(env, 1)
+    assert step.info["epsilon_spent"].shape == (1, 3)
+    assert step.info["epsilon_spent"] == pytest.approx(claim.epsilon)
+    exact = env.accountant.epsilon(1e-5, composition="exact").epsilon
+    half = GaussianPrivatizer(small(max_cycles=100_000), math.sqrt(2), pair="good_and_defective")
+    half.reset_batch([0])
+    for _ in range(8):
+        half.release(everyone(half))
+    assert half.accountant.epsilon(1e-5, composition="exact").epsilon == pytest.approx(exact)
+    assert half.privacy().epsilon == pytest.approx(claim.epsilon / math.sqrt(2))
+    assert half.privacy().delta == pytest.approx(0.08)
+
+
+def test_adjacencies_of_both_pairs():
+    """4 producers: how many values change, and their squared length, in sensitivities."""
+    one, two, all_four = "one-quantity", "one-observation", "one-round"
+    for pair, changes in (
+        ("as_given", {one: 2, all_four: 8, two: 2, "one-outcome": 1}),
+        ("good_and_defective", {one: 1, all_four: 4, two: 2, "one-outcome": 2}),
+    ):
+        env = GaussianPrivatizer(small(), 0.5, pair=pair)
+        env.reset_batch([0])
+        env.release(everyone(env))
+        (event,) = env.accountant.events
+        for adjacency, values in changes.items():
+            assert event.change(adjacency) == (values, pytest.approx(math.sqrt(values)))
+
+
+@pytest.mark.parametrize("privatize", PRIVATIZERS)
+def test_reset_starts_fresh_accounts(privatize):
+    env = privatize(small(), 0.5)
+    with pytest.raises(ResetNeeded):
+        _ = env.accountant
+    env.reset_batch([0])
+    env.release(everyone(env))
+    play(env, 1)
+    env.reset_batch([0, 1])
+    assert env.privacy().epsilon == 0.0
+    assert env.accountant.counts.shape == (0, 2, 3)
+    assert not play(env, 1).info["epsilon_spent"].any()
+
+
+LIMITS = [
+    Budget(0.95, 0.1, "basic"),
+    Budget(0.5, 1e-4, "zcdp"),
+    Budget(0.3, 1e-4, "exact"),
+    Budget(1.0, 1e-4, "exact", "one-round"),
+]
+
+
+@pytest.mark.parametrize("budget", LIMITS)
+def test_silence_ends_what_the_budget_does_not_allow(budget):
+    env = GaussianPrivatizer(small(), 0.1 * 50, 0.01, releases=50, budget=budget, on_exhausted="silence")
+    env.reset_batch([0, 1])
+    ones = everyone(env)
+    for _ in range(50):
+        wants = ones.copy()
+        wants[1, 2] = False
+        play(env, 1)
+        permitted = env.allowed_senders(wants)
+        counts = env.accountant.counts.sum(axis=0)
+        got = env.release(wants)
+        assert np.array_equal((got["delivered"] != 0).any(axis=2), permitted)
+        assert np.array_equal(env.accountant.counts.sum(axis=0), counts + permitted)
+        assert env.privacy().epsilon <= budget.epsilon * (1 + 1e-9)
+        if not permitted.any():
+            break
+    assert not permitted.any()
+    assert env.allowed_senders(ones).tolist() == [[False] * 3, [False, False, True]]
+    # Nothing was wasted: one more release would have been too much.
+    (event,) = env.accountant.events
+    more = env.accountant.after({event: ones})
+    claim = more.epsilon(
+        budget.delta, composition=budget.composition, adjacency=budget.adjacency or "one-quantity"
+    )
+    assert claim.epsilon is None or claim.epsilon > budget.epsilon
+    # Data of the silent stays and could still be sent by somebody with a budget.
+    assert env.unwrapped.release(ones)["delivered"].all()
+
+
+@pytest.mark.parametrize("privatize", PRIVATIZERS)
+def test_a_spent_budget_raises_and_releases_nothing(privatize):
+    env = privatize(small(), 1.0, releases=2)
+    env.reset_batch([0])
+    first = np.array([[True, False, False]])
+    env.release(first)
+    env.release(first)
+    play(env)
+    counts, spent = env.accountant.counts.copy(), env.privacy()
+    assert env.allowed_senders(everyone(env)).all()
+    with pytest.raises(BudgetExhaustedError, match=r"agent_0 \(replica 0\) has spent .* in 2 releases"):
+        env.release(everyone(env))
+    assert np.array_equal(env.accountant.counts, counts)
+    assert env.privacy() == spent
+    assert env.unwrapped.release(everyone(env))["delivered"].all()
+
+
+@pytest.mark.parametrize("privatizer", [GaussianPrivatizer, LaplacePrivatizer])
+def test_shares_in_given_proportions_add_up_to_what_was_shared_out(privatizer):
+    env = privatizer(small(), 0.7, releases=[1, 2, 4])
+    env.reset_batch([0])
+    spent, deviations = [], []
+    for _ in range(3):
+        deviations.append(np.sqrt(env.release(everyone(env))[variance_of("delivered")].max()))
+        spent.append(env.privacy().epsilon)
+    # Two numbers of a message change: units and good units.
+    assert np.diff(spent, prepend=0.0) == pytest.approx([0.2, 0.4, 0.8])
+    assert deviations == pytest.approx([deviations[0], deviations[0] / 2, deviations[0] / 4])
+    with pytest.raises(RuntimeError, match="3 releases"):
+        env.release(everyone(env))
+
+
+def test_the_classic_calibration_warns_beyond_its_proof_and_claims_what_is_true():
+    with pytest.warns(
+        UserWarning, match=r"largest share of a release, 10, its noise gives delta 0\.0\d+ where 0\.01 was"
+    ):
+        env = GaussianPrivatizer(small(), 10.0, releases=1)
+    with pytest.warns(UserWarning, match="largest share of a release, 8, its noise"):
+        GaussianPrivatizer(small(), 10.0, releases=[1, 4])
+    env.reset_batch([0])
+    env.release(everyone(env))
+    true = gaussian_delta(10.0, 10.0 / math.sqrt(2 * math.log(125)))
+    assert true > 0.01
+    assert env.privacy().delta == pytest.approx(2 * true)
+    assert env.privacy().epsilon == pytest.approx(20)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_other_calibration_warns():
+    GaussianPrivatizer(small(), 0.99, releases=1)
+    GaussianPrivatizer(small(), 10.0, calibration="analytic", releases=1)
+    GaussianPrivatizer(small(), np.inf)
+
+
+class Told(AdditiveMechanism):
+    """Takes down what it is told."""
+
+    def __init__(self, epsilon, releases=None):
+        super().__init__(epsilon, releases)
+        self.drawn = []
+
+    def noise_multiplier(self, share):
+        return 1 / share
+
+    def unit_variance(self, share):
+        return 1.0
+
+    def draw(self, generator, share, out):
+        self.drawn.append(share)
+        out[...] = 0.0
+
+    def event(self, share, noise_multiplier, changes):
+        assert noise_multiplier == 1 / share
+        return Event("told", share, share, 0.0, tuple(changes.items()))
+
+
+def test_every_agent_draws_for_its_own_share():
+    """Agents that have released more often spend less, in one release."""
+    env = Privatizer(small(), Told(1.0))
+    env.reset_batch([0])
+    env.release([[True, False, False]])
+    env.release([[True, True, False]])
+    env.release([[True, True, True]])
+    told = env.mechanism.drawn
+    first, second, third = told[0], told[1], told[3]
+    assert told == [first, second, first, third, second, first]
+    assert first > second > third
+    spent = [[2 * (first + second + third), 2 * (first + second), 2 * first]]
+    np.testing.assert_allclose(env.accountant.epsilon_by_agent(), spent)
+
+
+def test_privatizers_do_not_share_a_mechanism():
+    mechanism = Told(1.0)
+    first, second = Privatizer(small(), mechanism), Privatizer(small(), mechanism)
+    first.reset_batch([0])
+    second.reset_batch([0, 1])
+    first.release(everyone(first))
+    assert len(first.mechanism.drawn) == 3
+    assert second.mechanism.drawn == mechanism.drawn == []
+
+
+def test_a_noise_multiplier_is_the_noise_and_the_claim():
+    """Its mu exactly, and the promise that follows at delta; 0 is no noise."""
+    env = GaussianPrivatizer(small(), noise_multiplier=3.0, delta=1e-3, releases=2)
+    assert announced(env)[0] == pytest.approx(9.0)
+    (event,) = env.accountant.events
+    assert event.loss == 1 / 3
+    assert (event.epsilon, event.delta) == (gaussian_epsilon(1e-3, 1 / 3), 1e-3)
+    exact = env.accountant.epsilon(1e-5, composition="exact", adjacency="one-outcome").epsilon
+    assert exact == gaussian_epsilon(1e-5, 1 / 3)
+    bare = GaussianPrivatizer(small(), noise_multiplier=0.0)
+    assert not announced(bare, 5).any()
+    assert bare.privacy().epsilon == np.inf
+    assert bare.mechanism.max_releases is None
+
+
+def test_equal_shares_are_a_noise_multiplier():
+    given = equal_shares(1.0, 1e-5, 9)
+    env = GaussianPrivatizer(small(), **given, pair="good_and_defective")
+    env.reset_batch([0])
+    for _ in range(9):
+        env.release(everyone(env))
+    assert 1 - 1e-6 <= env.accountant.epsilon(1e-5, composition="exact").epsilon <= 1
+    assert Gaussian(**given).noise_multiplier(0.1) == given["noise_multiplier"]

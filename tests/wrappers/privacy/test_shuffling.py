@@ -3,14 +3,13 @@
 import math
 from collections import Counter
 from functools import cache, lru_cache
-from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions, shuffling
+from fedbandit_envs.wrappers.privacy.accounting import shuffling
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import (
     Batch,
@@ -67,21 +66,7 @@ def stick(epsilon: float, p: np.ndarray, q: np.ndarray) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 12])
-def test_the_mixture_form_is_what_enumeration_of_all_outputs_gives(n):
-    eps0 = 1.5
-    truth = 1 / (1 + math.exp(-eps0))
-    outputs = np.array(list(product((0, 1), repeat=n)))
-    for ones in {0, (n - 1) // 2, n - 1}:
-        for first in (0, 1):
-            held = np.array([first, *[1] * ones, *[0] * (n - 1 - ones)])
-            chances = np.where(outputs == held, truth, 1 - truth).prod(axis=1)
-            assert np.bincount(outputs.sum(axis=1), chances) == pytest.approx(
-                response(n, ones, first, truth), abs=1e-14
-            )
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 5, 6, 12, 40, 200, 1000])
+@pytest.mark.parametrize("n", [1, 2, 5, 40, 1000])
 @pytest.mark.parametrize("eps0", [0.1, 1.0, 3.0])
 def test_a_batch_is_never_said_to_be_more_private_than_randomised_response(n, eps0):
     for share in (0.0, 0.02, 0.1, 0.3, 0.6, 0.95):
@@ -128,30 +113,7 @@ def test_rounding_of_many_clones_only_adds():
     assert 0 < shuffled_delta(0.49, 10_000, 0.5) < 1e-17
 
 
-def test_twenty_rounds():
-    """The exact composition of randomised response, ours, and that of (epsilon, delta) pairs."""
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import privacy_loss_distribution as pld
-    from dp_accounting.pld.common import DifferentialPrivacyParameters
-
-    n, eps0, delta = 100, 0.5, 1e-3
-    truth = 1 / (1 + math.exp(-eps0))
-    laws = [dict(enumerate(np.log(response(n, 50, first, truth)))) for first in (0, 1)]
-    exact = (
-        pld.from_two_probability_mass_functions(*laws, value_discretization_interval=1e-5)
-        .self_compose(20)
-        .get_epsilon_for_delta(delta)
-    )
-    assert exact == pytest.approx(0.526, abs=2e-3)
-    one = shuffled_epsilon(delta / 40, [Batch(n, eps0, "pure")])
-    assert 20 * one == pytest.approx(3.787, abs=1e-3)
-    pairs = pld.from_privacy_parameters(DifferentialPrivacyParameters(one, delta / 40)).self_compose(20)
-    assert pairs.get_epsilon_for_delta(delta) == pytest.approx(2.602, abs=1e-3)
-    assert exact < shuffled_epsilon(delta, [Batch(n, eps0, "pure")] * 20) < 0.69
-
-
 def test_different_batches_are_composed_as_enumeration_does():
-    pytest.importorskip("dp_accounting")
     batches = [Batch(4, 1.0, "pure"), Batch(9, 0.6, "pure"), Batch(4, 1.0, "pure")]
     p, q = np.ones(1), np.ones(1)
     for n, eps0, _ in batches:
@@ -177,9 +139,9 @@ def test_the_printed_epsilons_of_gaussian_messages(n, delta, mu, said):
     assert 0.97 * said < shuffled_epsilon(delta, [Batch(n, mu)]) <= said
 
 
-@pytest.mark.parametrize(("n", "delta", "mu"), [(100, 1e-3, 0.2), (30, 1e-2, 0.1)])
-def test_gaussian_messages_pay_for_what_is_not_pure(n, delta, mu):
+def test_gaussian_messages_pay_for_what_is_not_pure():
     """Close to the least epsilon at which the reduction's delta and the second term fit into delta, for any delta0."""
+    n, delta, mu = 30, 1e-2, 0.1
 
     def beyond(epsilon, eps0, delta0):
         second = (math.exp(epsilon) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
@@ -195,7 +157,6 @@ def test_gaussian_messages_pay_for_what_is_not_pure(n, delta, mu):
 
 def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
     """One delta0 for five batches: the epsilon at which all second terms and the composed first term are delta."""
-    pytest.importorskip("dp_accounting")
     delta, part, counts = 1e-2, 1 / 8, {60: 3, 90: 2}
     monkeypatch.setattr(shuffling, "_PARTS", (part,))
     shuffling._epsilon.cache_clear()
@@ -226,7 +187,7 @@ def test_where_shuffling_gains_nothing_the_local_claim_stands(n, delta, mu):
 
 
 @pytest.mark.parametrize("n", [2, 20, 300])
-@pytest.mark.parametrize("mu", [0.05, 0.2, 0.4])
+@pytest.mark.parametrize("mu", [0.05, 0.4])
 def test_signs_of_gaussian_messages_are_no_less_private_than_said(n, mu):
     """Signs of messages about +C and -C are randomised response. For two messages, half the loss is refuted: C/s."""
     eps0 = math.log(norm.cdf(mu / 2) / norm.cdf(-mu / 2))
@@ -236,39 +197,20 @@ def test_signs_of_gaussian_messages_are_no_less_private_than_said(n, mu):
         assert n > 2 or shuffled_epsilon(delta, [Batch(n, mu / 2)]) < share * eps0
 
 
-def test_the_loss_of_an_event_amplifies_nothing():
-    """Others far away leave the victim's message recognisable: the local curve is exact for every n."""
-    clip, deviation, event, delta = 10.0, 20.0, 0.1, 1e-4
-    true = gaussian_epsilon(delta, event / deviation)
-    assert shuffled_epsilon(delta, [Batch(1000, event / deviation)]) < true
-    assert shuffled_epsilon(delta, [Batch(1000, 2 * clip / deviation)]) >= true
-
-
 def test_more_messages_and_less_loss_are_more_private():
-    by_messages = [shuffled_epsilon(1e-4, [Batch(n, 0.2)] * 3) for n in (5, 50, 500, 5000)]
+    by_messages = [shuffled_epsilon(1e-4, [Batch(n, 0.2)] * 3) for n in (5, 500)]
     assert by_messages == sorted(by_messages, reverse=True)
-    by_loss = [shuffled_epsilon(1e-4, [Batch(500, mu)] * 3) for mu in (0.0, 0.01, 0.1, 0.3, 1.0)]
+    by_loss = [shuffled_epsilon(1e-4, [Batch(500, mu)] * 3) for mu in (0.0, 0.01, 0.3)]
     assert by_loss == sorted(by_loss)
     assert by_loss[0] == 0
     assert shuffled_epsilon(1e-4, []) == 0
 
 
-def test_epsilons_are_added_where_dp_accounting_is_not_installed(monkeypatch):
-    monkeypatch.setattr(loss_distributions, "available", lambda: False)
-    shuffling._epsilon.cache_clear()
-    batches = [Batch(100, 0.5, "pure")] * 19 + [Batch(50, 0.5, "pure")]
-    one, other = (shuffled_epsilon(1e-3 / 20, [Batch(n, 0.5, "pure")]) for n in (100, 50))
-    assert shuffled_epsilon(1e-3, batches) == pytest.approx(19 * one + other)
-    assert shuffled_epsilon(1e-3, [Batch(2, 0.5)] * 9) == gaussian_epsilon(1e-3, 1.5)
-    shuffling._epsilon.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("messages", "kind"),
-    [([300] * 5, "gaussian"), ([200, 100, 50], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
+    [([200, 100], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
 )
 def test_the_largest_loss_spends_what_is_given(messages, kind):
-    pytest.importorskip("dp_accounting")
     loss = largest_loss(0.5, 1e-4, messages, kind)
     assert shuffled_epsilon(1e-4, [Batch(n, loss, kind) for n in messages]) <= 0.5
     assert shuffled_epsilon(1e-4, [Batch(n, 1.0003 * loss, kind) for n in messages]) > 0.5

@@ -25,8 +25,7 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.clip import Clip
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError, Clip
 
 AGENTS = 6
 TOLD = {"said": {"shape": [1]}, "reply": {"shape": [1], "asked": True}}

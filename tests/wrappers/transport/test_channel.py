@@ -13,7 +13,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.observation import Reveal
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 

@@ -13,7 +13,7 @@ from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import ContinualPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
-from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server

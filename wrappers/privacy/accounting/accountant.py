@@ -9,8 +9,7 @@ There are four compositions. Each gives an upper bound on the privacy loss of al
 * ``basic``: the epsilons and deltas that are guaranteed for single numbers add up.
 * ``zcdp``: the parameters rho of zero-concentrated differential privacy add up; their sum is converted to epsilon.
 * ``exact``: Gaussian releases together are exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2. Other mechanisms and
-  mixtures are composed numerically by privacy loss distributions. This needs dp-accounting (the extra ``privacy``);
-  without it ``basic`` is used instead, and the claim's reason says so.
+  mixtures are composed numerically by privacy loss distributions.
 * ``parallel``: a window is the time between two releases of an agent. Windows have disjoint data, and neighbouring
   histories differ in one window only, so the largest exact epsilon of a single release holds for all releases together.
   This composition gives no epsilon once data have been released twice, and under ``agent`` after a second release.
@@ -38,9 +37,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
-from fedbandit_envs.wrappers.privacy.accounting.composition import COMPOSITIONS, promised_delta
-from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Event
+from fedbandit_envs.wrappers.privacy.accounting.event import COMPOSITIONS, PROVEN, Event, promised_delta
 
 
 class Accountant:
@@ -74,7 +71,7 @@ class Accountant:
                 stack below it have no noise.
             adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
             noise: Whether noise is ``secret`` or ``repeatable``, or ``none``; see
-                :class:`~fedbandit_envs.core.privacy.Claim`.
+                :class:`~fedbandit_envs.core.claim.Claim`.
             drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
             as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
                 agents release authored messages, in which one event may change this release and all later ones.
@@ -175,15 +172,9 @@ class Accountant:
                 f"both accountants' releases drew the same noise ({min(twice)}); other noise is required in each "
                 "episode"
             )
-        noise = self._noise if self._noise == other._noise else "repeatable"
-        total = Accountant(
-            *self._shape,
-            adjacencies=self._adjacencies,
-            noise=noise,
-            drawn=self._drawn | other._drawn,
-            as_agent=self._as_agent,
-        ).after(self._counts)
-        total.trust = self.trust
+        total = copy(self)
+        total._drawn = self._drawn | other._drawn
+        total._noise = self._noise if self._noise == other._noise else "repeatable"
         own_exposed, own_why, own_reason = self.unrecorded()
         exposed, why, reason = other.unrecorded()
         total.close((own_exposed | exposed, own_why or why, own_reason or reason))
@@ -253,7 +244,7 @@ class Accountant:
             delta: The delta at which epsilon is computed, in [0, 1). None takes the sum of the deltas of an agent's
                 events (with ``parallel`` the largest of them), for the agent for which it is largest.
             composition: How releases are composed: ``basic``, ``zcdp``, ``exact`` or ``parallel``; see this module.
-            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.privacy.Adjacency`. None for the
+            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.claim.Adjacency`. None for the
                 environment's first adjacency, or for the first of the events where there is no environment.
 
         Returns:
@@ -265,7 +256,7 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
-        rows, delta, composition, reason = self._compose(delta, composition, self.covering(adjacency))
+        rows, delta, reason = self._compose(delta, composition, self.covering(adjacency))
         if adjacency in self._as_agent and self._counts:
             covers = f"authored messages: what an event changes in them is unknown, so this is the epsilon of {AGENT!r}"
             reason = f"{covers}; {reason}" if reason else covers
@@ -312,14 +303,15 @@ class Accountant:
 
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
-    ) -> tuple[Array, float, Composition, str]:
+    ) -> tuple[Array, float, str]:
         """Composes all releases, with an infinite epsilon for agents that have unrecorded ones.
 
-        Returns epsilon by agent (NaN if the composition gives none), the delta and the composition used, and a reason
-        for a missing or infinite epsilon.
+        Returns epsilon by agent (NaN if the composition gives none), the delta used, and a reason for a
+        missing or infinite epsilon.
         """
-        require_choice("composition", composition, COMPOSITIONS)
-        if self._adjacencies or self._ledger is not None:
+        if composition not in COMPOSITIONS:
+            require_choice("composition", composition, COMPOSITIONS)
+        if (self._adjacencies or self._ledger is not None) and adjacency not in (*self._adjacencies, AGENT):
             require_choice("adjacency", adjacency, list(dict.fromkeys((*self._adjacencies, AGENT))))
         if delta is not None and not 0 <= delta < 1:
             raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
@@ -329,10 +321,10 @@ class Accountant:
         if unclaimable:
             rows, delta, reason = np.full(self._shape, np.nan), delta or 0.0, unclaimable
         else:
-            rows, delta, composition, reason = self._booked(delta, composition, adjacency)
+            rows, delta, reason = self._booked(delta, composition, adjacency)
         if why:
             rows, reason = np.where(exposed, np.inf, rows), why
-        return rows, delta, composition, reason
+        return rows, delta, reason
 
     def _exposed(self, ledger: ReleaseLedger) -> tuple[Array, str]:
         """Returns whether each agent has unrecorded releases, ``(replicas, agents)``, and why (empty if none has)."""
@@ -348,30 +340,26 @@ class Accountant:
         exposed = (below > 0) | (unbooked > 0)
         if not np.count_nonzero(exposed):
             return exposed, ""
-        if below.any():
-            return exposed, "data has left without passing the privatizer"
-        return exposed, "more has been released than is in the books"
+        unseen = "data has left without passing the privatizer"
+        return exposed, unseen if below.any() else "more has been released than is in the books"
 
     def _booked(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
-    ) -> tuple[Array, float, Composition, str]:
+    ) -> tuple[Array, float, str]:
         """Composes the recorded releases, without considering unrecorded ones.
 
-        Returns epsilon by agent (NaN if the composition gives none), the delta and the composition used, and a reason
-        for a missing or infinite epsilon.
+        Returns epsilon by agent (NaN if the composition gives none), the delta used, and a reason for a
+        missing or infinite epsilon.
         """
         if not self._counts:
-            return np.zeros(self._shape), delta or 0.0, composition, "nothing has been released"
+            return np.zeros(self._shape), delta or 0.0, "nothing has been released"
         counts, reason = self.counts, ""
         if delta is None:
             delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
         if delta >= 1:
             reason = f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
-            return np.where(counts.any(axis=0), np.nan, 0.0), delta, composition, reason
+            return np.where(counts.any(axis=0), np.nan, 0.0), delta, reason
         new = [event.kind for event in self.events if event.kind not in PROVEN]
-        numerical = any(e.kind != "gaussian" and not e.exposes(adjacency) for e in self.events) and delta > 0
-        if composition == "exact" and (numerical or new) and not loss_distributions.available():
-            composition, reason = "basic", "dp-accounting is not installed: basic composition"
         rows = COMPOSITIONS[composition](self.events, counts, adjacency, delta)
         if np.isinf(rows).any():
             exposed = (_exposure(event, adjacency) for event in self.events if event.exposes(adjacency))
@@ -387,7 +375,7 @@ class Accountant:
                 )
         elif np.isnan(rows).any():
             reason = self._unanswered(composition, adjacency, delta)
-        return rows, delta, composition, reason
+        return rows, delta, reason
 
     def _unanswered(self, composition: Composition, adjacency: Adjacency, delta: float) -> str:
         """Returns the reason why a composition other than ``basic`` gives no epsilon.
@@ -401,8 +389,6 @@ class Accountant:
         event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())
         if composition == "parallel" and event.releases > 1:
             return "data was released twice: windows are not disjoint"
-        if composition != "zcdp" and not loss_distributions.available():
-            return f"dp-accounting is not installed: {composition} composition needs it for {event.kind!r}"
         needed = "rho and no RDP function" if composition == "zcdp" else "privacy loss distribution"
         return f"{composition} composition does not know the mechanism {event.kind!r}: its event gives no {needed}"
 

@@ -13,9 +13,8 @@ A Gaussian randomiser is (eps0, delta0)-DP instead. By the same paper, its batch
 with a probability of at most f = (1 + exp(-eps0)/2) n delta0, which adds (exp(eps) + 1) f to delta at eps.
 
 Batches of an episode are composed by their pairs' privacy loss distributions (Zhu, Dong, Wang, AISTATS 2022: pairs that
-dominate each mechanism, given what was seen before, dominate all of them together); the numbers f add up. This needs
-dp-accounting (the extra ``privacy``). Without it, the epsilons at equal parts of delta add up. Each batch needs fresh
-noise: nothing is claimed for correlated noise.
+dominate each mechanism, given what was seen before, dominate all of them together); the numbers f add up. Each batch
+needs fresh noise: nothing is claimed for correlated noise.
 """
 
 from collections import Counter
@@ -30,7 +29,6 @@ from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
-from fedbandit_envs.wrappers.privacy.accounting import loss_distributions
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Kind
 
@@ -82,7 +80,9 @@ def shuffled_epsilon(delta: float, batches: Iterable[Batch]) -> float:
     require_number("delta", delta, 0, 1, open_below=True, open_above=True)
     counted = Counter(batches)
     for batch in counted:
-        _check(batch)
+        require_integer("messages", batch.messages, 1)
+        require_number("loss", batch.loss, 0, inf)
+        require_choice("kind", batch.kind, (*PROVEN, "pure"))
     return _epsilon(delta, tuple(counted.items()))
 
 
@@ -92,8 +92,6 @@ def _epsilon(delta: float, counted: tuple[tuple[Batch, int], ...]) -> float:
     mu = sqrt(sum(times * batch.loss**2 for batch, times in counted if batch.kind == "gaussian"))
     least = float(gaussian_epsilon(delta, mu))
     least += sum(times * batch.loss for batch, times in counted if batch.kind != "gaussian")
-    if total > 1 and not loss_distributions.available():
-        return min(least, sum(times * _epsilon(delta / total, ((batch, 1),)) for batch, times in counted))
     improved = False
     for part in _PARTS if mu > 0 else (0.0,):
         pure: Counter[tuple[int, float]] = Counter()
@@ -225,9 +223,3 @@ def largest_loss(epsilon: float, delta: float, messages: Sequence[int], kind: Ki
             low *= factor
         factor = sqrt(factor)
     return low
-
-
-def _check(batch: Batch) -> None:
-    require_integer("messages", batch.messages, 1)
-    require_number("loss", batch.loss, 0, inf)
-    require_choice("kind", batch.kind, (*PROVEN, "pure"))

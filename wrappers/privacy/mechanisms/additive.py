@@ -1,22 +1,162 @@
-"""Mechanisms that divide a given epsilon among an agent's releases, whose noise is independent."""
+"""The interface of mechanisms, and those with independent noise: Gaussian, Laplace and randomised response."""
 
-from abc import abstractmethod
-from collections.abc import Sequence
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import ceil, prod, sqrt
+from typing import ClassVar, Literal
 
 import numpy as np
+from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.privacy import Changes, Sensitivity
+from fedbandit_envs.core.privacy import (
+    AGENT,
+    COVARIANCE,
+    Change,
+    Changes,
+    Sensitivity,
+    variance_of,
+    with_variances,
+)
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    analytic_noise_multiplier,
+    classic_noise_multiplier,
+    gaussian_delta,
+    gaussian_epsilon,
+)
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, Mechanism
+
+Generators = Sequence[np.random.Generator]
+"""Random generators, one for each agent of each replica; that of agent j in replica r has index ``r * agents + j``."""
+
+
+class Mechanism(ABC):
+    """A mechanism: randomises the releases of agents and returns the privacy events that the accountant records.
+
+    A privatizer calls :meth:`prepare` once, :meth:`start` at each reset, and then for each release :meth:`randomise`
+    and :meth:`events` with the same ``sends`` and ``index``. ``index`` says how often each agent has released before in
+    the episode, and so which share of the budget this release spends. The noise that ``randomise`` adds must be at
+    least as large as the events of ``events`` claim. To add independent noise to every release, derive from
+    :class:`.AdditiveMechanism`.
+
+    Attributes:
+        max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
+        correlated: Whether the noises of an agent's releases are correlated.
+        takes_clip: Whether the mechanism can randomise clipped releases, in which single numbers may differ by twice
+            their scale (:meth:`.Sensitivity.clipped`), and its events state what they guarantee then.
+    """
+
+    max_releases: int | None = None
+    correlated: ClassVar[bool] = False
+    takes_clip: ClassVar[bool] = False
+
+    @abstractmethod
+    def prepare(self, env: FederatedEnv) -> None:
+        """Prepares the mechanism for an environment, before the environment's first reset.
+
+        Args:
+            env: The environment whose releases get the noise.
+
+        Raises:
+            ValueError: The mechanism does not fit the environment.
+        """
+
+    def release_space(self, released: spaces.Dict) -> spaces.Dict:
+        """Returns the space of an agent's releases with noise, given the space of its releases without noise."""
+        return with_variances(released)
+
+    @abstractmethod
+    def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
+        """Starts an episode in which no agent has released anything yet.
+
+        Args:
+            sensitivity: The sensitivity of the environment's releases.
+            horizon: Number of rounds of the episode.
+            generators: The agents' random generators, see :data:`Generators`. Noise of an agent must come from its own
+                generator.
+
+        Raises:
+            ValueError: The mechanism cannot randomise a statistic of these names and sensitivities.
+        """
+
+    def start_share(
+        self, sensitivity: Sensitivity, horizon: int, generators: Generators, honest: int
+    ) -> None:
+        """Starts an episode in which agents add shares of one noise; by default, noise of ``1/honest`` the variance.
+
+        Events stay those of the whole noise.
+
+        Args:
+            sensitivity: As for :meth:`start`, as are the horizon and the generators.
+            horizon: Number of rounds of the episode.
+            generators: The agents' random generators.
+            honest: Number of shares that make up the whole noise.
+        """
+        share = {name: array / np.sqrt(honest) for name, array in sensitivity.scale.items()}
+        self.start(sensitivity._replace(scale=share), horizon, generators)
+
+    def observe(self, observation: Arrays) -> None:  # noqa: B027 - most mechanisms need no single rounds
+        """Takes in what agents have observed after a round, for mechanisms that randomise single rounds' data.
+
+        Args:
+            observation: Arrays ``(replicas, agents, ...)`` by name; not to be changed or kept.
+        """
+
+    @abstractmethod
+    def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        """Returns a release with noise, and the variance of the noise.
+
+        Args:
+            statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
+            sends: Which agents release, bool ``(replicas, agents)``; results of others are not used.
+            index: How often each agent has released before, int ``(replicas, agents)``.
+
+        Returns:
+            Arrays of the same names and shapes, and for each of them its variance
+            (:mod:`fedbandit_envs.core.noise_variance`), float64. Variances must not depend on data, except on data that
+            are released without noise.
+        """
+
+    @abstractmethod
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns the privacy events of a release, for the accountant to count.
+
+        Args:
+            sends: Which agents release, bool ``(replicas, agents)``.
+            index: How often each agent has released before, int ``(replicas, agents)``.
+
+        Returns:
+            For each event, by how much its count changes for each agent, bool or integer ``(replicas, agents)``.
+        """
+
+
+def joint_events(event_of: Callable[[int], Event], sends: Array, index: Array) -> dict[Event, Array]:
+    """Returns how counts of events change with a release, for mechanisms whose releases of an agent are one mechanism.
+
+    The count of the event of an agent's first z - 1 releases falls by 1 when that of the first z releases rises by 1.
+
+    Args:
+        event_of: The function that returns the event of an agent's first z releases.
+        sends: Which agents release, bool ``(replicas, agents)``.
+        index: How often each agent has released before, int ``(replicas, agents)``.
+    """
+    changed: dict[Event, Array] = {}
+    for done in sorted(set(index[sends].tolist())):
+        now = (sends & (index == done)).astype(np.int64)
+        for z, times in ((done, -now), (done + 1, now)):
+            if z > 0:
+                event = event_of(z)
+                changed[event] = changed.get(event, 0) + times
+    return changed
+
 
 # Number of different shares of epsilon that `decreasing` computes. For later releases z, the term epsilon/2^(z+1) is
 # lost in rounding, so their shares are equal.
 _DISTINCT = 64
-
 
 Releases = int | Sequence[float] | None
 """Planned releases of an agent: their number, for equal shares of epsilon; or the proportions of their shares, each
@@ -125,9 +265,9 @@ class AdditiveMechanism(SharingMechanism):
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Privatizer
         >>> from fedbandit_envs.wrappers.privacy.accounting.event import Event
         >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-        >>> from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
         >>> class TwoSidedExponential(AdditiveMechanism):
         ...     def noise_multiplier(self, share):
         ...         return 1 / share
@@ -170,10 +310,6 @@ class AdditiveMechanism(SharingMechanism):
 
     def _share_out(self, horizon: int) -> None:
         super()._share_out(horizon)
-        self._calibrate()
-
-    def _calibrate(self) -> None:
-        """Computes the multiplier and the variance of the noise for each of the shares."""
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
@@ -199,3 +335,342 @@ class AdditiveMechanism(SharingMechanism):
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
         variances = self._unit_variances[share][..., np.newaxis] * deviations**2
         return unflatten(flatten(statistic) + deviations * self._noise, variances, statistic)
+
+
+Calibration = Literal["classic", "analytic"]
+NoisyPair = Literal["as_given", "good_and_defective"]
+
+
+class Gaussian(AdditiveMechanism):
+    """Adds N(0, (sensitivity * noise multiplier)^2) to every number in a release.
+
+    The noise multiplier of an agent's z-th release is calibrated to the part of epsilon that this release spends,
+    called epsilon^z; or it is given, and then the same for all releases. With the defaults this is P-FCB's mechanism
+    for the procurement problem: the numbers of delivered and of good units both get noise of standard deviation
+    k sqrt(2 ln(1.25/delta))/epsilon^z, where k is the capacity (Solanki et al. 2022, equations 10 and 11). If one
+    quantity changes, both numbers change by up to k. So the joint sensitivity of a message is sqrt(2) k, and it spends
+    epsilon^z and delta twice.
+
+    With ``pair="good_and_defective"``, for statistics that count binary outcomes, the numbers of good and of defective
+    outcomes get the noise instead, with the same variance for each, and their sum is released as the total. In
+    procurement a larger quantity has the same outcomes and more. So both numbers can only grow, by k together: the
+    joint sensitivity is k, and a message spends epsilon^z and delta once. The total then has twice the variance. With
+    sqrt(2) times the epsilon it has the same variance and privacy as by default, and the number of good outcomes has
+    half the variance. The environment defines how neighbours differ
+    (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also contain ``noise_covariance``, for each entry
+    the covariance of the noise in the total and in the number of good outcomes.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Privatizer
+        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian
+        >>> env = Privatizer(parallel_env(), Gaussian(noise_multiplier=5.0, releases=100))
+    """
+
+    takes_clip = True
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 0.01,
+        calibration: Calibration = "classic",
+        releases: Releases = None,
+        pair: NoisyPair = "as_given",
+        noise_multiplier: float | None = None,
+    ) -> None:
+        """Takes a noise multiplier, or an epsilon to calibrate it to; :class:`.GaussianPrivatizer` has the arguments.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or both or neither of ``epsilon`` and ``noise_multiplier`` are
+                given.
+        """
+        require_number("delta", delta, 0, 1, open_below=True, open_above=True)
+        require_choice("calibration", calibration, ("classic", "analytic"))
+        require_choice("pair", pair, ("as_given", "good_and_defective"))
+        if noise_multiplier is not None and epsilon is None:
+            require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
+            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
+            # the noise is so large that delta suffices alone; shares of epsilon must be positive.
+            epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
+            epsilon = max(epsilon, 1e-300)
+            if isinstance(releases, Sequence):
+                raise ValueError(
+                    f"releases is {releases!r}; with noise_multiplier, a number or None is required"
+                )
+        elif epsilon is None or noise_multiplier is not None:
+            raise ValueError(
+                f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
+            )
+        super().__init__(epsilon, releases)
+        self._delta = delta
+        self._classic = calibration == "classic" and noise_multiplier is None
+        self._pair = pair
+        self._given = noise_multiplier
+        if noise_multiplier is not None:
+            # All releases have the same noise, and each of them spends the whole epsilon.
+            self._proportions = np.ones(1)
+
+    def prepare(self, env: FederatedEnv) -> None:
+        """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
+
+        Warns:
+            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
+                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
+        """
+        super().prepare(env)
+        place = self._shares.argmax()
+        most = float(self._shares[place])
+        if self._classic and 1 <= most < np.inf:
+            true = float(gaussian_delta(most, 1 / self._multipliers[place]))
+            warnings.warn(
+                f"the classic calibration is proven for epsilon < 1; at the largest share of a release, "
+                f"{most:.4g}, its noise gives delta {true:.3g} where {self._delta:g} was asked for",
+                UserWarning,
+                # The warning points at the line that constructs the privatizer.
+                stacklevel=4,
+            )
+
+    def noise_multiplier(self, share: float) -> float:
+        """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""
+        if self._given is not None:
+            return self._given
+        calibrated = classic_noise_multiplier if self._classic else analytic_noise_multiplier
+        return calibrated(share, self._delta)
+
+    def unit_variance(self, share: float) -> float:
+        """Returns the variance of standard normal noise: 1."""
+        return 1.0
+
+    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
+        """Draws standard normal noise."""
+        generator.standard_normal(out=out)
+
+    def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
+        """Returns the privacy event of a release; see :meth:`AdditiveMechanism.event`.
+
+        If the classic formula gives too little noise for the given delta, the event has the true, larger delta.
+        """
+        loss = 1 / noise_multiplier if noise_multiplier else np.inf
+        # Without noise epsilon is infinite, and a delta > 0 would add nothing to such a guarantee.
+        delta = self._delta if np.isfinite(loss) else 0.0
+        if self._classic and 1 <= share < np.inf:
+            delta = max(delta, float(gaussian_delta(share, loss)))
+        return Event("gaussian", loss, share, delta, tuple(changes.items()))
+
+    def release_space(self, released: spaces.Dict) -> spaces.Dict:
+        """Returns the space of noisy releases, which also contain variances of the noise.
+
+        With ``pair="good_and_defective"`` they contain ``noise_covariance`` as well.
+        """
+        space = super().release_space(released)
+        if self._pair == "as_given":
+            return space
+        # The names of the two arrays that count trials and successes are known only after the first reset. All released
+        # arrays have the same shape here, so any of them gives the shape of the covariance.
+        shape = next(iter(released.values())).shape or ()
+        return spaces.Dict({**space.spaces, COVARIANCE: spaces.Box(0, np.inf, shape, np.float64)})
+
+    def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
+        """Starts an episode; refuses ``good_and_defective`` for a statistic that does not count binary outcomes.
+
+        Raises:
+            ValueError: ``pair`` is ``"good_and_defective"``, and the environment releases other arrays than the counts
+                of outcomes and of good outcomes, or these have different sensitivities.
+        """
+        if self._pair == "good_and_defective":
+            pair, scale = sensitivity.pair, sensitivity.scale
+            if (
+                pair is None
+                or scale.keys() != {pair.total, pair.good}
+                or not np.array_equal(scale[pair.total], scale[pair.good])
+            ):
+                raise ValueError(
+                    f"pair is 'good_and_defective', but what the environment releases, {sorted(scale)}, is not said to "
+                    "count binary outcomes and good ones among them on one scale; 'as_given' is required"
+                )
+            self._outcomes = pair
+        super().start(sensitivity, horizon, generators)
+
+    def _changes(self, sensitivity: Sensitivity) -> Changes:
+        changes = sensitivity.changes if self._pair == "as_given" else self._outcomes.changes
+        if AGENT not in changes:
+            return changes
+        # Clipped releases may differ in all entries and in each by twice its scale. A Gaussian release that differs by
+        # a norm of k scales is as private as k^2 releases that differ by one, so basic composition counts k^2.
+        return {
+            adjacency: Change(max(1, ceil(change.norm**2 - 1e-9)), change.norm)
+            for adjacency, change in changes.items()
+        }
+
+    def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        """Returns the statistic with noise; with ``pair="good_and_defective"`` these two counts get the noise.
+
+        The release then holds their noisy sum (the total) and the noisy good count. See :meth:`Mechanism.randomise`.
+        """
+        if self._pair == "as_given":
+            return super().randomise(statistic, sends, index)
+        total, good = self._outcomes.total, self._outcomes.good
+        outcomes = {good: statistic[good], "defective": statistic[total] - statistic[good]}
+        noisy = super().randomise(outcomes, sends, index)
+        each = noisy[variance_of(good)]
+        return {
+            total: noisy[good] + noisy["defective"],
+            good: noisy[good],
+            variance_of(total): 2 * each,
+            variance_of(good): each,
+            COVARIANCE: each,
+        }
+
+
+class Laplace(AdditiveMechanism):
+    """Adds Laplace noise of scale sensitivity/epsilon^z to every number in an agent's z-th release.
+
+    Here epsilon^z is the part of epsilon that release z spends. If neighbouring histories differ in one number of the
+    release, the release is (epsilon^z, 0) private (Dwork et al. 2006, Proposition 1); if they differ in several
+    numbers, the epsilons add up.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Privatizer
+        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
+        >>> Laplace(epsilon=1.0, releases=4).noise_multiplier(0.25)
+        4.0
+        >>> env = Privatizer(parallel_env(), Laplace(epsilon=1.0, releases=4))
+    """
+
+    takes_clip = True
+
+    def noise_multiplier(self, share: float) -> float:
+        """Returns the scale of the noise in units of sensitivity: 1/share, if the release spends epsilon ``share``."""
+        return 1 / share
+
+    def unit_variance(self, share: float) -> float:
+        """Returns the variance of standard Laplace noise: 2."""
+        return 2.0
+
+    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
+        """Draws standard Laplace noise: the difference of two standard exponentials."""
+        generator.standard_exponential(out=out)
+        out -= generator.standard_exponential(out.shape)
+
+    def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
+        """Returns the privacy event of a release, with delta 0; see :meth:`AdditiveMechanism.event`.
+
+        Clipped releases of n numbers differ by 2 C in Euclidean norm, and so by 2 C sqrt(n) in the sum of the absolute
+        differences. Their event is that of one number that differs by as much, which is at most as private. It is the
+        same under every adjacency.
+        """
+        if AGENT in changes:
+            share *= sqrt(changes[AGENT].values) * changes[AGENT].norm
+            changes = {adjacency: Change(1, 1.0) for adjacency in changes}
+        return Event("laplace", share, share, 0.0, tuple(changes.items()))
+
+
+class RandomizedResponse(SharingMechanism):
+    """Reports each binary outcome truly with probability e^eps/(1 + e^eps), and flipped otherwise.
+
+    This gives local differential privacy for every single outcome (Warner 1965), since outcomes are flipped before they
+    are counted. The released number of good outcomes is the unbiased estimate from the flipped ones, which need not lie
+    between 0 and the total.
+
+    The total numbers of outcomes are released without noise. So only the adjacency ``one-outcome`` is protected, and
+    for any other adjacency the claimed epsilon is infinite. A good and a defective outcome add the same variance to the
+    estimate, so that its variance depends on the totals only.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Privatizer
+        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import RandomizedResponse
+        >>> env = Privatizer(parallel_env(), RandomizedResponse(epsilon=1.0), budget={"adjacency": "one-outcome"})
+    """
+
+    def _share_out(self, horizon: int) -> None:
+        super()._share_out(horizon)
+        shares = self._shares
+        # The probability of a flip, 1/(1 + e^eps). It is calculated directly and not as 1 - e^eps/(1 + e^eps), which
+        # would lose digits; without noise (infinite epsilon) it is 0.
+        self._flips = 1 / (1 + np.exp(np.minimum(shares, 700.0))) * np.isfinite(shares)
+        # 1 - 2 flip = tanh(epsilon/2). The expected number of outcomes reported as good is
+        # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
+        self._contrasts = np.tanh(shares / 2)
+        self._variances = self._flips * (1 - self._flips) / self._contrasts**2
+
+    def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
+        """Starts an episode; refuses statistics other than the numbers of outcomes and of good outcomes.
+
+        Raises:
+            ValueError: The environment releases something else.
+        """
+        self._share_out(horizon)
+        pair, scale = sensitivity.pair, sensitivity.scale
+        if pair is None or scale.keys() != {pair.total, pair.good}:
+            raise ValueError(
+                f"what the environment releases, {sorted(scale)}, is not said to count binary outcomes and good ones "
+                "among them; such a pair and nothing else is required"
+            )
+        self._names = pair
+        changes = (("one-outcome", Change(1, 1.0)),)
+        self._events = [
+            Event("randomised_response", share, share, 0.0, changes) for share in self._shares.tolist()
+        ]
+        self._generators = generators
+
+    def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
+        """Flips outcomes and estimates how many were good; see :meth:`Mechanism.randomise`."""
+        # A Byzantine agent may release negative counts, or more good outcomes than outcomes. Such counts are clipped,
+        # since only real outcomes can be flipped.
+        statistic = {name: array.astype(np.int64) for name, array in statistic.items()}
+        total = np.maximum(statistic[self._names.total], 0)
+        good = np.clip(statistic[self._names.good], 0, total)
+        # The share gets as many axes as the counts have, so that arrays broadcast.
+        share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
+        reported = np.zeros(good.shape)
+        agents = index.shape[1]
+        for replica, agent in np.argwhere(sends):
+            generator = self._generators[replica * agents + agent]
+            flip = self._flips[share[replica, agent]]
+            units, hits = total[replica, agent], good[replica, agent]
+            reported[replica, agent] = (
+                hits - generator.binomial(hits, flip) + generator.binomial(units - hits, flip)
+            )
+        flips, contrasts = self._flips[share], self._contrasts[share]
+        return {
+            self._names.total: total.astype(np.float64),
+            self._names.good: (reported - flips * total) / contrasts,
+            variance_of(self._names.total): np.zeros(total.shape),
+            variance_of(self._names.good): self._variances[share] * total,
+        }
+
+
+# Cached, since every release needs the same names.
+_announced = lru_cache(variance_of)
+
+
+def flatten(arrays: Arrays) -> Array:
+    """Returns all numbers of each agent side by side, as a new float64 array ``(replicas, agents, values)``."""
+    return np.concatenate(
+        [array.reshape(*array.shape[:2], -1) for array in arrays.values()], axis=2, dtype=np.float64
+    )
+
+
+def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
+    """Returns the named arrays of a release, and beside them arrays of noise variances; all are views.
+
+    Args:
+        values: The numbers of each agent side by side, ``(replicas, agents, values)``, as :func:`flatten` returns them.
+        variances: The variance of the noise in each of them, same shape.
+        like: Arrays with the names and shapes of the release, ``(replicas, agents, ...)``.
+
+    Returns:
+        The values by the names in ``like``, and the variances by the names that
+        :func:`~fedbandit_envs.core.noise_variance.variance_of` makes of these.
+    """
+    arrays: Arrays = {}
+    for rename, flat in ((str, values), (_announced, variances)):
+        start = 0
+        for name, array in like.items():
+            stop = start + prod(array.shape[2:])
+            arrays[rename(name)] = flat[..., start:stop].reshape(array.shape)
+            start = stop
+    return arrays

@@ -14,22 +14,27 @@ from fedbandit_envs.basics.checks import require_choice, require_epsilon, requir
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
-from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     gaussian_delta,
     gaussian_epsilon,
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
-from fedbandit_envs.wrappers.privacy.flat import flatten, unflatten
-from fedbandit_envs.wrappers.privacy.mechanisms.blt import BltNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.independent import IndependentNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, JointMechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.sqrt_toeplitz import SqrtToeplitzNoise
-from fedbandit_envs.wrappers.privacy.mechanisms.tree import HonakerNoise, TreeNoise
-from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    Generators,
+    Mechanism,
+    flatten,
+    joint_events,
+    unflatten,
+)
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
+    BltNoise,
+    HonakerNoise,
+    IndependentNoise,
+    PrefixNoise,
+    SqrtToeplitzNoise,
+    TreeNoise,
+)
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
 MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker", "independent"]
@@ -50,7 +55,7 @@ _FEW = 64
 
 
 @dataclass
-class MatrixMechanism(JointMechanism):
+class MatrixMechanism(Mechanism):
     """Adds correlated noise to the releases of an agent, so that sums of its releases have little (continual release).
 
     All releases of an agent together are (epsilon, delta) private under ``adjacency``, as long as there are no
@@ -70,8 +75,8 @@ class MatrixMechanism(JointMechanism):
 
     Example:
         >>> from fedbandit_envs.linear_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Privatizer
         >>> from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
-        >>> from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
         >>> env = Privatizer(parallel_env(), MatrixMechanism(1.0, 1e-5, "honaker", releases=50))
 
     Attributes:
@@ -227,6 +232,10 @@ class MatrixMechanism(JointMechanism):
         """
         return self._noise.sum_square(z) if adjacency == AGENT else self._noise.column_square(z)
 
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns how the counts of privacy events change with a release; see :func:`.joint_events`."""
+        return joint_events(self._event, sends, index)
+
     def _event(self, z: int) -> Event:
         """Returns the event of an agent's first z releases, which are one Gaussian mechanism.
 
@@ -284,7 +293,7 @@ def _layout(sensitivity: Sensitivity) -> tuple[Array, Array]:
     """Returns which random draw each number in a release gets as noise, and the factor of that draw.
 
     Returns:
-        For each number, in the order of :func:`~fedbandit_envs.wrappers.privacy.flat.flatten`, the index of its
+        For each number, in the order of :func:`.flatten`, the index of its
         draw, and the factor: 1, or 1/sqrt(2) off the diagonal of a symmetric matrix. Both halves of a symmetric matrix
         get the same draws.
     """
@@ -303,76 +312,3 @@ def _layout(sensitivity: Sensitivity) -> tuple[Array, Array]:
         shares.append(share.ravel())
     _, places_in_use = np.unique(np.concatenate(places), return_inverse=True)
     return places_in_use.ravel(), np.concatenate(shares)
-
-
-class ContinualPrivatizer(Privatizer):
-    """Adds correlated noise to releases, so that sums of them have little of it; see :class:`.MatrixMechanism`.
-
-    Example:
-        >>> from fedbandit_envs.linear_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers import ContinualPrivatizer
-        >>> env = ContinualPrivatizer(parallel_env(num_agents=2), epsilon=1.0, delta=1e-5, releases=3)
-        >>> _ = env.reset(seed=0)
-        >>> for _ in range(3):
-        ...     _ = env.release([[True, True]])
-        >>> round(env.privacy().epsilon, 6)
-        1.0
-    """
-
-    examples = (
-        {"epsilon": 1.0, "delta": 0.1},
-        {"epsilon": 1.0, "delta": 0.1, "mechanism": "honaker"},
-        {"epsilon": 1.0, "delta": 0.1, "adjacency": "agent", "clip": 1.5},
-    )
-
-    def __init__(
-        self,
-        env: FederatedEnv,
-        epsilon: float | None,
-        delta: float,
-        mechanism: MatrixName | None = None,
-        sigma: Literal["exact", "printed"] = "exact",
-        releases: PlannedReleases = None,
-        adjacency: Adjacency | None = None,
-        budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
-        clip: float | None = None,
-        noise_multiplier: float | None = None,
-    ) -> None:
-        """Wraps ``env``.
-
-        Args:
-            env: The environment, not yet privatized.
-            epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``noise_multiplier``
-                is given, from which it follows.
-            delta: Delta of all releases of an agent together.
-            mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
-                a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
-                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. ``"independent"`` draws new noise in
-                every release, which is best if all data of an agent may change. None takes it under the adjacency
-                ``agent``; otherwise ``"sqrt_toeplitz"`` for up to 64 planned releases, and ``"blt"`` for more.
-            sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
-                sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
-                tree's depth for n releases.
-            releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
-                advance, whose rounds are counted; None for one release in each round.
-            adjacency: The neighbouring histories that are protected; None for the first that the environment names.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
-                it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
-            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
-                :class:`Privatizer`; None clips nothing.
-            noise_multiplier: The standard deviation of one draw in units of sensitivity; None for the one that follows
-                from ``epsilon`` and ``sigma``.
-
-        Raises:
-            TypeError: An argument has the wrong type.
-            ValueError: A parameter is out of its range, ``env`` is already privatized or cannot protect
-                ``adjacency``, or the printed noise would not be (epsilon, delta) private.
-        """
-        matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency, noise_multiplier)
-        if budget is None:
-            budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, matrix, budget, on_exhausted, noise_seed, clip)

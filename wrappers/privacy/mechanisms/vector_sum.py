@@ -20,12 +20,9 @@ from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Change, Sensitivity, variance_of, with_variances
 from fedbandit_envs.randomness.draws import fill_bits, padded, u32
-from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.budget import Budget, GivenBudget
-from fedbandit_envs.wrappers.privacy.mechanisms.mechanism import Generators, JointMechanism
-from fedbandit_envs.wrappers.privacy.mechanisms.tree import TreeNoise
-from fedbandit_envs.wrappers.privacy.privatizer import OnExhausted, Privatizer
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism, joint_events
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
 # Probability that a bit of noise is 1.
 _P = 0.25
@@ -142,7 +139,7 @@ class _Node(NamedTuple):
 
 
 @dataclass
-class VectorSum(JointMechanism):
+class VectorSum(Mechanism):
     """Randomises every round's numbers on their own, as messages of one bit, of which only sums over all are read.
 
     Each round of each agent is one user, who has the numbers of [x; y][x; y]^T that the statistic contains, each of
@@ -300,6 +297,10 @@ class VectorSum(JointMechanism):
             self._errors[rows, level], self._done[rows] = 0.0, z
         return {self._name: values, variance_of(self._name): variance}
 
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns how the counts of privacy events change with a release; see :func:`.joint_events`."""
+        return joint_events(self._event, sends, index)
+
     def _event(self, z: int) -> Event:
         """Returns the event of an agent's first z releases, with the noise of all honest agents."""
         levels = self._nodes[: z.bit_length()]
@@ -347,54 +348,3 @@ def _round_off(keys, round_, done, x, y, rows, columns, fine, bound, errors):
                 low = np.floor(exact)
                 errors[row, level, k] += low + (bits[place] * 2.0**-32 < exact - low) - exact
                 place += 1
-
-
-class VectorSumPrivatizer(Privatizer):
-    """Randomises every round as one-bit messages, of which sums are read; see :class:`VectorSum`.
-
-    Example:
-        >>> from fedbandit_envs.linear_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers import VectorSumPrivatizer
-        >>> env = parallel_env(num_agents=2, num_arms=5, dim=2, statistic="moments")
-        >>> env = VectorSumPrivatizer(env, epsilon=1.0, delta=0.1, gap=5)
-        >>> _ = env.reset(seed=0)
-        >>> _ = env.release([[True, True]])
-        >>> round(env.privacy().epsilon, 2)  # for all levels together, and not the one that was given
-        2.14
-    """
-
-    examples = ({"epsilon": 1.0, "delta": 0.1, "gap": 1},)
-
-    def __init__(
-        self,
-        env: FederatedEnv,
-        epsilon: float,
-        delta: float,
-        gap: int,
-        draw: Literal["exact", "printed"] = "exact",
-        bound: float = 1.0,
-        budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
-    ) -> None:
-        """Wraps ``env``, whose statistic must be a sum of [x; y][x; y]^T, with or without the squares of y.
-
-        Args:
-            env: The environment, not yet privatized.
-            epsilon: Epsilon in the constant of the noise, > 0; infinity adds no noise. Claims differ from it.
-            delta: Delta in the constant of the noise; claims are computed at it unless ``budget`` names another.
-            gap: B, the number of rounds from one release to the next.
-            draw: ``"exact"``, or ``"printed"`` for the biased draw of the authors' program.
-            bound: L, the largest size of a number for which messages can be sent.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
-                it is measured with the composition ``exact`` at ``delta``, without a limit.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
-
-        Raises:
-            TypeError: An argument has the wrong type.
-            ValueError: A parameter is out of its range, or ``env`` is already privatized or releases something else.
-        """
-        mechanism = VectorSum(epsilon, delta, gap, draw, bound)
-        budget = Budget(delta=delta, composition="exact") if budget is None else budget
-        super().__init__(env, mechanism, budget, on_exhausted, noise_seed)

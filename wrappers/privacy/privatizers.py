@@ -1,0 +1,304 @@
+"""The privatizers by name: short constructors of :class:`.Privatizer` with one mechanism each."""
+
+from typing import Literal
+
+from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.privacy import Adjacency
+from fedbandit_envs.randomness.streams import Entropy
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    Calibration,
+    Gaussian,
+    Laplace,
+    NoisyPair,
+    RandomizedResponse,
+    Releases,
+)
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism, MatrixName, PlannedReleases
+from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSum
+from fedbandit_envs.wrappers.privacy.privatizer import Budget, GivenBudget, OnExhausted, Privatizer
+
+
+class GaussianPrivatizer(Privatizer):
+    """Adds independent Gaussian noise to every release, as P-FCB does; see :class:`.Gaussian`.
+
+    Example:
+        >>> from fedbandit_envs.procurement_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import GaussianPrivatizer
+        >>> env = GaussianPrivatizer(parallel_env(num_agents=2), epsilon=0.5, delta=0.01, releases=1)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.release([[True, True]])
+        >>> claim = env.privacy()  # twice the promise for one value: quantity and outcome change together
+        >>> claim.epsilon, claim.delta
+        (1.0, 0.02)
+    """
+
+    examples = (
+        {"epsilon": 0.9},
+        {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64},
+        {"epsilon": 0.9, "clip": 1.5},
+    )
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float | None = None,
+        delta: float = 0.01,
+        calibration: Calibration = "classic",
+        releases: Releases = None,
+        pair: NoisyPair = "as_given",
+        budget: GivenBudget = None,
+        on_exhausted: OnExhausted = "raise",
+        noise_seed: Entropy | None = None,
+        noise_multiplier: float | None = None,
+        clip: float | None = None,
+    ) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
+                it is divided among the releases. Infinity adds no noise. None if ``noise_multiplier`` is given.
+            delta: Delta of each single release, if neighbours differ in one of its numbers.
+            calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the smallest noise that suffices.
+            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
+                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
+                None for the paper's decreasing shares, which depend on the horizon and have no end.
+            pair: Which numbers get the noise: the arrays as the environment releases them (``"as_given"``), or the
+                numbers of good and of defective outcomes (``"good_and_defective"``).
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead
+                of calibrating it to ``epsilon``. The epsilon of a release then follows from it and ``delta``.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing. Not with ``"good_and_defective"``.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A parameter is out of its range, or ``env`` is already privatized.
+
+        Warns:
+            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
+                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
+        """
+        mechanism = Gaussian(epsilon, delta, calibration, releases, pair, noise_multiplier)
+        super().__init__(env, mechanism, budget, on_exhausted, noise_seed, clip)
+
+
+class LaplacePrivatizer(Privatizer):
+    """Adds independent Laplace noise to every release: pure differential privacy; see :class:`.Laplace`.
+
+    Example:
+        >>> from fedbandit_envs.procurement_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import LaplacePrivatizer
+        >>> env = LaplacePrivatizer(parallel_env(num_agents=2), epsilon=1.0, releases=4)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.release([[True, True]])
+        >>> env.privacy().delta
+        0.0
+    """
+
+    examples = ({"epsilon": 1.0}, {"epsilon": 1.0, "clip": 1.5})
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float,
+        releases: Releases = None,
+        budget: GivenBudget = None,
+        on_exhausted: OnExhausted = "raise",
+        noise_seed: Entropy | None = None,
+        clip: float | None = None,
+    ) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
+                it is divided among the releases. Infinity adds no noise.
+            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
+                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
+                None for P-FCB's decreasing shares, which depend on the horizon and have no end.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A parameter is out of its range, or ``env`` is already privatized.
+        """
+        super().__init__(env, Laplace(epsilon, releases), budget, on_exhausted, noise_seed, clip)
+
+
+class RandomizedResponsePrivatizer(Privatizer):
+    """Flips each binary outcome with a probability given by epsilon, before counting; see :class:`.RandomizedResponse`.
+
+    Example:
+        >>> from fedbandit_envs.procurement_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import RandomizedResponsePrivatizer
+        >>> env = RandomizedResponsePrivatizer(parallel_env(num_agents=2), epsilon=1.0, releases=4)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.release([[True, True]])
+        >>> env.privacy().epsilon, env.privacy().adjacency
+        (0.25, 'one-outcome')
+    """
+
+    examples = ({"epsilon": 1.0},)
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float,
+        releases: Releases = None,
+        budget: GivenBudget = None,
+        on_exhausted: OnExhausted = "raise",
+        noise_seed: Entropy | None = None,
+    ) -> None:
+        """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.sensitivity.Pair`).
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: The sum of the epsilons of all releases, if neighbours differ in one outcome of each release; it
+                is divided among the releases. Infinity flips no outcome.
+            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
+                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
+                None for P-FCB's decreasing shares, which depend on the horizon and have no end.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
+                the epsilons of all releases are added up (``basic``) under ``one-outcome``, without a limit. Since each
+                outcome is in one release only, the composition ``parallel`` gives a smaller epsilon.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A parameter is out of its range, or ``env`` is already privatized.
+        """
+        if budget is None:
+            budget = Budget(adjacency="one-outcome")
+        super().__init__(env, RandomizedResponse(epsilon, releases), budget, on_exhausted, noise_seed)
+
+
+class ContinualPrivatizer(Privatizer):
+    """Adds correlated noise to releases, so that sums of them have little of it; see :class:`.MatrixMechanism`.
+
+    Example:
+        >>> from fedbandit_envs.linear_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import ContinualPrivatizer
+        >>> env = ContinualPrivatizer(parallel_env(num_agents=2), epsilon=1.0, delta=1e-5, releases=3)
+        >>> _ = env.reset(seed=0)
+        >>> for _ in range(3):
+        ...     _ = env.release([[True, True]])
+        >>> round(env.privacy().epsilon, 6)
+        1.0
+    """
+
+    examples = (
+        {"epsilon": 1.0, "delta": 0.1},
+        {"epsilon": 1.0, "delta": 0.1, "mechanism": "honaker"},
+        {"epsilon": 1.0, "delta": 0.1, "adjacency": "agent", "clip": 1.5},
+    )
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float | None,
+        delta: float,
+        mechanism: MatrixName | None = None,
+        sigma: Literal["exact", "printed"] = "exact",
+        releases: PlannedReleases = None,
+        adjacency: Adjacency | None = None,
+        budget: GivenBudget = None,
+        on_exhausted: OnExhausted = "raise",
+        noise_seed: Entropy | None = None,
+        clip: float | None = None,
+        noise_multiplier: float | None = None,
+    ) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Epsilon of all releases of an agent together; infinity adds no noise; None if ``noise_multiplier``
+                is given, from which it follows.
+            delta: Delta of all releases of an agent together.
+            mechanism: The factorisation of prefix sums: ``"sqrt_toeplitz"`` has the least noise, but memory and time of
+                a release grow with the number of releases; ``"blt"`` has at most a thousandth more noise, in constant
+                memory and time; ``"tree"`` and ``"honaker"`` are tree mechanisms. ``"independent"`` draws new noise in
+                every release, which is best if all data of an agent may change. None takes it under the adjacency
+                ``agent``; otherwise ``"sqrt_toeplitz"`` for up to 64 planned releases, and ``"blt"`` for more.
+            sigma: ``"exact"``, the smallest noise that suffices, or ``"printed"``, the formula of FedUCB for trees:
+                sigma_N = 4 sqrt(m) ln(2/delta)/epsilon in units of sensitivity, where m = 1 + ceil(log2 n) is the
+                tree's depth for n releases.
+            releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
+                advance, whose rounds are counted; None for one release in each round.
+            adjacency: The neighbouring histories that are protected; None for the first that the environment names.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
+                it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
+                :class:`Privatizer`; None clips nothing.
+            noise_multiplier: The standard deviation of one draw in units of sensitivity; None for the one that follows
+                from ``epsilon`` and ``sigma``.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A parameter is out of its range, ``env`` is already privatized or cannot protect
+                ``adjacency``, or the printed noise would not be (epsilon, delta) private.
+        """
+        matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency, noise_multiplier)
+        if budget is None:
+            budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
+        super().__init__(env, matrix, budget, on_exhausted, noise_seed, clip)
+
+
+class VectorSumPrivatizer(Privatizer):
+    """Randomises every round as one-bit messages, of which sums are read; see :class:`VectorSum`.
+
+    Example:
+        >>> from fedbandit_envs.linear_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import VectorSumPrivatizer
+        >>> env = parallel_env(num_agents=2, num_arms=5, dim=2, statistic="moments")
+        >>> env = VectorSumPrivatizer(env, epsilon=1.0, delta=0.1, gap=5)
+        >>> _ = env.reset(seed=0)
+        >>> _ = env.release([[True, True]])
+        >>> round(env.privacy().epsilon, 2)  # for all levels together, and not the one that was given
+        2.14
+    """
+
+    examples = ({"epsilon": 1.0, "delta": 0.1, "gap": 1},)
+
+    def __init__(
+        self,
+        env: FederatedEnv,
+        epsilon: float,
+        delta: float,
+        gap: int,
+        draw: Literal["exact", "printed"] = "exact",
+        bound: float = 1.0,
+        budget: GivenBudget = None,
+        on_exhausted: OnExhausted = "raise",
+        noise_seed: Entropy | None = None,
+    ) -> None:
+        """Wraps ``env``, whose statistic must be a sum of [x; y][x; y]^T, with or without the squares of y.
+
+        Args:
+            env: The environment, not yet privatized.
+            epsilon: Epsilon in the constant of the noise, > 0; infinity adds no noise. Claims differ from it.
+            delta: Delta in the constant of the noise; claims are computed at it unless ``budget`` names another.
+            gap: B, the number of rounds from one release to the next.
+            draw: ``"exact"``, or ``"printed"`` for the biased draw of the authors' program.
+            bound: L, the largest size of a number for which messages can be sent.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
+                it is measured with the composition ``exact`` at ``delta``, without a limit.
+            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
+            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: A parameter is out of its range, or ``env`` is already privatized or releases something else.
+        """
+        mechanism = VectorSum(epsilon, delta, gap, draw, bound)
+        budget = Budget(delta=delta, composition="exact") if budget is None else budget
+        super().__init__(env, mechanism, budget, on_exhausted, noise_seed)
