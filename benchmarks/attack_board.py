@@ -18,12 +18,12 @@ from runpy import run_path
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments import execute
-from fedbandit_envs.experiments.row_check import MixedRowsError
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.leaderboard import engine
 from fedbandit_envs.leaderboard.entries import baselines_of, submission_of
 from fedbandit_envs.leaderboard.pooling import PooledRowsError
 from fedbandit_envs.leaderboard.records import Records
+from fedbandit_envs.leaderboard.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.sandbox import EntryError
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.leaderboard.tracks import tracks_of

@@ -6,6 +6,7 @@ import typer
 
 from fedbandit_envs.cli.terminal import explained
 from fedbandit_envs.lab.serve import serve
+from fedbandit_envs.samba.errors import MissingExtraError
 
 
 def lab(
@@ -27,5 +28,5 @@ def lab(
         if browser:
             typer.launch(address)
 
-    with explained(OSError, option="--port"):
+    with explained(OSError, option="--port", ending=[MissingExtraError]):
         serve(port, show)

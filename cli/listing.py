@@ -7,19 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.cli.terminal import explained, print_table
-from fedbandit_envs.leaderboard.engine import belongs
-from fedbandit_envs.leaderboard.entries import baselines_of
-from fedbandit_envs.leaderboard.suites import SUITES
-from fedbandit_envs.leaderboard.tracks import tracks_of
-from fedbandit_envs.papers.reproduction.experiment import experiments
-from fedbandit_envs.registry.plugins import Registry
-from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
-from fedbandit_envs.wrappers.registry import WRAPPERS
+from fedbandit_envs.cli.terminal import JsonOption, explained, print_table
 
 Row = dict[str, Any]
 """What is listed: its ``kind``, ``name`` and ``package`` (None if it is this project's), and what else is known."""
@@ -37,7 +25,7 @@ def list_(
     text: Annotated[
         str | None, typer.Option(help="Only what has this text in its name or description, in any case.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything that is known as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Lists environment ids, baselines, and everything that plug-ins add, with the plug-ins' packages and versions.
 
@@ -45,6 +33,8 @@ def list_(
 
     Example: `fedbandit list --problem arms --track silent --text thompson`
     """
+    from fedbandit_envs.basics.checks import require_choice
+
     rows = _listed()
     with explained(ValueError):
         if problem is not None:
@@ -70,6 +60,15 @@ def list_(
 
 def _listed() -> list[Row]:
     """Returns a row for each environment and each baseline, and for everything else that plug-ins add."""
+    from fedbandit_envs.baselines.registry import BASELINES
+    from fedbandit_envs.basics.entry_points import resolve
+    from fedbandit_envs.leaderboard.suites import SUITES
+    from fedbandit_envs.papers.reproduction.experiment import experiments
+    from fedbandit_envs.registry.plugins import Registry
+    from fedbandit_envs.registry.registration import REGISTRY
+    from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS
+    from fedbandit_envs.wrappers.registry import WRAPPERS
+
     rows: list[Row] = [
         {
             "kind": "environment",
@@ -109,17 +108,19 @@ def _listed() -> list[Row]:
     return rows
 
 
-def _problem(federation: type[Any]) -> str:
+def _problem(federation: type[object]) -> str:
     """Returns the name of a problem, which is that of the folder of its class."""
     return federation.__module__.split(".")[-2:][0]
 
 
 def _on_track(track: str, names: Collection[str]) -> set[str]:
-    """Returns those of the named baselines that belong on a track of the leaderboard.
+    """Returns those of the named baselines that belong on a track of the leaderboard."""
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.leaderboard.engine import belongs
+    from fedbandit_envs.leaderboard.entries import baselines_of
+    from fedbandit_envs.leaderboard.suites import SUITES
+    from fedbandit_envs.leaderboard.tracks import tracks_of
 
-    Raises:
-        ValueError: There is no track of that name.
-    """
     # A problem's two suites have the same tasks, and differ in their rounds and seeds.
     suites = [suite for name, suite in SUITES.items() if name.endswith("-quick")]
     for suite in suites:

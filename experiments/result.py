@@ -44,7 +44,6 @@ class RunResult:
             or, if the transport has a stage (a shuffler, a secure sum or a trusted server), one against each observer,
             those that trust least first, as :meth:`.FederatedEnv.privacy_claims` returns them. Empty without a
             privatizer, and in results of :func:`~fedbandit_envs.experiments.simulate.simulate`.
-        checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
         cpu_seconds: CPU time that playing took, including that of child processes.
         instances: Number of problem instances that seeds take in turn; None if each seed draws one of its own.
         labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
@@ -72,7 +71,6 @@ class RunResult:
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     privacy: Claim = _SILENCE
     claims: Sequence[Claim] = ()
-    checked_rows: Sequence[tuple[int, int]] = ()
     cpu_seconds: float = 0.0
     instances: int | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
@@ -98,8 +96,8 @@ class RunResult:
             ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
             its 95 % interval over seeds, None for fewer than three of them), ``per_seed`` (final regret per agent of
             each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim), ``claims``
-            (all claims, if there are any), ``checked_rows``, and, where there are groups of agents, ``groups``: for
-            each of them its ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
+            (all claims, if there are any), and, where there are groups of agents, ``groups``: for each of them its
+            ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
         """
         groups = {
             name: {"agents": list(agents), **self._regret_as_json(agents)}
@@ -110,7 +108,6 @@ class RunResult:
             "info_mean": {name: float(values.mean()) for name, values in self.info.items()},
             "privacy": self.privacy.as_json(),
             **({"claims": [claim.as_json() for claim in self.claims]} if self.claims else {}),
-            "checked_rows": [list(row) for row in self.checked_rows],
             **({"groups": groups} if groups else {}),
         }
 
@@ -188,7 +185,6 @@ class RunResult:
             "groups": {name: list(agents) for name, agents in self.groups.items()},
             "privacy": self.privacy.as_json(),
             "claims": [claim.as_json() for claim in self.claims],
-            "checked_rows": [list(row) for row in self.checked_rows],
         }
         return {
             "rounds": self.rounds,
@@ -207,7 +203,6 @@ class RunResult:
             parts: The arrays that :meth:`as_arrays` returned for each shard, in the order of the shards' seeds.
         """
         written = [json.loads(str(part["said"])) for part in parts]
-        first = np.cumsum([0, *(len(one["seeds"]) for one in written)])
 
         def whole(name: str, axis: int = 0) -> Array:
             return np.concatenate([part[name] for part in parts], axis)
@@ -226,11 +221,6 @@ class RunResult:
             groups=written[0]["groups"],
             privacy=weakest([_claim(one["privacy"]) for one in written]),
             claims=[weakest(alike) for alike in zip(*claims, strict=True)],
-            checked_rows=[
-                (int(offset + replica), agent)
-                for offset, one in zip(first, written, strict=False)
-                for replica, agent in one["checked_rows"]
-            ],
             cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
         )
 
