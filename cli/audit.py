@@ -19,7 +19,9 @@ _HEADS = ("adjacency", "composition", "delta", "lower bound", "claim", "tightnes
 def audit(
     mechanism: Annotated[
         str,
-        typer.Argument(help="laplace, gaussian, ... (errors list all), all, or module:Class of a mechanism."),
+        typer.Argument(
+            help="laplace, gaussian, ... (errors list all), all; or a mechanism, `file.py:Class` or `module:Class`."
+        ),
     ],
     epsilon: Annotated[float, typer.Option(help="Epsilon of all releases, for one value of each.")] = 1.0,
     delta: Annotated[

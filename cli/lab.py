@@ -5,8 +5,6 @@ from typing import Annotated
 import typer
 
 from fedbandit_envs.cli.terminal import explained
-from fedbandit_envs.lab.serve import serve
-from fedbandit_envs.samba.errors import MissingExtraError
 
 
 def lab(
@@ -22,6 +20,9 @@ def lab(
 
     Example: `fedbandit lab --no-browser --port 2718`
     """
+
+    from fedbandit_envs.lab.serve import serve
+    from fedbandit_envs.samba.errors import MissingExtraError
 
     def show(address: str) -> None:
         typer.echo(f"the lab is at {address}")

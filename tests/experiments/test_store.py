@@ -1,4 +1,4 @@
-"""Shards: known by what determines them, whole or noticed, killed as often as one likes, the same whoever plays them."""
+"""Shards: known by what determines them, whole or noticed, killed at any moment, the same whoever plays them."""
 
 import errno
 import os

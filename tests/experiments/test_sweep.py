@@ -189,7 +189,10 @@ def test_names_that_several_parts_have_are_ambiguous():
         ({"policies": []}, "policies has no values"),
         ({"policies": "UCB1"}, "policies is 'UCB1'; a list"),
         ({"policies": ["UCB1", "UCB1"]}, "policies has 'UCB1' twice"),
-        ({"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]}, "labels of policies has 'UCB1' twice"),
+        (
+            {"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]},
+            "labels of policies has 'UCB1' twice",
+        ),
         ({"policies": [{"policy": "UCB1", "colour": 2}]}, "key of UCB1 is 'colour'"),
         ({"policies": [{"label": "UCB1"}]}, "a mapping with texts as policy"),
         ({"policies": ["UCB"]}, "baseline is 'UCB'"),
