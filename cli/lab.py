@@ -20,7 +20,6 @@ def lab(
 
     Example: `fedbandit lab --no-browser --port 2718`
     """
-
     from fedbandit_envs.lab.serve import serve
     from fedbandit_envs.samba.errors import MissingExtraError
 

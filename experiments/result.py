@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from time import process_time
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 # The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
 _BY_NAME = ("info", "traffic", "totals")
@@ -128,7 +132,7 @@ class RunResult:
         ]
         return {"checkpoints": checkpoints, "per_seed": per_seed[-1].tolist()}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Returns a tidy ``pandas.DataFrame`` with one row for each checkpoint, seed and agent.
 
         Its columns are :attr:`labels`, ``num_agents``, ``seed``, ``agent``, ``round``, ``regret`` (cumulative) and,
@@ -148,9 +152,10 @@ class RunResult:
             "regret": self.regret.ravel(),
             **({} if self.messages is None else {"messages": self.messages.ravel()}),
         }
-        return report_library("pandas").DataFrame(columns)
+        frame: DataFrame = report_library("pandas").DataFrame(columns)
+        return frame
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
 
         Raises:

@@ -25,7 +25,7 @@ from fedbandit_envs.core.stack import Stack, checked, find_wrapper
 from fedbandit_envs.core.stack import build as build_stack
 from fedbandit_envs.experiments.result import RunResult, claims_of, cpu_seconds
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD, play_started, split_seeds
-from fedbandit_envs.experiments.store import foreign_modules, is_foreign, package_digest
+from fedbandit_envs.experiments.store import foreign_modules, package_digest
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
 
@@ -173,8 +173,8 @@ class RunSpec:
         part, _, name = key.rpartition(".")
         found = []
         for one, names in self.known_settings.items():
-            own = [tried for tried in (name, f"num_{name}") if tried in names and part in ("", one)]
-            found += [(one, tried) for tried in own[:1]]
+            own = [tried for tried in (name, f"num_{name}") if tried in names]
+            found += [(one, tried) for tried in own[:1] if part in ("", one)]
         return found
 
     @cached_property
@@ -234,14 +234,16 @@ class RunSpec:
             SettingsError: A file of a package cannot be read, or the package has a link to a folder.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
-        made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
-        modules = {getattr(one, "func", one).__module__ for one in made}
-        settings = asdict(replace(self, labels={}))
-        wrapped = [wrapper.kwargs for wrapper in baseline.wrappers.values()]
-        given = [settings, entry.federation, entry.stack, wrapped]
-        foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
+        wrappers = baseline.wrappers.values()
+        made = [baseline.policy, *(wrapper.make for wrapper in wrappers)]
+        given = [
+            asdict(replace(self, labels={})),
+            [entry.federation, entry.stack, *(wrapper.kwargs for wrapper in wrappers)],
+            [f"{getattr(one, 'func', one).__module__}:made" for one in made],
+        ]
         with refusing(ValueError, OSError):
-            return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
+            modules = sorted(set(foreign_modules(given)))
+            return {module.partition(".")[0]: package_digest(module) for module in modules}
 
     def split(self) -> list["RunSpec"]:
         """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.

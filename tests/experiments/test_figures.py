@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from fedbandit_envs.experiments.plots import panels_png, regret_figure, styles
+from fedbandit_envs.experiments.plots import _styles, panels_png, regret_figure
 from fedbandit_envs.experiments.result import RunResult
 
 ROUNDS = np.array([1, 10, 100])
@@ -28,9 +28,9 @@ def svg(draw, *arguments, path, **named):
 
 
 def test_looks_differ_and_run_out():
-    assert len(set(styles(names(21)).values())) == 21
+    assert len(set(_styles(names(21)).values())) == 21
     with pytest.raises(ValueError, match="names has 22 curves; at most 21"):
-        styles(names(22))
+        _styles(names(22))
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 21])
@@ -62,12 +62,12 @@ def test_regret_curves_beyond_seven_are_drawn(tmp_path):
 
 def test_a_curve_beside_another_has_its_colour_dotted():
     beside = {f"{name}, in the open": name for name in names(7)}
-    looks = styles([*names(7), *beside], beside)
+    looks = _styles([*names(7), *beside], beside)
     assert len(set(looks.values())) == 14
     for name, other in beside.items():
         assert looks[name] == (looks[other][0], "dotted")
     with pytest.raises(ValueError, match="8 curves; at most 7"):
-        styles([*names(8), "beside"], {"beside": names(1)[0]})
+        _styles([*names(8), "beside"], {"beside": names(1)[0]})
 
 
 def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
