@@ -4,11 +4,14 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fedbandit_envs.cli import terminal
+
+if TYPE_CHECKING:
+    from fedbandit_envs.experiments import RunSpec
 
 
 def sweep(
@@ -165,7 +168,7 @@ def tune(
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         require_choice("PROBLEM", problem, (*TUNINGS, "all"))
-        runs = {}
+        runs: dict[str, list[list[RunSpec]]] = {}
         for name in TUNINGS if problem == "all" else [problem]:
             runs |= tuning_runs(name, rounds, seeds)
     terminal.make_folder(out)

@@ -5,7 +5,7 @@ from functools import partial
 from io import BytesIO
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.experiments.result import RunResult, report_library
@@ -14,7 +14,6 @@ from fedbandit_envs.experiments.statistics import mean_and_half_width
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import ArrayLike
     from pandas import DataFrame
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
@@ -73,11 +72,11 @@ def _write_numbers_out(panel: "Axes") -> None:
 
 def _new_figure() -> "Figure":
     """Returns an empty figure, which notebooks show also where ``%matplotlib inline`` has not been said."""
-    figure: Figure = report_library("matplotlib.figure").Figure(
+    figure: Any = report_library("matplotlib.figure").Figure(
         figsize=(7.5, 4.8), dpi=130, layout="constrained"
     )
     figure._repr_png_ = partial(_png, figure)
-    return figure
+    return cast("Figure", figure)
 
 
 def _png(figure: "Figure") -> bytes:
@@ -180,12 +179,12 @@ def plot(
         ): rows
         for key, rows in (frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)])
     }
-    shown = {}
+    shown: dict[str, Any] = {}
     for name, (colour, dashes) in _styles(curves).items():
         rows = curves[name]
         look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
         if not (absent := rows[rows[x].isna()]).empty:
-            mean, half = mean_and_half_width(absent[y].to_numpy(float))
+            mean, half = map(float, mean_and_half_width(absent[y].to_numpy(float)))
             shown[name] = axes.axhline(mean, **look)
             axes.axhspan(mean - half, mean + half, color=colour, alpha=0.1, linewidth=0)
         groups = rows.groupby(x, sort=frame[x].dtype.kind in "iuf")[y]
@@ -234,7 +233,7 @@ def _mark_points(panel: "Axes", values: Iterable[float]) -> None:
 
 
 def panels_png(
-    panels: Mapping[str, Mapping[str, "tuple[ArrayLike, ArrayLike, ArrayLike | None]"]],
+    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]],
     axes: Mapping[str, str],
     title: str,
     path: Path,

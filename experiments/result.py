@@ -208,20 +208,21 @@ class RunResult:
             parts: The arrays that :meth:`as_arrays` returned for each shard, in the order of the shards' seeds.
         """
         written = [json.loads(str(part["said"])) for part in parts]
-
-        def whole(name: str, axis: int = 0) -> Array:
-            return np.concatenate([part[name] for part in parts], axis)
-
         by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
-        for kind, _, name in (stored.partition("/") for stored in parts[0]):
+        for stored in parts[0]:
+            kind, _, name = stored.partition("/")
             if name:
-                by_name[kind][name] = whole(f"{kind}/{name}")
+                by_name[kind][name] = np.concatenate([part[stored] for part in parts])
+        whole = {
+            name: np.concatenate([part[name] for part in parts], axis=1)
+            for name in ("regret", "messages")
+            if name in parts[0]
+        }
         claims = ([_claim(claim) for claim in one["claims"]] for one in written)
         return cls(
             rounds=parts[0]["rounds"],
-            regret=whole("regret", 1),
             seeds=[seed for one in written for seed in one["seeds"]],
-            messages=whole("messages", 1) if "messages" in parts[0] else None,
+            **whole,
             **by_name,
             groups=written[0]["groups"],
             privacy=weakest([_claim(one["privacy"]) for one in written]),

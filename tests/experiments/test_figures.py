@@ -33,7 +33,7 @@ def test_looks_differ_and_run_out():
         _styles(names(22))
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 21])
+@pytest.mark.parametrize("count", [4, 5])
 def test_every_curve_of_every_panel_is_in_the_legend(count, tmp_path):
     panels = {"Five agents": curves(names(count)), "Ten agents": curves(names(count))}
     text = svg(panels_png, panels, AXES, "a title", path=tmp_path / "picture.svg")
@@ -44,20 +44,14 @@ def test_every_curve_of_every_panel_is_in_the_legend(count, tmp_path):
         assert f">{title}<" in text
 
 
-def test_panels_share_their_looks(tmp_path):
+def test_panels_share_their_looks_and_regret_has_as_many(tmp_path):
     with pytest.raises(ValueError, match="22 curves"):
         panels_png(
             {"a": curves(names(21)), "b": curves(["another"])}, AXES, "a title", tmp_path / "picture.png"
         )
-    panels_png({"a": curves(names(21)), "b": {}}, AXES, "a title", tmp_path / "picture.png")
-
-
-def test_regret_curves_beyond_seven_are_drawn(tmp_path):
-    regret = np.random.default_rng(0).uniform(1, 2, (3, 4, 2))
-    many = {name: RunResult(ROUNDS, regret) for name in names(9)}
-    text = svg(lambda path: regret_figure(many, "a title").savefig(path), path=tmp_path / "regret.svg")
-    for name in many:
-        assert f">{name}<" in text
+    many = {name: RunResult(ROUNDS, np.ones((3, 4, 2))) for name in names(9)}
+    figure = regret_figure(many, "a title")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == names(9)
 
 
 def test_a_curve_beside_another_has_its_colour_dotted():
@@ -85,14 +79,7 @@ def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("count", "rows"),
-    [
-        (1, 1),
-        (3, 1),
-        (4, 2),
-        pytest.param(5, 2, marks=pytest.mark.slow),
-        pytest.param(7, 3, marks=pytest.mark.ci),
-    ],
+    ("count", "rows"), [(1, 1), (3, 1), (4, 2), pytest.param(7, 3, marks=pytest.mark.ci)]
 )
 def test_more_than_three_panels_stand_in_rows(count, rows, tmp_path):
     panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}

@@ -90,7 +90,7 @@ def test_every_id_and_command_is_there():
     written = WRITTEN.read_text()
     assert "\nfedbandit leaderboard submit " in written
     assert "\nFedProcurement-v0 " in written
-    assert "\nfedbandit_envs.leaderboard.simulate(env, policy, seeds, [advance])\n" in written
+    assert "\nfedbandit_envs.experiments.simulate(env, policy, seeds, [advance])\n" in written
 
 
 if __name__ == "__main__":
