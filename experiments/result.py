@@ -213,7 +213,7 @@ class RunResult:
             kind, _, name = stored.partition("/")
             if name:
                 by_name[kind][name] = np.concatenate([part[stored] for part in parts])
-        whole = {
+        whole: dict[str, Any] = {
             name: np.concatenate([part[name] for part in parts], axis=1)
             for name in ("regret", "messages")
             if name in parts[0]

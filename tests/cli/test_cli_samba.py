@@ -15,7 +15,7 @@ import pytest
 from samba_runs import means_of, plain
 from typer.testing import CliRunner
 
-from fedbandit_envs.baselines.arms.rules import UCB
+from fedbandit_envs.baselines.arms.rules import UCB, Choice
 from fedbandit_envs.cli import app
 from fedbandit_envs.samba import runs as samba
 from fedbandit_envs.samba.crypto import paillier
@@ -54,6 +54,12 @@ class Cautious(UCB):
 
     def __init__(self):
         super().__init__(scale=1.0)
+
+
+class OddOnesOut(UCB):
+    """Picks in a way that Comp cannot (SAMBA, section 5.1)."""
+
+    choice: Choice = "odd arms first"
 
 
 class Prying(UCB):
@@ -133,6 +139,7 @@ def test_an_algorithm_of_ones_own(monkeypatch):
     [
         (("--algorithm", "reinforcement-comparison"), "needs other owners' data for a score"),
         (("--algorithm", "ones_own:Prying"), "it looks at all arms' rewards"),
+        (("--algorithm", "ones_own:OddOnesOut"), "which Comp cannot do among masked and permuted scores"),
         (("--algorithm", "nonsense"), "algorithm is 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
