@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
 
 import fedbandit_envs.experiments
 from fedbandit_envs.baselines.registry import BASELINES
@@ -305,5 +306,6 @@ def test_intervals_cover_as_often_as_they_say():
     values = np.random.default_rng(0).normal(3.0, 2.0, (2000, 5))
     mean, half = mean_and_half_width(values)
     assert abs((np.abs(mean - 3.0) <= half).sum() - 1900) < 40
+    np.testing.assert_allclose(half, student.ppf(0.975, 4) * values.std(axis=1, ddof=1) / 5**0.5)
     assert np.isfinite(mean_and_half_width(values[:, :3])[1]).all()
     assert np.isnan(mean_and_half_width(values[:, :2])[1]).all()

@@ -211,7 +211,8 @@ def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
     kept = {seed for seed, shard in enumerate(cell.split()) if Store(tmp_path).path(shard).name in names}
     # All that was begun, but for what failed; and not all was.
     assert kept == begun - {2, 3, 4}
-    assert len(kept) == len(names) < 9
+    assert len(kept) == len(names)
+    assert jobs == 2 or len(begun) <= 7
     play([replace(cell, failing=())], tmp_path / "shards")
     assert all(plays(log)[seed] == 1 for seed in kept)
     np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
@@ -241,6 +242,9 @@ def test_workers_follow_this_process_to_another_folder(tmp_path, monkeypatch):
 
 def test_a_worker_of_another_source_is_refused(tmp_path):
     (shard,) = Drawn((1,)).split()
+    file = Store(tmp_path).path(shard)
+    execute._play(shard, file)
+    assert execute._progress_of(file) == shard.size
     _, error = execute._play(shard, tmp_path / "other.npz")
     assert isinstance(error, BackendError)
     assert "a worker has another source" in str(error)

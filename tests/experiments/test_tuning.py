@@ -146,3 +146,4 @@ def test_regrets_of_several_ids_have_their_geometric_mean():
 
     assert mean_regret([Played(4.0), Played(9.0)]) == pytest.approx(6.0)
     assert mean_regret([Played(4.0), Played(0.0)]) == 0.0
+    assert mean_regret([Played(4.0), Played(-1.0)]) == -1.0
