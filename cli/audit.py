@@ -1,25 +1,27 @@
 """The command ``fedbandit audit``, which tests the privacy claims of a mechanism by attacks."""
 
 import json
-import sys
 from dataclasses import asdict
 from itertools import groupby
 from math import isnan
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandit_envs.cli.terminal import explained, print_table, progress
-from fedbandit_envs.wrappers.privacy.audit import Audit
-from fedbandit_envs.wrappers.privacy.audits import TARGETS, AuditSettings, run_audits
+from fedbandit_envs.cli.terminal import JsonOption, explained, print_table, progress
+
+if TYPE_CHECKING:
+    from fedbandit_envs.wrappers.privacy.audit import Audit
 
 _HEADS = ("adjacency", "composition", "delta", "lower bound", "claim", "tightness", "holds")
 
 
 def audit(
     mechanism: Annotated[
-        str, typer.Argument(help=f"One of {', '.join(TARGETS)}, all, or module:Class of a mechanism.")
+        str,
+        typer.Argument(
+            help="laplace, gaussian, ... (errors list all), all; or a mechanism, `file.py:Class` or `module:Class`."
+        ),
     ],
     epsilon: Annotated[float, typer.Option(help="Epsilon of all releases, for one value of each.")] = 1.0,
     delta: Annotated[
@@ -33,19 +35,16 @@ def audit(
         int | None,
         typer.Option(help="Number of releases. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
     ] = None,
-    samples: Annotated[
-        int, typer.Option(help="Samples of each of the two histories.")
-    ] = AuditSettings.samples,
+    samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Tests a mechanism's privacy claims by attacks; exit code 1 if one is refuted (by chance 1 in 10,000 attacks).
 
     Example: `fedbandit audit laplace --epsilon 0.5 --samples 5000`
     """
-    # A user's own mechanism may be a module in the current folder. The folder is appended to the path, so that it
-    # cannot replace installed modules.
-    sys.path.append(str(Path.cwd()))
+    from fedbandit_envs.wrappers.privacy.audits import AuditSettings, run_audits
+
     with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
         settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
         with progress(mechanism, len(settings.attacks)) as update:
@@ -60,7 +59,7 @@ def audit(
     raise typer.Exit(0 if all(one.holds for _, one in audited) else 1)
 
 
-def _row(result: Audit) -> tuple[str, ...]:
+def _row(result: "Audit") -> tuple[str, ...]:
     """Returns a table's row: the lower bound of epsilon that an attack has shown beside the epsilon claimed."""
     claim = result.claim
     return (

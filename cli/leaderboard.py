@@ -14,8 +14,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.cli import terminal
 from fedbandit_envs.experiments.execute import Backend, BackendError
-from fedbandit_envs.experiments.row_check import MixedRowsError
-from fedbandit_envs.experiments.spec import read_assignment
+from fedbandit_envs.experiments.spec import read_assignments
 from fedbandit_envs.leaderboard import engine
 from fedbandit_envs.leaderboard.entries import baselines_of, require_random, submission_of
 from fedbandit_envs.leaderboard.pooling import PooledRowsError
@@ -23,6 +22,7 @@ from fedbandit_envs.leaderboard.published import is_open, newest_published
 from fedbandit_envs.leaderboard.records import RecordError, Records
 from fedbandit_envs.leaderboard.report.rows import lines_of
 from fedbandit_envs.leaderboard.result import ResultError, ResultFile
+from fedbandit_envs.leaderboard.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.sandbox import EntryError
 from fedbandit_envs.leaderboard.sandbox.errors import printable
 from fedbandit_envs.leaderboard.sandbox.process import require_linux
@@ -285,9 +285,9 @@ def _name(policy: str, given: str | None) -> str:
 
 def _settings(words: Sequence[str]) -> dict[str, dict[str, Any]]:
     settings: dict[str, dict[str, Any]] = {}
-    for word in words:
-        part, name, value = read_assignment(word)
+    for key, value in read_assignments(words).items():
+        part, _, name = key.rpartition(".")
         if not part:
-            raise ValueError(f"--set {word!r} is not part.key=value")
+            raise ValueError(f"--set {key}={value} is not part.key=value")
         settings.setdefault(part, {})[name] = value
     return settings

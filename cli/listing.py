@@ -2,24 +2,11 @@
 
 import json
 import sys
-from collections.abc import Collection
 from typing import Annotated, Any
 
 import typer
 
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.cli.terminal import explained, print_table
-from fedbandit_envs.leaderboard.engine import belongs
-from fedbandit_envs.leaderboard.entries import baselines_of
-from fedbandit_envs.leaderboard.suites import SUITES
-from fedbandit_envs.leaderboard.tracks import tracks_of
-from fedbandit_envs.papers.reproduction.experiment import experiments
-from fedbandit_envs.registry.plugins import Registry
-from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers import WRAPPERS
-from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
+from fedbandit_envs.cli.terminal import JsonOption, explained, print_table
 
 Row = dict[str, Any]
 """What is listed: its ``kind``, ``name`` and ``package`` (None if it is this project's), and what else is known."""
@@ -37,7 +24,7 @@ def list_(
     text: Annotated[
         str | None, typer.Option(help="Only what has this text in its name or description, in any case.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything that is known as JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Lists environment ids, baselines, and everything that plug-ins add, with the plug-ins' packages and versions.
 
@@ -45,15 +32,16 @@ def list_(
 
     Example: `fedbandit list --problem arms --track silent --text thompson`
     """
+    from fedbandit_envs.basics.checks import require_choice
+
     rows = _listed()
     with explained(ValueError):
         if problem is not None:
-            require_choice(
-                "--problem", problem, dict.fromkeys(row["problem"] for row in rows if "problem" in row)
-            )
+            known = dict.fromkeys(row["problem"] for row in rows if "problem" in row)
+            require_choice("--problem", problem, known)
             rows = [row for row in rows if row.get("problem") == problem]
         if track is not None:
-            allowed = _on_track(track, {row["name"] for row in rows})
+            allowed = _on_track(track)
             rows = [row for row in rows if row["kind"] == "baseline" and row["name"] in allowed]
     if text is not None:
         rows = [row for row in rows if text.lower() in " ".join(map(str, row.values())).lower()]
@@ -70,56 +58,52 @@ def list_(
 
 def _listed() -> list[Row]:
     """Returns a row for each environment and each baseline, and for everything else that plug-ins add."""
-    rows: list[Row] = [
-        {
-            "kind": "environment",
-            "name": env_id,
-            "problem": _problem(resolve(entry.federation)),
-            "pettingzoo": entry.pettingzoo,
-            "preset": entry.kwargs,
-        }
-        for env_id, entry in REGISTRY.items()
-    ]
-    rows += [
-        {
-            "kind": "baseline",
-            "name": name,
-            "problem": _problem(one.federation),
-            "summary": one.summary,
-            "reference": one.reference,
-        }
-        for name, one in BASELINES.items()
-    ]
-    others: dict[str, Registry[Any]] = {
+    from fedbandit_envs.baselines.registry import BASELINES
+    from fedbandit_envs.basics.entry_points import resolve
+    from fedbandit_envs.leaderboard.suites import SUITES
+    from fedbandit_envs.papers.reproduction.experiment import experiments
+    from fedbandit_envs.registry.plugins import Registry
+    from fedbandit_envs.registry.registration import REGISTRY
+    from fedbandit_envs.wrappers import WRAPPERS
+    from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
+
+    def problem(federation: type[object]) -> str:
+        """Returns the name of the folder of an environment's class."""
+        return federation.__module__.split(".")[-2:][0]
+
+    about: dict[tuple[str, str], Row] = {}
+    for name, env in REGISTRY.items():
+        preset = {"pettingzoo": env.pettingzoo, "preset": env.kwargs}
+        about["environment", name] = {"problem": problem(resolve(env.federation)), **preset}
+    for name, one in BASELINES.items():
+        described = {"summary": one.summary, "reference": one.reference}
+        about["baseline", name] = {"problem": problem(one.federation), **described}
+    registries: dict[str, Registry[Any]] = {
+        "environment": REGISTRY,
+        "baseline": BASELINES,
         "wrapper": WRAPPERS,
         "mechanism": MECHANISMS,
         "suite": SUITES,
         "experiment": experiments(),
     }
-    rows += [
-        {"kind": kind, "name": name}
-        for kind, registry in others.items()
-        for name in registry
-        if registry.package(name)
-    ]
-    every: dict[str, Registry[Any]] = {"environment": REGISTRY, "baseline": BASELINES, **others}
-    for row in rows:
-        package = every[row["kind"]].package(row["name"])
-        row["package"] = package and str(package)
+    rows = []
+    for kind, registry in registries.items():
+        for name in registry:
+            package = registry.package(name)
+            if package or (kind, name) in about:
+                known = about.get((kind, name), {})
+                rows.append({"kind": kind, "name": name, **known, "package": package and str(package)})
     return rows
 
 
-def _problem(federation: type[Any]) -> str:
-    """Returns the name of a problem, which is that of the folder of its class."""
-    return federation.__module__.split(".")[-2:][0]
+def _on_track(track: str) -> set[str]:
+    """Returns the names of the baselines that belong on a track of the leaderboard."""
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.leaderboard.engine import belongs
+    from fedbandit_envs.leaderboard.entries import baselines_of
+    from fedbandit_envs.leaderboard.suites import SUITES
+    from fedbandit_envs.leaderboard.tracks import tracks_of
 
-
-def _on_track(track: str, names: Collection[str]) -> set[str]:
-    """Returns those of the named baselines that belong on a track of the leaderboard.
-
-    Raises:
-        ValueError: There is no track of that name.
-    """
     # A problem's two suites have the same tasks, and differ in their rounds and seeds.
     suites = [suite for name, suite in SUITES.items() if name.endswith("-quick")]
     for suite in suites:
@@ -128,7 +112,7 @@ def _on_track(track: str, names: Collection[str]) -> set[str]:
         name
         for suite in suites
         for name in baselines_of(suite)
-        if name in names and belongs(name, suite, tracks_of(suite)[track])
+        if belongs(name, suite, tracks_of(suite)[track])
     }
 
 
@@ -137,12 +121,15 @@ def _print_tables(rows: list[Row]) -> None:
     tables: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
         if row["kind"] == "environment":
-            preset = json.dumps(row["preset"]) if row["preset"] else ""
-            cells = (row["name"], f"{row['pettingzoo']} {preset}".rstrip())
-            tables.setdefault("Environments", []).append(cells)
-        if row["kind"] == "baseline":
-            cells = (row["name"], f"{row['summary']} ({row['reference']})")
-            tables.setdefault(f"Baselines of {row['problem']}", []).append(cells)
+            title, about = (
+                "Environments",
+                f"{row['pettingzoo']} {json.dumps(row['preset'])}".removesuffix(" {}"),
+            )
+        elif row["kind"] == "baseline":
+            title, about = f"Baselines of {row['problem']}", f"{row['summary']} ({row['reference']})"
+        else:
+            continue
+        tables.setdefault(title, []).append((row["name"], about))
     for title, found in tables.items():
         about = "in PettingZoo, and preset" if title == "Environments" else "what it does (reference)"
         print_table(title, ("name", about), found, whole="name")

@@ -1,27 +1,20 @@
 """The commands of SAMBA (encrypted bandits): ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from shutil import rmtree
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
-from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.cli.terminal import explained, out_console, print_table, progress
-from fedbandit_envs.experiments.spec import read_assignment, read_value
-from fedbandit_envs.samba.crypto.certificates import issue_certificates
-from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
-from fedbandit_envs.samba.crypto.libraries import require_extra
-from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
-from fedbandit_envs.samba.runs import TIMEOUT, SambaSettings, Transport, run_samba, seed_or_random
-from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
+from fedbandit_envs.cli.terminal import JsonOption, explained, out_console, print_table, progress
 
 _KEY_FILE = "keys.json"
-_NAMES = f"One of {', '.join(PLAYABLE)}"
+_NAMES = "ucb, thompson, ... (errors list all)"
 _CAUSED_BY_WORDS = (ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError)
 
 AlgorithmOption = Annotated[str, typer.Option(help=f"{_NAMES}, or 'module:attribute' of a rule.")]
@@ -30,33 +23,41 @@ SetOption = Annotated[
 ]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of the run; by default one that nobody knows.")]
 TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is awaited counts as hung.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+@contextmanager
+def _explained(*errors: type[Exception]) -> Iterator[None]:
+    """Shows errors as a message: those of the user's words, of runs without a result and of missing extras."""
+    from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+
+    with explained(*errors, ending=[SecureError, MissingExtraError]):
+        yield
 
 
 def samba(
-    algorithm: AlgorithmOption = SambaSettings.algorithm,
+    algorithm: AlgorithmOption = "ucb",
     ratings: Annotated[
         str,
         typer.Option(
             help="movielens, jester, or a file: u.data, or Jester's matrix as text; or a table of ratings as JSON: "
             """'{"name": "ratings", "table": "my.csv", "scale": [1, 5], "threshold": 4}'."""
         ),
-    ] = str(SambaSettings.ratings),
+    ] = "movielens",
     arms: Annotated[
         int, typer.Option(help="Number of owners K; their arms are those with the largest means.")
-    ] = SambaSettings.arms,
-    budget: Annotated[int, typer.Option(help="Number of rounds N.")] = SambaSettings.budget,
+    ] = 10,
+    budget: Annotated[int, typer.Option(help="Number of rounds N.")] = 1000,
     seed: SeedOption = None,
     transport: Annotated[
         str, typer.Option(help="local: one process; tcp: a process for each role.")
-    ] = SambaSettings.transport,
+    ] = "local",
     set_: SetOption = None,
     owners_per_role: Annotated[
         int | None,
         typer.Option(help="Number of owners in a group, which is one role; by default all, or 1 under tcp."),
     ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="Put sockets under mutual TLS as well.")] = False,
-    timeout: TimeoutOption = SambaSettings.timeout,
+    timeout: TimeoutOption = 30.0,
     plain: Annotated[bool, typer.Option("--plain", help="Run without encryption: same reward.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -66,10 +67,13 @@ def samba(
 
     Example: `fedbandit samba --algorithm ucb --arms 5 --budget 100`
     """
+    from fedbandit_envs.experiments.spec import read_assignments, read_value
+    from fedbandit_envs.samba.runs import SambaSettings, Transport, run_samba
+
     total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
-    with explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
-        via, parameters = cast(Transport, transport), _parameters(set_)
+    with _explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
+        via, parameters = cast(Transport, transport), read_assignments(set_ or [])
         settings = SambaSettings(
             algorithm,
             read_value(ratings) if ratings.startswith("{") else ratings,
@@ -115,7 +119,12 @@ def samba_keys(
 
     Example: `fedbandit samba-keys keys --owners 1 --owners 1`
     """
-    with explained(ValueError, TypeError), explained(OSError, option="OUT"):
+    from fedbandit_envs.samba.crypto.certificates import issue_certificates
+    from fedbandit_envs.samba.crypto.keys import deal_keys
+    from fedbandit_envs.samba.crypto.libraries import require_extra
+    from fedbandit_envs.samba.runs import seed_or_random
+
+    with _explained(ValueError, TypeError), explained(OSError, option="OUT"):
         require_extra()
         keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
         if tls:
@@ -147,7 +156,7 @@ def samba_role(
     mean: Annotated[
         list[float] | None, typer.Option(help="Mean of an owner's arm; repeat for each owner of the group.")
     ] = None,
-    timeout: TimeoutOption = TIMEOUT,
+    timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
     """Plays one role of SAMBA; the other roles may run on other machines.
@@ -156,14 +165,22 @@ def samba_role(
 
     Example: `fedbandit samba-role comp --keys keys/comp/keys.json --connect host:7000`
     """
-    with explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
+    from fedbandit_envs.basics.checks import require_number
+    from fedbandit_envs.experiments.spec import read_assignments
+    from fedbandit_envs.samba.crypto.keys import Keyring
+    from fedbandit_envs.samba.crypto.libraries import require_extra
+    from fedbandit_envs.samba.owners.algorithm import Algorithm
+    from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
+    from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
+
+    with _explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()
         address, other, option = (
             (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
         )
         if address is None or other is not None:
             raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
-        played = None if algorithm is None else Algorithm(algorithm, _parameters(set_))
+        played = None if algorithm is None else Algorithm(algorithm, read_assignments(set_ or []))
         setup = RoleSetup(Keyring.load(keys, role), played, budget, mean or ())
         # All that can be wrong must be found now: a second try would need the key file that is removed next.
         parse_address(address, tls=setup.keyring.certificate is not None)
@@ -183,12 +200,3 @@ def samba_role(
         typer.echo(f"{role} is done after {report.cpu_seconds:.2f} CPU seconds: {report.counts}")
         if report.reward is not None:
             typer.echo(f"cumulative reward: {report.reward}")
-
-
-def _parameters(words: list[str] | None) -> dict[str, Any]:
-    """Returns the algorithm's parameters, by name, from the values of ``--set``.
-
-    A name such as ``policy.rate`` is kept whole; no algorithm has such a parameter, so the algorithm refuses it.
-    """
-    read = map(read_assignment, words or [])
-    return {f"{part}.{name}".removeprefix("."): value for part, name, value in read}

@@ -3,21 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Column, Table
 
-from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.execute import Backend, Dask, Local, play
-from fedbandit_envs.experiments.result import report_library
-from fedbandit_envs.experiments.store import Cell, Store
-from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+if TYPE_CHECKING:
+    from fedbandit_envs.experiments.execute import Backend
+    from fedbandit_envs.experiments.store import Cell
 
 T = TypeVar("T")
 
@@ -29,6 +25,25 @@ BackendOption = Annotated[
     typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
 ]
 SchedulerOption = Annotated[str | None, typer.Option(help="Address of Dask's scheduler: tcp://HOST:PORT.")]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value: an argument of environment, policy or wrapper. Repeatable."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(version("fedbandit-envs"))
+        raise typer.Exit
+
+
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Takes the options of ``fedbandit`` itself."""
 
 
 @contextmanager
@@ -40,30 +55,36 @@ def explained(
     Args:
         *errors: Types of errors that the user's input can cause; the exit code is 2.
         option: Name of the option that is wrong, if there is only one.
-        ending: Types of errors that end a command without a result; the exit code is 1. Errors of encrypted runs and
-            of missing extras always count as such.
+        ending: Types of errors that end a command without a result; the exit code is 1.
     """
-    ended: tuple[type[Exception], ...] = (SecureError, MissingExtraError, *ending)
     try:
         yield
-    except ended as error:
+    except tuple(ending) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
     except errors as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
-def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
-    """Returns the value of a key in a mapping of known values.
+@contextmanager
+def explained_play() -> Iterator[None]:
+    """Shows errors as a message that settings cause while runs are played and results written to ``--out``."""
+    from fedbandit_envs.experiments.execute import BackendError
+    from fedbandit_envs.experiments.spec import SettingsError
+    from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
-    Args:
-        name: Name of the command-line option, for the message of the error.
-        key: The key that the user has given.
-        known: All values that may be chosen, by key.
+    with explained(SettingsError, BudgetExhaustedError, BackendError), explained(OSError, option="--out"):
+        yield
+
+
+def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
+    """Returns the value of a key that the user has given, in a mapping of known values.
 
     Raises:
         ValueError: The key is unknown; the message has the name of the option and all keys.
     """
+    from fedbandit_envs.basics.checks import require_choice
+
     require_choice(name, key, known)
     return known[key]
 
@@ -71,14 +92,12 @@ def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
 def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]], *, whole: str = "") -> None:
     """Prints a table with a title, the heads of its columns, and rows of cells.
 
-    Long cells are wrapped, not cut: two names that begin alike would else look the same.
-
-    Args:
-        title: Title of the table.
-        heads: Heads of the columns.
-        rows: Cells of each row.
-        whole: Head of the column whose cells are not wrapped, so that they can be copied; empty if there is none.
+    Long cells are wrapped, not cut: two names that begin alike would else look the same. Cells of the column with the
+    head ``whole`` are not wrapped, so that they can be copied.
     """
+    from rich.markup import escape
+    from rich.table import Column, Table
+
     table = Table(
         *(Column(head, overflow="fold", no_wrap=head == whole) for head in heads), title=escape(title)
     )
@@ -99,12 +118,14 @@ def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
         A function that changes the bar by its arguments ``advance`` (work done since the last call), ``completed``
         (work done so far) or ``total``.
     """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True)) as bar:
         yield partial(bar.update, bar.add_task(name, total=total))
 
 
-def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
+def backend_of(name: str, scheduler: str | None, workers: int) -> "Backend":
     """Returns the backend (local processes or a Dask cluster) that a command's options choose.
 
     Args:
@@ -115,6 +136,9 @@ def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
     Raises:
         ValueError: The name is unknown, ``dask`` has no scheduler, or ``joblib`` has one.
     """
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.experiments.execute import Dask, Local
+
     require_choice("--backend", name, ("joblib", "dask"))
     if (scheduler is None) is (name == "dask"):
         raise ValueError(
@@ -123,7 +147,7 @@ def backend_of(name: str, scheduler: str | None, workers: int) -> Backend:
     return Local(workers) if scheduler is None else Dask(scheduler)
 
 
-def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Path) -> None:
+def play_missing(name: str, backend: "Backend", cells: Sequence["Cell"], folder: Path) -> None:
     """Plays those parts of runs whose results a folder does not have yet, with a progress bar.
 
     Args:
@@ -132,6 +156,9 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
         cells: The runs, or other cells (units of work that are split into shards, a file each).
         folder: Folder of the shards' files.
     """
+    from fedbandit_envs.experiments.execute import play
+    from fedbandit_envs.experiments.store import Store
+
     missing = Store(folder).missing(cells)
     try:
         with progress(name, sum(shard.size for shard in missing)) as update:
@@ -148,6 +175,8 @@ def play_missing(name: str, backend: Backend, cells: Sequence[Cell], folder: Pat
 
 def require_report() -> None:
     """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
+    from fedbandit_envs.experiments.result import report_library
+
     with explained(ending=[ImportError]):
         for name in ("matplotlib", "jinja2"):
             report_library(name)

@@ -1,5 +1,6 @@
-"""Runs and their results: what is run, and what came of it."""
+"""Runs and their results: simulations, sweeps, pictures, and files in which long runs are kept."""
 
+# Modules have the names of these functions. All are imported here, so that the names stand for the functions.
 from fedbandit_envs.experiments.plots import plot
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.simulate import simulate

@@ -6,24 +6,23 @@ A shard is a part of a run, with some of its seeds. Its result is written to a f
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from random import Random
 from threading import Event, Thread
 from time import sleep
 from traceback import format_exc
-from typing import Any
+from typing import TypeVar
 
-from joblib import Parallel, delayed
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.experiments.store import Cell, Store
 
-from fedbandit_envs.experiments.store import Cell, ShardLock, Store
+T = TypeVar("T")
 
 _SECONDS = 0.5
 _TIMEOUT = 10  # seconds
-
-Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
-"""A function call to be made later, from :func:`joblib.delayed`: function, positional and keyword arguments."""
 
 
 class BackendError(RuntimeError):
@@ -40,46 +39,38 @@ class Local:
 
     jobs: int = 1
 
-    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """Makes function calls in parallel, and yields what they return, in the order in which they end.
+    def run(self, call: Callable[..., T], tasks: Iterable[tuple[object, ...]]) -> Generator[T, None, None]:
+        """Calls a function in parallel, and yields what it returns, in the order in which calls end.
 
         Args:
-            tasks: The calls; the next one is taken from the iterable when a process is free for it.
+            call: The function.
+            tasks: The arguments of each call; the next ones are taken when a process is free for them.
 
         Raises:
             BackendError: A process has died.
         """
-        # Calls are not batched, so that each shard is stored as soon as it has been played. The initializer makes
-        # worker processes end when this process ends.
+        from joblib import Parallel, delayed  # It takes a tenth of a second to import.
+
+        # Calls are not batched, so that each shard is stored as soon as it has been played. Worker processes end when
+        # this process ends. They are replaced when this process has gone to another folder, as its arguments differ.
         parallel = Parallel(
             self.jobs,
             batch_size=1,
             pre_dispatch="n_jobs",
             return_as="generator_unordered",
             initializer=_end_with,
-            initargs=(os.getpid(),),
+            initargs=(os.getpid(), os.getcwd()),
         )
         try:
-            # Processes are used again, also after this one has gone to another folder.
-            yield from parallel(delayed(_in_folder)(os.getcwd(), *task) for task in tasks)
+            yield from parallel(delayed(call)(*task) for task in tasks)
         except BrokenProcessPool as error:
             raise BackendError(
                 f"a process that played has been ended; what is finished is kept, so start again: {error}"
             ) from error
 
 
-def _in_folder(folder: str, function: Callable[..., Any], arguments: Any, named: Any) -> Any:
-    """Calls a function while ``folder`` is the working directory of this process."""
-    os.chdir(folder)
-    return function(*arguments, **named)
-
-
-def _end_with(parent: int) -> None:
-    """Makes this process end within a second after its parent process has ended, even if the parent was killed.
-
-    Args:
-        parent: Id of the parent process.
-    """
+def _end_with(parent: int, folder: str) -> None:
+    """Makes this process end within a second after its parent process has ended, even if the parent was killed."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -101,11 +92,8 @@ class Dask:
 
     scheduler: str
 
-    def run(self, tasks: Iterable[Task]) -> Generator[Any, None, None]:
-        """Makes function calls on the workers, and yields what they return, in the order in which they end.
-
-        Args:
-            tasks: The calls; the next one is taken from the iterable when a worker can take it.
+    def run(self, call: Callable[..., T], tasks: Iterable[tuple[object, ...]]) -> Generator[T, None, None]:
+        """Calls a function on the workers; see :meth:`Local.run`.
 
         Raises:
             BackendError: No worker can be reached, or several workers have died while they made the same call.
@@ -133,8 +121,8 @@ class Dask:
                 # Twice as many calls as there are cores are submitted: one per core runs and one waits at the
                 # scheduler, so that no worker is idle.
                 room = 2 * sum(client.ncores().values()) - running.count()
-                for function, arguments, named in islice(left, max(1, room)):
-                    running.add(client.submit(function, *arguments, **named, pure=False))
+                for task in islice(left, max(1, room)):
+                    running.add(client.submit(call, *task, pure=False))
 
             submit()
             for played in running:
@@ -157,9 +145,9 @@ def play(
 ) -> None:
     """Plays the shards of some runs that have no result file in a folder yet, and writes their files.
 
-    It may be killed at any moment and called again. Several processes may do this with one folder at the same time:
-    each shard is played by one of them, and every process waits until all shards are done. An error in a shard is
-    raised after the other shards that are being played have ended and have been written.
+    It may be killed at any moment and called again. Several processes may do this with one folder at the same time: a
+    shard that two of them play has the same result twice. An error in a shard is raised after the other shards that are
+    being played have ended and have been written.
 
     Args:
         cells: The runs, each of which is split into shards (each with some of the run's seeds).
@@ -172,124 +160,93 @@ def play(
     """
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
-    store.remove_strays()
-    sweep = _Sweep(store.shards(cells))
-    try:
-        with sweep.reporting(advance):
-            while sweep.left:
-                sweep.play(backend or Local())
-                if sweep.left:
-                    sleep(_SECONDS)
-    finally:
-        for lock in sweep.locks.values():
-            lock.give_up()
+    shards = {store.path(shard): shard for shard in store.missing(cells)}
+    left = dict(shards)
+    errors: list[Exception] = []
 
-
-class _Sweep:
-    """The shards that are still to be played, and this process's locks on those that it plays.
-
-    Attributes:
-        left: The shards that have no file yet, by the path of the file.
-        locks: The locks that this process holds, by the path of the shard's file.
-    """
-
-    def __init__(self, shards: dict[Path, Cell]) -> None:
-        """Begins with all shards still to be played.
-
-        Args:
-            shards: The shards, by the paths of their files.
-        """
-        self.left = shards
-        self.locks: dict[Path, ShardLock] = {}
-        self._sizes = {file: shard.size for file, shard in shards.items()}
-        self._errors: list[Exception] = []
-
-    def play(self, backend: Backend) -> None:
-        """Plays all shards that no other process is playing (has locked), and writes their files.
-
-        Args:
-            backend: Where to play.
-
-        Raises:
-            Exception: The first error that a shard has raised.
-        """
-        with closing(backend.run(self._tasks())) as results:
-            for file, content in results:
-                if isinstance(content, Exception):
-                    self._errors.append(content)
-                else:
-                    # If this raises an error, the lock is given up with the others, and so its partial file is removed.
-                    self.locks[file].write(content)
-                    del self.locks[file], self.left[file]
-        if self._errors:
-            raise self._errors[0]
-
-    def _tasks(self) -> Iterator[Any]:
-        """Yields a call that plays a shard, for each shard on which this process gets the lock.
-
-        Nothing more is yielded after a shard has raised an error.
-        """
-        for file, shard in list(self.left.items()):
-            if self._errors:
+    def tasks() -> Iterator[tuple[Cell, Path]]:
+        order = list(shards)
+        # Processes that share the folder then seldom play the same shard.
+        Random().shuffle(order)
+        for file in order:
+            if errors:
                 return
-            lock = ShardLock.take(file)
-            if lock and Store.has(file):
-                lock.give_up()
-                del self.left[file]
-            elif lock:
-                self.locks[file] = lock
-                yield delayed(_played)(shard, file)
+            if store.has(file):
+                del left[file]
+            else:
+                yield shards[file], file
 
-    @contextmanager
-    def reporting(self, advance: Callable[[float], None]) -> Iterator[None]:
-        """Reports progress inside of a ``with`` block, twice a second, from a separate thread.
+    def played() -> float:
+        done = sum(shard.size for file, shard in shards.items() if file not in left)
+        return done + sum(map(_progress_of, list(left)))
 
-        Args:
-            advance: Called with the number of agent-rounds that were played since its last call.
-        """
-        over = Event()
-
-        def report() -> None:
-            reported, ended = 0.0, False
-            while not ended:
-                ended = over.wait(_SECONDS)
-                # The number may be lower than before, when a shard was begun again; that is not reported.
-                if (now := self._played()) > reported:
-                    advance(now - reported)
-                    reported = now
-
-        thread = Thread(target=report, daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            over.set()
-            thread.join()
-
-    def _played(self) -> float:
-        """Returns how many agent-rounds have been played, of finished shards and of those that are being played."""
-        done = sum(size for file, size in self._sizes.items() if file not in self.left)
-        return done + sum(lock.played for lock in list(self.locks.values()))
+    with _reporting(played, advance), closing((backend or Local()).run(_play, tasks())) as results:
+        for file, result in results:
+            _progress_file(file).unlink(missing_ok=True)
+            if isinstance(result, Exception):
+                errors.append(result)
+            else:
+                store.write(file, result)
+                del left[file]
+    if errors:
+        raise errors[0]
 
 
-def _played(shard: Cell, file: Path) -> tuple[Path, bytes | Exception]:
-    """Plays a shard; called in this process, in another process or on another machine.
+@contextmanager
+def _reporting(played: Callable[[], float], advance: Callable[[float], None]) -> Iterator[None]:
+    """Reports how much more has been played inside of a ``with`` block, twice a second, from a separate thread."""
+    over = Event()
 
-    Args:
-        shard: The shard.
-        file: Path of the shard's file, which is not written here.
+    def report() -> None:
+        reported, ended = 0.0, False
+        while not ended:
+            ended = over.wait(_SECONDS)
+            # The number is lower than before when a shard was begun again; that is not reported.
+            if (now := played()) > reported:
+                advance(now - reported)
+                reported = now
 
-    Returns:
-        The path, and the content for the file. If an error was raised, it is returned in place of the content, since
-        raising it here would also end the shards that others are playing.
+    thread = Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _play(shard: Cell, file: Path) -> tuple[Path, Arrays | Exception]:
+    """Plays a shard in this process, in another one or on another machine, and returns its file's path and content.
+
+    An error is returned in place of the content: if it were raised, it would end the shards that others are playing.
     """
+    progress, played = _progress_file(file), 0.0
+
+    def advance(more: float) -> None:
+        nonlocal played
+        played += more
+        # A machine that does not share the folder reports nothing until the end.
+        with suppress(OSError):
+            progress.write_text(str(played))
+
     try:
         if Store(file.parent).path(shard) != file:
             raise BackendError(
                 "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
                 "start it again with the same one"
             )
-        return file, Store.content(shard.play(ShardLock.progress(file)), file)
+        return file, shard.play(advance)
     except Exception as error:
         error.add_note(f"While a shard was played:\n{format_exc()}")
         return file, error
+
+
+def _progress_file(file: Path) -> Path:
+    return file.with_suffix(".played")
+
+
+def _progress_of(file: Path) -> float:
+    try:
+        return float(_progress_file(file).read_text())
+    except (OSError, ValueError):
+        return 0.0

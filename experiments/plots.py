@@ -5,11 +5,16 @@ from functools import partial
 from io import BytesIO
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.experiments.result import RunResult, report_library
 from fedbandit_envs.experiments.statistics import mean_and_half_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 _DASHES = ("solid", "dashed", "dotted")
@@ -24,7 +29,7 @@ Style = tuple[str, str]
 _ROUND, _REGRET = "round", "cumulative regret per agent"
 
 
-def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
+def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
     """Returns a different style (colour and dashes) for each curve of a picture, by the curve's name.
 
     Args:
@@ -45,13 +50,10 @@ def styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, 
     return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
-def _write_numbers_out(panel: Any) -> None:
+def _write_numbers_out(panel: "Axes") -> None:
     """Writes numbers on logarithmic axes as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4.
 
     Axes that go below 0.001 or up to a million and more keep powers of ten.
-
-    Args:
-        panel: The ``Axes`` of matplotlib.
     """
     from matplotlib.ticker import LogFormatterSciNotation
 
@@ -68,24 +70,22 @@ def _write_numbers_out(panel: Any) -> None:
             axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
 
 
-def _new_figure() -> Any:
-    """Returns an empty figure, which notebooks show also where ``%matplotlib inline`` has not been said.
-
-    Raises:
-        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
-    """
-    figure = report_library("matplotlib.figure").Figure(figsize=(7.5, 4.8), dpi=130, layout="constrained")
+def _new_figure() -> "Figure":
+    """Returns an empty figure, which notebooks show also where ``%matplotlib inline`` has not been said."""
+    figure: Any = report_library("matplotlib.figure").Figure(
+        figsize=(7.5, 4.8), dpi=130, layout="constrained"
+    )
     figure._repr_png_ = partial(_png, figure)
-    return figure
+    return cast("Figure", figure)
 
 
-def _png(figure: Any) -> bytes:
+def _png(figure: "Figure") -> bytes:
     out = BytesIO()
     figure.savefig(out, format="png")
     return out.getvalue()
 
 
-def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
+def regret_figure(curves: Mapping[str, RunResult], title: str) -> "Figure":
     """Returns a ``matplotlib`` figure of mean cumulative regret per agent with its 95 % band over rounds.
 
     Both axes are logarithmic.
@@ -99,7 +99,7 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
     """
     figure = _new_figure()
     axes = figure.subplots()
-    for name, (colour, dashes) in styles(curves).items():
+    for name, (colour, dashes) in _styles(curves).items():
         curve = curves[name]
         mean, half = mean_and_half_width(curve.regret.mean(axis=2))
         axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
@@ -112,14 +112,14 @@ def regret_figure(curves: Mapping[str, RunResult], title: str) -> Any:
 
 
 def plot(
-    frame: Any,
+    frame: "DataFrame",
     x: str,
     y: str,
     by: Sequence[str] | str = (),
     where: Mapping[str, Any] | None = None,
     log_x: bool = False,
     log_y: bool = False,
-) -> Any:
+) -> "Figure":
     """Returns a ``matplotlib`` figure of means of a table's column, with 95 % intervals over seeds, against another.
 
     Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
@@ -179,12 +179,12 @@ def plot(
         ): rows
         for key, rows in (frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)])
     }
-    shown = {}
-    for name, (colour, dashes) in styles(curves).items():
+    shown: dict[str, Any] = {}
+    for name, (colour, dashes) in _styles(curves).items():
         rows = curves[name]
         look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
         if not (absent := rows[rows[x].isna()]).empty:
-            mean, half = mean_and_half_width(absent[y].to_numpy(float))
+            mean, half = map(float, mean_and_half_width(absent[y].to_numpy(float)))
             shown[name] = axes.axhline(mean, **look)
             axes.axhspan(mean - half, mean + half, color=colour, alpha=0.1, linewidth=0)
         groups = rows.groupby(x, sort=frame[x].dtype.kind in "iuf")[y]
@@ -208,32 +208,23 @@ def plot(
     return figure
 
 
-def _require_alike(frame: Any, keys: Sequence[str]) -> None:
-    """Raises an error if rows that agree in some columns differ in others that describe run, agent or round.
+def _require_alike(frame: "DataFrame", keys: Sequence[str]) -> None:
+    """Raises an error if rows that agree in the columns ``keys`` differ in others that describe run, agent or round.
 
-    Args:
-        frame: The table. Columns before ``seed`` describe the run.
-        keys: The columns in which rows agree.
-
-    Raises:
-        ValueError: Rows differ; the message names the columns.
+    Columns before ``seed`` describe the run.
     """
+    columns = [*frame.columns[: frame.columns.get_loc("seed")], "agent", "round"]
     same = frame[frame.duplicated(keys, keep=False)]
     if not same.empty:
-        columns = [*frame.columns[: frame.columns.get_loc("seed")], "agent", "round"]
-        groups = same.groupby(list(dict.fromkeys(keys)), dropna=False)
-        differing = [
-            name
-            for name in columns
-            if name in frame and name not in keys and groups[name].nunique(dropna=False).max() > 1
-        ]
+        others = [name for name in columns if name in frame and name not in keys]
+        differing = [name for name in others if same[name].nunique(dropna=False) > 1]
         raise ValueError(
             f"rows of one seed differ in {', '.join(differing) or 'no setting'}; name it in by, to have curves of its "
             "own, or in where, with one of its values"
         )
 
 
-def _mark_points(panel: Any, values: Iterable[float]) -> None:
+def _mark_points(panel: "Axes", values: Iterable[float]) -> None:
     """Puts the ticks of a logarithmic horizontal axis at the points of the curves, if these are few."""
     points = sorted({float(at) for at in values})
     if 0 < len(points) <= _MOST_TICKS:
@@ -264,7 +255,7 @@ def panels_png(
         title: Title of the picture.
         path: The file to write; its folder must exist.
         apart: Entries that replace those of ``axes`` in single panels, by the panel's title.
-        given: Styles of some of the curves, by name; the others get a style from :func:`styles`.
+        given: Styles of some of the curves, by name; the others get a style from :func:`_styles`.
         description: Text that the file's metadata has as ``Description``, such as a digest of the numbers.
         beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
             other curve's name.
@@ -276,7 +267,7 @@ def panels_png(
     from matplotlib.figure import Figure
 
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
-    looks = {**styles([name for name in names if name not in given], beside), **given}
+    looks = {**_styles([name for name in names if name not in given], beside), **given}
     rows = -(-len(panels) // _MOST_BESIDE)
     columns = -(-len(panels) // rows)
     sizes = [len(curves) for curves in panels.values()]

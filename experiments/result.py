@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from time import process_time
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from fedbandit_envs.core.privacy import Claim, Composition
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 # The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
 _BY_NAME = ("info", "traffic", "totals")
@@ -44,7 +48,6 @@ class RunResult:
             or, if the transport has a stage (a shuffler, a secure sum or a trusted server), one against each observer,
             those that trust least first, as :meth:`.FederatedEnv.privacy_claims` returns them. Empty without a
             privatizer, and in results of :func:`~fedbandit_envs.experiments.simulate.simulate`.
-        checked_rows: ``(replica, agent)`` of each row that was also played alone, which had to give the same actions.
         cpu_seconds: CPU time that playing took, including that of child processes.
         instances: Number of problem instances that seeds take in turn; None if each seed draws one of its own.
         labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
@@ -72,7 +75,6 @@ class RunResult:
     groups: Mapping[str, Sequence[int]] = field(default_factory=dict)
     privacy: Claim = _SILENCE
     claims: Sequence[Claim] = ()
-    checked_rows: Sequence[tuple[int, int]] = ()
     cpu_seconds: float = 0.0
     instances: int | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
@@ -98,8 +100,8 @@ class RunResult:
             ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
             its 95 % interval over seeds, None for fewer than three of them), ``per_seed`` (final regret per agent of
             each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim), ``claims``
-            (all claims, if there are any), ``checked_rows``, and, where there are groups of agents, ``groups``: for
-            each of them its ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
+            (all claims, if there are any), and, where there are groups of agents, ``groups``: for each of them its
+            ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
         """
         groups = {
             name: {"agents": list(agents), **self._regret_as_json(agents)}
@@ -110,7 +112,6 @@ class RunResult:
             "info_mean": {name: float(values.mean()) for name, values in self.info.items()},
             "privacy": self.privacy.as_json(),
             **({"claims": [claim.as_json() for claim in self.claims]} if self.claims else {}),
-            "checked_rows": [list(row) for row in self.checked_rows],
             **({"groups": groups} if groups else {}),
         }
 
@@ -131,7 +132,7 @@ class RunResult:
         ]
         return {"checkpoints": checkpoints, "per_seed": per_seed[-1].tolist()}
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Returns a tidy ``pandas.DataFrame`` with one row for each checkpoint, seed and agent.
 
         Its columns are :attr:`labels`, ``num_agents``, ``seed``, ``agent``, ``round``, ``regret`` (cumulative) and,
@@ -151,9 +152,10 @@ class RunResult:
             "regret": self.regret.ravel(),
             **({} if self.messages is None else {"messages": self.messages.ravel()}),
         }
-        return report_library("pandas").DataFrame(columns)
+        frame: DataFrame = report_library("pandas").DataFrame(columns)
+        return frame
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
 
         Raises:
@@ -188,7 +190,6 @@ class RunResult:
             "groups": {name: list(agents) for name, agents in self.groups.items()},
             "privacy": self.privacy.as_json(),
             "claims": [claim.as_json() for claim in self.claims],
-            "checked_rows": [list(row) for row in self.checked_rows],
         }
         return {
             "rounds": self.rounds,
@@ -207,30 +208,25 @@ class RunResult:
             parts: The arrays that :meth:`as_arrays` returned for each shard, in the order of the shards' seeds.
         """
         written = [json.loads(str(part["said"])) for part in parts]
-        first = np.cumsum([0, *(len(one["seeds"]) for one in written)])
-
-        def whole(name: str, axis: int = 0) -> Array:
-            return np.concatenate([part[name] for part in parts], axis)
-
         by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
-        for kind, _, name in (stored.partition("/") for stored in parts[0]):
+        for stored in parts[0]:
+            kind, _, name = stored.partition("/")
             if name:
-                by_name[kind][name] = whole(f"{kind}/{name}")
+                by_name[kind][name] = np.concatenate([part[stored] for part in parts])
+        whole: dict[str, Any] = {
+            name: np.concatenate([part[name] for part in parts], axis=1)
+            for name in ("regret", "messages")
+            if name in parts[0]
+        }
         claims = ([_claim(claim) for claim in one["claims"]] for one in written)
         return cls(
             rounds=parts[0]["rounds"],
-            regret=whole("regret", 1),
             seeds=[seed for one in written for seed in one["seeds"]],
-            messages=whole("messages", 1) if "messages" in parts[0] else None,
+            **whole,
             **by_name,
             groups=written[0]["groups"],
             privacy=weakest([_claim(one["privacy"]) for one in written]),
             claims=[weakest(alike) for alike in zip(*claims, strict=True)],
-            checked_rows=[
-                (int(offset + replica), agent)
-                for offset, one in zip(first, written, strict=False)
-                for replica, agent in one["checked_rows"]
-            ],
             cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
         )
 

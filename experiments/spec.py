@@ -9,7 +9,7 @@ from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -24,9 +24,8 @@ from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
 from fedbandit_envs.experiments.result import RunResult, claims_of, cpu_seconds
-from fedbandit_envs.experiments.row_check import RowCheck
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD, play_started, split_seeds
-from fedbandit_envs.experiments.source import foreign_modules, is_foreign, package_digest
+from fedbandit_envs.experiments.store import foreign_modules, package_digest
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
 
@@ -174,8 +173,8 @@ class RunSpec:
         part, _, name = key.rpartition(".")
         found = []
         for one, names in self.known_settings.items():
-            own = [tried for tried in (name, f"num_{name}") if tried in names and part in ("", one)]
-            found += [(one, tried) for tried in own[:1]]
+            own = [tried for tried in (name, f"num_{name}") if tried in names]
+            found += [(one, tried) for tried in own[:1] if part in ("", one)]
         return found
 
     @cached_property
@@ -235,14 +234,16 @@ class RunSpec:
             SettingsError: A file of a package cannot be read, or the package has a link to a folder.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
-        made = [baseline.policy, *(wrapper.make for wrapper in baseline.wrappers.values())]
-        modules = {getattr(one, "func", one).__module__ for one in made}
-        settings = asdict(replace(self, labels={}))
-        wrapped = [wrapper.kwargs for wrapper in baseline.wrappers.values()]
-        given = [settings, entry.federation, entry.stack, wrapped]
-        foreign = {module for module in modules if is_foreign(module)} | {*foreign_modules(given)}
+        wrappers = baseline.wrappers.values()
+        made = [baseline.policy, *(wrapper.make for wrapper in wrappers)]
+        given = [
+            asdict(replace(self, labels={})),
+            [entry.federation, entry.stack, *(wrapper.kwargs for wrapper in wrappers)],
+            [f"{getattr(one, 'func', one).__module__}:made" for one in made],
+        ]
         with refusing(ValueError, OSError):
-            return {module.partition(".")[0]: package_digest(module) for module in sorted(foreign)}
+            modules = sorted(set(foreign_modules(given)))
+            return {module.partition(".")[0]: package_digest(module) for module in modules}
 
     def split(self) -> list["RunSpec"]:
         """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.
@@ -275,7 +276,7 @@ class RunSpec:
             env = baseline.wrap(self.federation(), self.wrapper_kwargs)
             return env, baseline.make_policy(**self.policy_kwargs)
 
-    def run(self, advance: Callable[[float], None] = lambda played: None, check_rows: int = 0) -> RunResult:
+    def run(self, advance: Callable[[float], None] = lambda played: None) -> RunResult:
         """Plays one episode for each seed, shard by shard, and returns the result.
 
         Errors during play are raised unchanged, except that a policy which returns only actions, where the environment
@@ -283,34 +284,25 @@ class RunSpec:
 
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
-            check_rows: Number of rows (one agent in one replica) that are also played alone, which must give the same
-                actions; see :class:`~fedbandit_envs.experiments.row_check.RowCheck`.
 
         Raises:
             SettingsError: The run cannot be set up as asked, the environment cannot start with these arguments, or the
                 policy cannot play behind these wrappers.
             BudgetExhaustedError: A privatizer refuses a release.
-            MixedRowsError: The action for a checked row differs from that of a policy which sees this row alone.
         """
         if len(shards := self.split()) > 1:
-            checks = [check_rows // len(shards) + (i < check_rows % len(shards)) for i in range(len(shards))]
-            parts = [shard.run(advance, rows) for shard, rows in zip(shards, checks, strict=True)]
-            return self.join([part.as_arrays() for part in parts])
+            return self.join([shard.play(advance) for shard in shards])
         began, seeds = cpu_seconds(), self.all_seeds
         env, policy = self.build()
-        checked_policy = RowCheck(
-            policy, partial(find_baseline(self.baseline).make_policy, **self.policy_kwargs), check_rows
-        )
         with refusing(*_WRONG):
             start = env.reset_batch(seeds)
         with refusing(UnfitError):
-            checked_policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+            policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         with refusing(EntryRequiredError):
-            played = play_started(env, checked_policy, seeds, start, advance)
+            played = play_started(env, policy, seeds, start, advance)
         return replace(
             played,
             claims=claims_of(env, self.delta),
-            checked_rows=checked_policy.rows,
             cpu_seconds=cpu_seconds() - began,
             instances=self.instances,
             labels=self._all_labels(),
@@ -355,34 +347,20 @@ def _short(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def read_assignment(word: str) -> tuple[str, str, Any]:
-    """Splits a word of the command line's option ``--set`` into what it sets and the value.
-
-    Args:
-        word: ``name=value`` or ``part.name=value``.
-
-    Returns:
-        The part, which says to what the argument belongs, such as ``policy`` (empty for ``name=value``); the argument's
-        name; and its value, as :func:`read_value` reads it.
-
-    Raises:
-        ValueError: The word has neither form; the message names it.
-    """
-    key, equals, text = word.partition("=")
-    part, dot, name = key.rpartition(".")
-    if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
-        raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
-    return part, name, read_value(text)
-
-
 def read_assignments(words: Iterable[str]) -> dict[str, Any]:
-    """Returns the values that several words of the option ``--set`` set, by ``name`` or ``part.name``.
+    """Returns the values that words of a command line's option ``--set`` set, by ``name`` or ``part.name``.
 
     Raises:
-        ValueError: A word has not the form that :func:`read_assignment` requires.
+        ValueError: A word has neither the form ``name=value`` nor ``part.name=value``; the message names it.
     """
-    read = map(read_assignment, words)
-    return {f"{part}.{name}" if part else name: value for part, name, value in read}
+    read = {}
+    for word in words:
+        key, equals, text = word.partition("=")
+        part, dot, name = key.rpartition(".")
+        if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
+            raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
+        read[key] = read_value(text)
+    return read
 
 
 def read_value(text: str) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from fedbandit_envs.experiments.result import RunResult, report_library
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
 from fedbandit_envs.experiments.store import Store
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 _ENTRY_KEYS = ("policy", "label", "settings", "stack")
 # Columns that every table has, besides those of the grid.
 _COLUMNS = ("env_id", "baseline", "seed", "agent", "round", "regret", "messages")
@@ -27,7 +30,7 @@ _COLUMNS = ("env_id", "baseline", "seed", "agent", "round", "regret", "messages"
 
 def sweep(
     *, folder: str | Path = "fedbandit-sweep", workers: int = 1, scheduler: str | None = None, **spec: Any
-) -> Any:
+) -> "DataFrame":
     """Plays a sweep and returns its results as a tidy ``pandas.DataFrame``; see :func:`sweep_frame` for its columns.
 
     Finished shards (parts of runs) are kept: after an interruption the same call plays only what is missing, and a
@@ -114,20 +117,18 @@ def sweep_runs(
             )
             for entry in entries
         ]
+        _values("labels of policies", [base.labels["baseline"] for base in bases])
         parts = {part for base in bases for part in base.known_settings}
         values = {key: _values(f"grid: {key}", given) for key, given in _flat("grid", grid, parts).items()}
         fixed = _flat("settings", settings or {}, parts)
         alone = [_flat("settings", entry.get("settings", {}), parts) for entry in entries]
-        _require_one_each(
-            [base.labels["baseline"] for base in bases], "policies", "a label for each is required"
-        )
     if not values:
         raise SettingsError("grid is empty; at least one key with its values is required")
     for key, given in {**fixed, **values}.items():
         if key in values and any(key in settings for settings in (fixed, *alone)):
             raise SettingsError(f"{key} is in settings and in the grid; one of them is required")
         if (key != "rounds" or key in fixed) and not any(base.places(key) for base in bases):
-            # What the last policy has is listed.
+            # Raises the error, which lists the keys of the last policy.
             bases[-1].changed({key: given})
         if key in values and key in _COLUMNS:
             raise SettingsError(f"grid has {key!r}, a column of results; env.{key} or the like is required")
@@ -145,17 +146,10 @@ def sweep_runs(
 
 
 def _entry(given: Any) -> Mapping[str, Any]:
-    """Returns an entry of the argument ``policies`` as a mapping.
-
-    Raises:
-        TypeError: It is neither a string nor a mapping with a string as ``policy`` and, if it has one, as ``label``.
-        ValueError: It has a key that is not allowed.
-    """
+    """Returns an entry of the argument ``policies`` as a mapping; raises TypeError or ValueError if it is none."""
     entry = {"policy": given} if isinstance(given, str) else given
-    if not (
-        isinstance(entry, Mapping)
-        and isinstance(entry.get("policy"), str)
-        and isinstance(entry.get("label", ""), str)
+    if not isinstance(entry, Mapping) or not all(
+        isinstance(text, str) for text in (entry.get("policy"), entry.get("label", ""))
     ):
         raise TypeError(
             f"policies has {given!r}; a name, or a mapping with texts as policy and label, is required"
@@ -166,38 +160,23 @@ def _entry(given: Any) -> Mapping[str, Any]:
 
 
 def _values(name: str, given: Any) -> list[Any]:
-    """Returns a list of different values, with numbers of NumPy as those of Python, which can be written as JSON.
-
-    Raises:
-        TypeError: ``given`` is no list or array, or has a value that JSON cannot represent.
-        ValueError: It is empty or has a value twice.
-    """
+    """Returns different values as a list that can be written as JSON; raises TypeError or ValueError otherwise."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise TypeError(f"{name} is {given!r}; a list of values is required")
     found = [one.item() if isinstance(one, np.generic) else one for one in given]
     if not found:
         raise ValueError(f"{name} has no values; at least one is required")
     json.dumps(found)
-    _require_one_each(found, name, "different values are required")
+    for place, one in enumerate(found):
+        if one in found[:place]:
+            raise ValueError(f"{name} has {one!r} twice; different values are required")
     return found
-
-
-def _require_one_each(values: Sequence[Any], name: str, required: str) -> None:
-    for place, one in enumerate(values):
-        if one in values[:place]:
-            raise ValueError(f"{name} has {one!r} twice; {required}")
 
 
 def _flat(name: str, given: Any, parts: Collection[str]) -> dict[str, Any]:
     """Returns settings by key, in which ``{"privatizer": {"epsilon": 1}}`` has become ``{"privatizer.epsilon": 1}``.
 
-    Args:
-        name: Name of the settings, for the error.
-        given: Settings by key, or, as TOML reads ``privatizer.epsilon``, mappings of them by part.
-        parts: Names of parts, such as ``env``, ``policy`` and ``privatizer``.
-
-    Raises:
-        TypeError: ``given`` is no mapping.
+    TOML reads ``privatizer.epsilon`` as such a mapping. ``parts`` are names such as ``env`` and ``privatizer``.
     """
     if not isinstance(given, Mapping):
         raise TypeError(f"{name} is {given!r}; a mapping is required")
@@ -221,7 +200,7 @@ def _absolute(name: str) -> str:
     return f"{Path(file).resolve()}:{attribute}" if colon and file.endswith(".py") else name
 
 
-def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -> Any:
+def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -> "DataFrame":
     """Returns the results of a sweep as a tidy ``pandas.DataFrame`` with a row for each run, seed and checkpoint.
 
     Columns that describe the run come first: ``env_id``, ``baseline``, ``epsilon``, those of the grid, ``num_agents``
@@ -244,7 +223,8 @@ def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -
         for name, column in columns.items():
             values = table.get(name, [None] * len(table["seed"]))
             column += [np.nan if one is None else one for one in values]
-    return report_library("pandas").DataFrame(columns)
+    frame: DataFrame = report_library("pandas").DataFrame(columns)
+    return frame
 
 
 def _columns(run: RunSpec, result: RunResult) -> dict[str, list[Any]]:
@@ -262,11 +242,11 @@ def _columns(run: RunSpec, result: RunResult) -> dict[str, list[Any]]:
     return dict(frame.to_dict("list"))
 
 
-def write_tables(frame: Any, folder: Path) -> list[Path]:
+def write_tables(frame: "DataFrame", folder: Path) -> list[Path]:
     """Writes a table as ``sweep.csv``, and where ``pyarrow`` is installed as ``sweep.parquet``; returns the paths.
 
     Args:
-        frame: A ``pandas.DataFrame``.
+        frame: The table.
         folder: The folder, which must exist.
 
     Raises:

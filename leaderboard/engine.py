@@ -13,11 +13,11 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.basics.files import lock
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.experiments import execute as sweep
 from fedbandit_envs.experiments.store import Cell, Store
 from fedbandit_envs.leaderboard.entries import baseline_entry, plugin_entry
+from fedbandit_envs.leaderboard.locks import lock
 from fedbandit_envs.leaderboard.plays import EntryRun
 from fedbandit_envs.leaderboard.pooling import PooledRowsError, suspicion
 from fedbandit_envs.leaderboard.privatizer_attack import PrivatizerAttack

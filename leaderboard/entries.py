@@ -11,7 +11,7 @@ import numpy as np
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.experiments.source import is_foreign, source_digest
+from fedbandit_envs.experiments.store import is_foreign, source_digest
 from fedbandit_envs.leaderboard.result import Entry, digest_of
 from fedbandit_envs.leaderboard.sandbox.source import Source
 from fedbandit_envs.leaderboard.suites import Suite

@@ -19,9 +19,9 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.result import RunResult, claims_of, cpu_seconds
-from fedbandit_envs.experiments.row_check import RowCheck, RowsAlone, WholeRun
 from fedbandit_envs.experiments.simulate import simulate, split_seeds
 from fedbandit_envs.leaderboard.result import Entry, TaskResult
+from fedbandit_envs.leaderboard.row_check import RowCheck, RowsAlone, WholeRun
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.parts import PARTS
 from fedbandit_envs.leaderboard.suites import Task
@@ -183,10 +183,10 @@ class EntryRun:
             claims=[
                 claim for claim in claims_of(env, self.track.delta, "exact") if claim.observer == "everybody"
             ],
-            checked_rows=rows,
             cpu_seconds=cpu_seconds() - start + float(sum(part["cpu_seconds"] for part in self.alone)),
         )
-        return {**result.as_arrays(), "confined": np.array(json.dumps(confined))}
+        checked = np.array(rows, np.int64).reshape(-1, 2)
+        return {**result.as_arrays(), "confined": np.array(json.dumps(confined)), "checked_rows": checked}
 
     @property
     def _actions_alone(self) -> Arrays:
@@ -232,7 +232,10 @@ class EntryRun:
         Args:
             parts: The arrays that :meth:`play` returned for each shard.
         """
-        result = RunResult.joined(parts)
+        result, first, checked = RunResult.joined(parts), 0, []
+        for part in parts:
+            checked += (part["checked_rows"] + [first, 0]).tolist()
+            first += part["regret"].shape[1]
         nothing = np.zeros((len(self.seeds), 1))
         sent = {name: result.traffic.get(name, nothing).mean(axis=1) for name in ("messages", "bytes")}
         confined = [json.loads(str(part["confined"])) for part in parts]
@@ -250,7 +253,7 @@ class EntryRun:
             audit=None,
             seeds=[f"{seed:032x}" for seed in self.seeds],
             noise_entropy=f"{self.noise_entropy:032x}" if self.is_noisy else None,
-            replayed_rows=[list(row) for row in result.checked_rows],
+            replayed_rows=checked,
             confined=None if self.entry.kind == "baseline" else in_all(confined),
             cpu_seconds=result.cpu_seconds,
         )

@@ -16,7 +16,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.core.privacy import Adjacency
 from fedbandit_envs.core.problem import Problem
-from fedbandit_envs.experiments.source import is_foreign, package_digest
+from fedbandit_envs.experiments.store import is_foreign, package_digest
 from fedbandit_envs.leaderboard.plays import EntryRun
 from fedbandit_envs.leaderboard.tracks import privatizer_of
 from fedbandit_envs.wrappers import ContinualPrivatizer

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.experiments.source import source_digest
+from fedbandit_envs.experiments.store import source_digest
 
 _NAME = "fedbandit-envs"
 

@@ -23,7 +23,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from fedbandit_envs.basics.files import lock, write_all
+from fedbandit_envs.basics.files import write_all
+from fedbandit_envs.leaderboard.locks import lock
 from fedbandit_envs.leaderboard.published import newest_published, published_editions
 from fedbandit_envs.leaderboard.result import Edition, Entry, ResultFile, canonical, digest_of
 from fedbandit_envs.leaderboard.suites import Suite, Task

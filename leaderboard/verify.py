@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import mannwhitneyu
 
 from fedbandit_envs.experiments.result import weakness
-from fedbandit_envs.experiments.source import source_digest
+from fedbandit_envs.experiments.store import source_digest
 from fedbandit_envs.leaderboard.engine import SHARDS, SOURCES, Row, only_play_of
 from fedbandit_envs.leaderboard.entries import baseline_entry, find_code
 from fedbandit_envs.leaderboard.plays import EntryRun, in_all

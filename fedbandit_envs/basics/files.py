@@ -1,29 +1,8 @@
-"""Locks on files, and writing on disks that may be full: nothing half-written is left, and errors name the file."""
+"""Writing files in one step, on disks that may be full: nothing half-written is left, and errors name the file."""
 
-import os
-import sys
-from io import FileIO, TextIOWrapper
+from io import FileIO
 from pathlib import Path
-
-
-def lock(file: FileIO | TextIOWrapper | int, *, wait: bool) -> None:
-    """Locks an open file for this process, until the file is closed or the process has ended.
-
-    Args:
-        file: The file, or its descriptor.
-        wait: Whether to wait while another process has the lock.
-
-    Raises:
-        BlockingIOError: Another process has the lock, and this one was not to wait.
-        OSError: The operating system has no such locks (Windows).
-    """
-    try:
-        import fcntl
-    except ImportError as error:
-        raise OSError(
-            f"files are locked by Python's module fcntl, which {sys.platform} lacks: Linux, macOS or WSL is required"
-        ) from error
-    fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+from secrets import token_hex
 
 
 def write_all(out: FileIO, content: bytes) -> None:
@@ -55,7 +34,7 @@ def write_whole(path: Path, content: bytes) -> None:
         OSError: The file cannot be written; it is as it was before, and nothing else is left in its folder.
     """
     path = path.resolve()
-    partial = path.with_name(f"{path.stem}.{os.getpid()}.partial")
+    partial = path.with_name(f"{path.stem}.{token_hex(4)}.partial")
     try:
         with FileIO(partial, "w") as out:
             write_all(out, content)

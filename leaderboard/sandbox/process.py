@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.basics.files import lock
+from fedbandit_envs.leaderboard.locks import lock
 from fedbandit_envs.leaderboard.sandbox.source import Source
 
 _INSIDE = "fedbandit_envs.leaderboard.sandbox.inside"

@@ -15,8 +15,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.experiments.source import source_digest
 from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.store import source_digest
 from fedbandit_envs.registry.plugins import Registry
 
 LINEAR = {"xscale": "linear", "yscale": "linear"}

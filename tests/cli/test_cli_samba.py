@@ -95,12 +95,9 @@ def test_a_table_for_people():
     reward = plain(Algorithm("ucb"), means_of("movielens", 3), 20, 1)[0].reward
     assert any("cumulative reward" in line and str(reward) in line for line in result.stdout.splitlines())
     assert "trust: cryptography" in result.stdout
-
-
-def test_without_a_seed_nobody_knows_it():
-    result = samba_json("--arms", 3, "--budget", 20)
-    assert result["claim"]["noise"] == "secret"
-    assert result["settings"]["seed"] is None
+    unseeded = samba_json("--arms", 3, "--budget", 20)
+    assert unseeded["claim"]["noise"] == "secret"
+    assert unseeded["settings"]["seed"] is None
     assert samba.seed_or_random(None) != samba.seed_or_random(None)
 
 
@@ -144,21 +141,16 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--algorithm", "ones_own:Prying"), "it looks at all arms' rewards"),
         (("--algorithm", "ones_own:OddOnesOut"), "which Comp cannot do among masked and permuted scores"),
         (("--algorithm", "nonsense"), "algorithm is 'nonsense'"),
-        (("--algorithm", "nonsense:UCB"), "No module named 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
         (("--set", "epsilon"), "--set is 'epsilon'; key=value or part.key=value is required"),
         (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
         (("--ratings", "nowhere.data"), "No such file"),
         (("--arms", 101), "at most 100"),
-        (("--arms", 0), "integer >= 1"),
         (("--budget", 9), "budget is 9; an integer >= 10"),
-        (("--budget", 10**9), "2^32"),
-        (("--seed", -1), "seed is -1"),
         (("--transport", "pigeon"), "'pigeon'; one of 'local', 'tcp'"),
         (("--tls",), "'tcp' alone can be put under TLS"),
         (("--timeout", 0), "timeout is 0.0"),
-        (("--owners-per-role", 0), "owners_per_role is 0"),
     ],
 )
 def test_wrong_words_are_explained(monkeypatch, words, message):
@@ -266,7 +258,6 @@ def _free_port() -> int:
     ("words", "message"),
     [
         (("comp",), "comp requires --connect"),
-        (("controller", "--connect", "127.0.0.1:1"), "controller requires --listen"),
         (("comp", "--connect", "127.0.0.1:1", "--listen", "127.0.0.1:1"), "comp requires --connect, and not"),
         (("comp", "--connect", "somewhere"), "HOST:PORT is required"),
         (
@@ -274,8 +265,7 @@ def _free_port() -> int:
             "has the keys of 'comp'; those of 'owner-0'",
         ),
         (("comp", "--connect", "127.0.0.1:1", "--timeout", "nan"), "--timeout is nan"),
-        (("comp", "--connect", "127.0.0.1:1", "--timeout", "0"), "--timeout is 0"),
-        (("comp", "--connect", "example.org:7001"), "TLS is required"),
+        (("comp", "--connect", "example.org:7001"), "which others can reach; TLS is required"),
         (("customer", "--connect", "127.0.0.1:1", "--algorithm", "ucb"), "budget is None"),
         (("controller", "--listen", "127.0.0.1:0"), "algorithm is None"),
         (("owner-0", "--connect", "127.0.0.1:1", "--algorithm", "ucb", "--mean", "7"), "7"),
@@ -328,10 +318,3 @@ def test_files_that_are_no_keys(tmp_path):
     for other in (path, tmp_path, tmp_path / "pipe", "/dev/zero"):
         result = call("samba-role", "comp", "--keys", other, "--connect", "127.0.0.1:1")
         assert_explained(result, f"{other} is no key file")
-
-
-def test_keys_without_certificates_stay_on_the_machine(tmp_path):
-    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
-    keys = tmp_path / "keys" / "comp" / "keys.json"
-    result = call("samba-role", "comp", "--keys", keys, "--connect", "192.0.2.1:1")
-    assert_explained(result, "which others can reach; TLS is required")

@@ -16,22 +16,14 @@ ODD = {
     "binary": bytes(range(256)),
     "deep": b"[" * 100_000,
     "a list": b"[1, 2]",
-    "an object": b"{}",
-    "zeros": bytes(99),
-    "text": b"hello\n",
     "no number": b'{"role": NaN, "schema": 1e999}',
 }
 """Contents of files, by name."""
 
 TAKES_A_FILE = [
-    ("leaderboard", "verify", "FILE"),
-    ("leaderboard", "withdraw", "FILE", "--reason", "why not"),
-    ("leaderboard", "report", "--results", "FILE", "--out", "pages"),
     ROLE,
     ("samba-keys", "FILE", "--no-tls"),
     ("samba", "--plain", "--ratings", "FILE"),
-    ("quickstart", "--out", "FILE"),
-    ("tune", "arms", "--out", "FILE"),
     ("reproduce", "FILE"),
     ("reproduce", "pf-ucb", "--panel", "films", "--data", "FILE"),
     ("run", "FILE", "FedArms-v0"),
@@ -47,19 +39,11 @@ TAKES_A_NUMBER = [
     (*ARMS[:3], "--seeds", 1, "--rounds", "N"),
     (*ARMS[:3], "--rounds", 5, "--seeds", "N"),
     (*ARMS, "--set", "num_agents=N"),
-    (*ARMS, "--set", "num_arms=N"),
-    ("run", "SS-UCB", "FedProcurement-v0", "--rounds", 5, "--seeds", 1, "--set", "num_producers=N"),
-    ("run", "LinUCB", "FedLinear-v0", "--rounds", 5, "--seeds", 1, "--set", "dim=N"),
-    ("quickstart", "--seeds", "N"),
     ("audit", "laplace", "--releases", "N"),
-    ("audit", "laplace", "--samples", "N"),
-    ("tune", "arms", "--seeds", "N", "--out", "out"),
     ("sweep", *ARMS[3:], "--env", "FedArms-v0", "--policy", "UCB1", "--grid", "agents=N", "--out", "out"),
     (*SAMBA, "--arms", "N"),
-    ("samba", "--plain", "--budget", "N"),
     ("samba", "--owners-per-role", "N", "--budget", 3),
     ("samba-keys", "keys", "--owners", "N"),
-    ("lab", "--port", "N"),
 ]
 
 
@@ -102,8 +86,6 @@ def test_files_of_another_kind_are_explained(tmp_path, monkeypatch, words):
 @pytest.mark.parametrize("words", TAKES_A_NUMBER, ids=lambda words: " ".join(map(str, words)))
 def test_numbers_out_of_all_proportion_are_explained(tmp_path, monkeypatch, words):
     for number in (*HUGE, -1, 0, "nan", "many", ""):
-        if number == 0 and words[0] == "lab":
-            continue
         typed = [str(word).replace("N", str(number)) if str(word).endswith("N") else word for word in words]
         result = call(tmp_path, monkeypatch, typed)
         assert result.exit_code == 2, (number, result.output)

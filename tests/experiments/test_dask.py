@@ -86,7 +86,7 @@ def cluster(tmp_path_factory):
 def contents(cell, folder):
     """All that shards keep, but for how long they took."""
     for shard in cell.split():
-        kept = Store.read(Store(folder).path(shard))
+        kept = Store(folder).load_shard(shard)
         yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
@@ -94,7 +94,7 @@ def contents(cell, folder):
 def test_a_scheduler_without_workers_is_named(cluster, tmp_path, monkeypatch):
     monkeypatch.setattr("fedbandit_envs.experiments.execute._TIMEOUT", 0.2)
     with pytest.raises(BackendError, match=f"at {cluster.address} has no workers"):
-        play(Drawn((1, 2)).split(), tmp_path, Dask(cluster.address))
+        play([Drawn((1, 2))], tmp_path, Dask(cluster.address))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -124,7 +124,7 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     killer = Thread(target=kill)
     killer.start()
     told = []
-    play(shards, tmp_path / "dask", Dask(cluster.address), told.append)
+    play(cells, tmp_path / "dask", Dask(cluster.address), told.append)
     killer.join()
     # Both have played, and what the dead one had begun has been begun again by the other.
     assert len(killed) == 2
@@ -134,32 +134,26 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     assert sum(counts) in range(17, 20)
     assert sum(told) == sum(shard.size for shard in shards)
     assert len(list((tmp_path / "dask").iterdir())) == len(shards)
-    play(shards, tmp_path / "here")
+    play(cells, tmp_path / "here")
     for cell in cells:
         assert list(contents(cell, tmp_path / "dask")) == list(contents(cell, tmp_path / "here"))
     np.testing.assert_array_equal(Store(tmp_path / "dask").load(slow), slow.expected())
     # What is kept needs no workers any more; a shard that is lost is played alone.
     Store(tmp_path / "dask").path(slow.split()[3]).unlink()
     before = sum(plays(log).values())
-    play(shards, tmp_path / "dask", Dask(cluster.address))
+    play(cells, tmp_path / "dask", Dask(cluster.address))
     assert sum(plays(log).values()) == before + 1
 
 
 @pytest.mark.ci
-def test_workers_play_and_this_process_does_not(cluster, tmp_path):
+def test_workers_play_and_their_errors_are_raised_here(cluster, tmp_path):
     (tmp_path / "log").mkdir()
     cell = Drawn((0, 1, 2), log=str(tmp_path / "log"))
     pids = {worker.pid for worker in cluster.workers(1)}
-    play(cell.split(), tmp_path / "shards", Dask(cluster.address))
+    play([cell], tmp_path / "shards", Dask(cluster.address))
     assert set() < players(tmp_path / "log") <= pids
-
-
-@pytest.mark.ci
-def test_an_error_in_a_worker_is_raised_here(cluster, tmp_path):
-    cluster.workers(1)
-    with pytest.raises(ValueError, match="seed 2 fails"):
-        play(Drawn((1, 2), failing=(2,)).split(), tmp_path, Dask(cluster.address))
-    assert not [file for file in tmp_path.iterdir() if file.suffix == ".partial"]
+    with pytest.raises(ValueError, match="seed 4 fails"):
+        play([Drawn((3, 4), failing=(4,))], tmp_path / "other", Dask(cluster.address))
 
 
 @pytest.mark.ci
@@ -177,7 +171,6 @@ def test_the_command_line_takes_a_scheduler(cluster, tmp_path):
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("command", [["tune", "arms"], ["reproduce", "pfcb-exp1"]])
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -194,12 +187,11 @@ def test_the_command_line_takes_a_scheduler(cluster, tmp_path):
         (["--backend", "dask", "--scheduler", "nowhere"], "scheduler is 'nowhere', where none"),
     ],
 )
-def test_a_scheduler_that_is_not_there_is_explained(tmp_path, monkeypatch, command, words, message):
+def test_a_scheduler_that_is_not_there_is_explained(tmp_path, monkeypatch, words, message):
     monkeypatch.setattr("fedbandit_envs.experiments.execute._TIMEOUT", 0.2)
     ran = CliRunner().invoke(
-        app, [*command, "--out", str(tmp_path), *words], env={"TERM": "dumb", "COLUMNS": "200"}
+        app, ["tune", "arms", "--out", str(tmp_path), *words], env={"TERM": "dumb", "COLUMNS": "200"}
     )
     assert ran.exit_code == 2, ran.output
     assert isinstance(ran.exception, SystemExit)
     assert message in " ".join(ran.output.replace("│", " ").split())
-    assert not list(tmp_path.rglob("*.partial"))

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from fedbandit_envs.experiments.plots import panels_png, regret_figure, styles
+from fedbandit_envs.experiments.plots import _styles, panels_png, regret_figure
 from fedbandit_envs.experiments.result import RunResult
 
 ROUNDS = np.array([1, 10, 100])
@@ -28,12 +28,12 @@ def svg(draw, *arguments, path, **named):
 
 
 def test_looks_differ_and_run_out():
-    assert len(set(styles(names(21)).values())) == 21
+    assert len(set(_styles(names(21)).values())) == 21
     with pytest.raises(ValueError, match="names has 22 curves; at most 21"):
-        styles(names(22))
+        _styles(names(22))
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 21])
+@pytest.mark.parametrize("count", [4, 5])
 def test_every_curve_of_every_panel_is_in_the_legend(count, tmp_path):
     panels = {"Five agents": curves(names(count)), "Ten agents": curves(names(count))}
     text = svg(panels_png, panels, AXES, "a title", path=tmp_path / "picture.svg")
@@ -44,30 +44,24 @@ def test_every_curve_of_every_panel_is_in_the_legend(count, tmp_path):
         assert f">{title}<" in text
 
 
-def test_panels_share_their_looks(tmp_path):
+def test_panels_share_their_looks_and_regret_has_as_many(tmp_path):
     with pytest.raises(ValueError, match="22 curves"):
         panels_png(
             {"a": curves(names(21)), "b": curves(["another"])}, AXES, "a title", tmp_path / "picture.png"
         )
-    panels_png({"a": curves(names(21)), "b": {}}, AXES, "a title", tmp_path / "picture.png")
-
-
-def test_regret_curves_beyond_seven_are_drawn(tmp_path):
-    regret = np.random.default_rng(0).uniform(1, 2, (3, 4, 2))
-    many = {name: RunResult(ROUNDS, regret) for name in names(9)}
-    text = svg(lambda path: regret_figure(many, "a title").savefig(path), path=tmp_path / "regret.svg")
-    for name in many:
-        assert f">{name}<" in text
+    many = {name: RunResult(ROUNDS, np.ones((3, 4, 2))) for name in names(9)}
+    figure = regret_figure(many, "a title")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == names(9)
 
 
 def test_a_curve_beside_another_has_its_colour_dotted():
     beside = {f"{name}, in the open": name for name in names(7)}
-    looks = styles([*names(7), *beside], beside)
+    looks = _styles([*names(7), *beside], beside)
     assert len(set(looks.values())) == 14
     for name, other in beside.items():
         assert looks[name] == (looks[other][0], "dotted")
     with pytest.raises(ValueError, match="8 curves; at most 7"):
-        styles([*names(8), "beside"], {"beside": names(1)[0]})
+        _styles([*names(8), "beside"], {"beside": names(1)[0]})
 
 
 def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
@@ -85,14 +79,7 @@ def test_panels_have_axes_and_ticks_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("count", "rows"),
-    [
-        (1, 1),
-        (3, 1),
-        (4, 2),
-        pytest.param(5, 2, marks=pytest.mark.slow),
-        pytest.param(7, 3, marks=pytest.mark.ci),
-    ],
+    ("count", "rows"), [(1, 1), (3, 1), (4, 2), pytest.param(7, 3, marks=pytest.mark.ci)]
 )
 def test_more_than_three_panels_stand_in_rows(count, rows, tmp_path):
     panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}

@@ -1,27 +1,43 @@
-"""Shards: known by what they follow from, whole or noticed."""
+"""Shards: known by what determines them, whole or noticed, killed at any moment, the same whoever plays them."""
 
+import errno
 import os
+import random
+import resource
+import signal
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sweep_cells import Drawn
+from sweep_cells import Drawn, players, plays
 
-from fedbandit_envs.experiments import source, store
-from fedbandit_envs.experiments.execute import play
+from fedbandit_envs.basics.files import write_whole
+from fedbandit_envs.experiments import execute, store
+from fedbandit_envs.experiments.execute import BackendError, Local, play
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.store import DamagedShardError, DamagedShardWarning, ShardLock, Store
+from fedbandit_envs.experiments.store import DamagedShardError, Store, source_digest
 from fedbandit_envs.papers.feducb_critique.runs import first_messages
 
+FORK = get_context("fork")
 CELL = Drawn(tuple(range(4)), numbers=50)
+
+
+@pytest.fixture
+def log(tmp_path):
+    (tmp_path / "log").mkdir()
+    return tmp_path / "log"
 
 
 @pytest.fixture
 def kept(tmp_path):
     """The files of a sweep that has been played, in the cell's order."""
-    play(CELL.split(), tmp_path)
+    play([CELL], tmp_path)
     return [Store(tmp_path).path(shard) for shard in CELL.split()]
 
 
@@ -32,191 +48,313 @@ def flipped(content: bytes, at: int) -> bytes:
 DAMAGES = {
     "empty": lambda content: b"",
     "short of a byte": lambda content: content[:-1],
-    "half": lambda content: content[: len(content) // 2],
     "without its digest": lambda content: content[:-32],
-    "longer": lambda content: content + b"\0",
-    "another first byte": lambda content: flipped(content, 0),
     "another number": lambda content: flipped(content, 60),
     "another digest": lambda content: flipped(content, len(content) - 1),
-    "zeros": lambda content: bytes(len(content)),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_shard_is_named_and_played_again(kept, tmp_path, damage):
-    whole = [file.read_bytes() for file in kept]
     stamps = [file.stat().st_mtime_ns for file in kept]
-    kept[2].write_bytes(DAMAGES[damage](whole[2]))
+    kept[2].write_bytes(DAMAGES[damage](kept[2].read_bytes()))
     with pytest.raises(DamagedShardError, match=str(kept[2])):
         Store(tmp_path).load(CELL)
-    with pytest.warns(DamagedShardWarning, match=str(kept[2])) as warned:
-        assert Store(tmp_path).missing(CELL.split()) == [CELL.split()[2]]
+    with pytest.warns(UserWarning, match=f"{kept[2]} is damaged") as warned:
+        assert Store(tmp_path).missing([CELL, CELL]) == [CELL.split()[2]]
     assert len(warned) == 1
-    with pytest.warns(DamagedShardWarning, match=str(kept[2])):
-        play(CELL.split(), tmp_path)
+    with pytest.warns(UserWarning, match=str(kept[2])):
+        play([CELL], tmp_path)
     np.testing.assert_array_equal(Store(tmp_path).load(CELL), CELL.expected())
-    others = [0, 1, 3]
-    assert [kept[i].stat().st_mtime_ns for i in others] == [stamps[i] for i in others]
+    assert [kept[i].stat().st_mtime_ns for i in (0, 1, 3)] == [stamps[i] for i in (0, 1, 3)]
 
 
-def test_every_byte_of_a_shard_is_watched(kept):
-    whole = kept[0].read_bytes()
-    for at in range(0, len(whole), 7):
-        kept[0].write_bytes(flipped(whole, at))
-        with pytest.raises(DamagedShardError):
-            Store.read(kept[0])
-
-
-def test_one_shard_s_file_is_not_taken_for_another_s(kept, tmp_path):
-    kept[0].write_bytes(kept[1].read_bytes())
-    with pytest.warns(DamagedShardWarning, match=str(kept[0])):
-        play(CELL.split(), tmp_path)
-    np.testing.assert_array_equal(Store(tmp_path).load(CELL), CELL.expected())
-
-
-def test_numpy_reads_a_shard_s_file(kept):
+def test_one_shard_s_file_is_not_taken_for_another_s_and_none_is_no_damage(kept, tmp_path, recwarn):
     with np.load(kept[3]) as arrays:
         np.testing.assert_array_equal(arrays["numbers"], CELL.expected()[3])
-
-
-def test_a_shard_that_is_not_there_is_no_damage(kept, tmp_path, recwarn):
     kept[1].unlink()
-    assert Store(tmp_path).missing(CELL.split()) == [CELL.split()[1]]
+    assert Store(tmp_path).missing([CELL]) == [CELL.split()[1]]
     assert not recwarn.list
     with pytest.raises(FileNotFoundError):
         Store(tmp_path).load(CELL)
+    kept[1].write_bytes(kept[0].read_bytes())
+    with pytest.warns(UserWarning, match=str(kept[1])):
+        assert Store(tmp_path).missing([CELL]) == [CELL.split()[1]]
 
 
-def digests(monkeypatch, *modules, **changed):
-    """Digests of the source for modules, as if files had other contents."""
-    source.source_digest.cache_clear()
-    files = {**source._files(), **changed}
-    monkeypatch.setattr(source, "_files", lambda: files)
-    found = [source.source_digest(module) for module in modules]
-    source.source_digest.cache_clear()
-    monkeypatch.undo()
-    return found
-
-
-# Of a run, of a function that a paper measures with, one of the board, one outside of the package, and of all.
-MODULES = (
-    RunSpec.__module__,
-    first_messages.__module__,
-    "fedbandit_envs.leaderboard.plays",
-    "json",
-    None,
-)
+# A run, a function that a paper measures with, one of the leaderboard, and one of another package.
+MODULES = (RunSpec.__module__, first_messages.__module__, "fedbandit_envs.leaderboard.plays", "json")
 
 
 @pytest.mark.parametrize(
-    ("changed", "which"),
+    ("folder", "file", "which"),
     [
-        ("randomness/draws.py", "yes yes yes yes yes"),
-        ("baselines/policy.py", "yes yes yes yes yes"),
-        ("wrappers/privacy/budget.py", "yes yes yes yes yes"),
-        ("leaderboard/__init__.py", "yes yes yes yes yes"),
-        ("experiments/spec.py", "yes yes yes yes yes"),
-        ("papers/reproduction/page.py", "no yes yes yes yes"),
-        ("papers/pfcb/reports.py", "no yes no no yes"),
-        ("leaderboard/suites.py", "no no yes no yes"),
-        ("cli/tune.py", "no no no no yes"),
+        ("", "randomness/episode.py", "yes yes yes yes"),
+        ("baselines", "policy.py", "yes yes yes yes"),
+        ("wrappers", "privacy/budget.py", "yes yes yes yes"),
+        ("experiments", "spec.py", "yes yes yes yes"),
+        ("papers", "pfcb/reports.py", "no yes no no"),
+        ("leaderboard", "suites.py", "no no yes no"),
+        ("cli", "run.py", "no no no no"),
     ],
 )
-def test_changed_code_reads_no_shards_of_before(monkeypatch, changed, which):
-    before, after = digests(monkeypatch, *MODULES), digests(monkeypatch, *MODULES, **{changed: "x"})
+def test_changed_code_reads_no_shards_of_before(monkeypatch, folder, file, which):
+    files = store._files
+    before = list(map(source_digest.__wrapped__, MODULES))
+    monkeypatch.setattr(store, "_files", lambda at: {**files(at), **({file: "x"} if at == folder else {})})
+    after = map(source_digest.__wrapped__, MODULES)
     assert [a != b for a, b in zip(before, after, strict=True)] == [word == "yes" for word in which.split()]
 
 
-def test_files_are_known_by_the_source(monkeypatch, tmp_path):
+def test_the_digest_takes_in_every_source_and_all_data_in_any_process(monkeypatch, tmp_path):
+    root = Path(__file__).parents[2]
+    for name in ("", "wrappers", "baselines", "samba", "experiments", "leaderboard", "papers"):
+        folder = root / (name or "fedbandit_envs")
+        kinds = ("py", "csv", "json", "npz")
+        wanted = {file.relative_to(folder).as_posix() for kind in kinds for file in folder.rglob(f"*.{kind}")}
+        assert set(store._files(name)) == wanted
+    code = "from fedbandit_envs.experiments.store import source_digest; print(source_digest())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == source_digest()
     run = RunSpec("SS-UCB", "FedProcurement-v0", 9, 2, 0)
     before = Store(tmp_path).path(run)
     monkeypatch.setattr(store, "source_digest", lambda module: f"other {module}")
     assert Store(tmp_path).path(run) != before
 
 
-def test_the_digest_takes_in_every_source_and_all_data():
-    root = Path(__file__).parents[2]
-    wanted = {
-        file.relative_to(root).as_posix().removeprefix("fedbandit_envs/")
-        for floor in ("fedbandit_envs", "wrappers", "baselines", "samba", "leaderboard", "papers")
-        for kind in ("py", "csv", "json", "npz")
-        for file in (root / floor).rglob(f"*.{kind}")
-    }
-    assert set(source._files()) == wanted
+@contextmanager
+def full_after(size):
+    """No file of this process gets larger than this: as on a full disk, a write is cut or refused."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_the_digest_is_the_same_in_another_process():
-    code = "from fedbandit_envs.experiments.source import source_digest; print(source_digest())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == source.source_digest()
+def test_on_a_full_disk_a_file_stays_as_it_was(tmp_path):
+    (tmp_path / "file").write_bytes(b"before")
+    (tmp_path / "link").symlink_to("file")
+    with full_after(5000), pytest.raises(OSError, match=r"File too large: .*file\..*partial"):
+        write_whole(tmp_path / "link", bytes(20_000))
+    assert (tmp_path / "file").read_bytes() == b"before"
+    write_whole(tmp_path / "link", b"after")
+    assert (tmp_path / "file").read_bytes() == b"after"
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "link"]
 
 
-def test_stray_partial_files_go_and_those_of_the_living_stay(kept, tmp_path):
-    stray, living = tmp_path / f"{'0' * 20}.npz.partial", tmp_path / "1.npz"
-    stray.write_bytes(b"half of a sha")
-    claim = ShardLock.take(living)
-    play(CELL.split(), tmp_path)
-    assert sorted(tmp_path.iterdir()) == sorted([*kept, claim.partial])
-    claim.write(b"whole")
-    assert living.read_bytes() == b"whole"
-    assert sorted(tmp_path.iterdir()) == sorted([*kept, living])
+def test_a_shard_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(path, content):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(store, "write_whole", full)
+    with pytest.raises(OSError, match="No space left"):
+        play([Drawn((1, 2))], tmp_path)
+    assert list(tmp_path.glob("*.npz")) == []
 
 
-def test_a_partial_file_holds_what_was_played(tmp_path):
-    lock = ShardLock.take(tmp_path / "a.npz")
-    assert lock.played == 0.0
-    advance = ShardLock.progress(tmp_path / "a.npz")
-    for more in (1e15 / 3, 0.1, 2e15):
-        advance(more)
-    assert lock.played == 1e15 / 3 + 0.1 + 2e15
-    # Played again, from the beginning.
-    ShardLock.progress(tmp_path / "a.npz")(1.0)
-    assert lock.played == 1.0
-    lock.write(b"whole")
-    advance(1.0)
-    assert list(tmp_path.iterdir()) == [tmp_path / "a.npz"]
-    assert (tmp_path / "a.npz").read_bytes() == b"whole"
+def arrays(cell, folder):
+    """All that shards keep, but for how long they took."""
+    for shard in cell.split():
+        kept = Store(folder).load_shard(shard)
+        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
-def test_a_claim_is_one_process_s_until_it_ends(tmp_path):
-    file = tmp_path / "a.npz"
-    claim = ShardLock.take(file)
-    assert ShardLock.take(file) is None
-    claim.give_up()
-    assert list(tmp_path.iterdir()) == []
-    # Another process takes it, and is killed while it writes.
-    child = os.fork()
-    if not child:
-        try:
-            held = ShardLock.take(file)
-            os.write(held._out.fileno(), b"half")
-        finally:
-            os.kill(os.getpid(), 9)
-    os.waitpid(child, 0)
-    assert (tmp_path / "a.npz.partial").read_bytes() == b"half"
-    claim = ShardLock.take(file)
-    claim.write(b"x")
-    assert file.read_bytes() == b"x"
-    Store(tmp_path).remove_strays()
-    assert list(tmp_path.iterdir()) == [file]
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Drawn((0, 1, 2, 3)),
+        pytest.param(RunSpec("UCB1", "FedArms-v0", 200, 4, 0, rows=10), marks=pytest.mark.slow),
+    ],
+    ids=["numbers", "run"],
+)
+def test_one_job_and_two_have_the_same_numbers(tmp_path, cell):
+    """Slow ones play a run, for which each process imports all of the package; Dask's workers do so in any case."""
+    for jobs in (1, 2):
+        play([cell], tmp_path / f"{jobs}", Local(jobs))
+    one, two = (list(arrays(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))
+    assert one == two
+    assert len(one) == 4
 
 
-def test_what_was_moved_while_one_waited_for_it_is_not_claimed(tmp_path, monkeypatch):
-    """Between the opening of the partial file and its locking the other has finished."""
-    file = tmp_path / "a.npz"
-    other = ShardLock.take(file)
-    real = store.FileIO
+def test_what_is_kept_is_not_played(tmp_path, log):
+    cell = Drawn(tuple(range(6)), log=str(log))
+    play(cell.split()[:3], tmp_path / "shards")
+    play([cell, cell], tmp_path / "shards", Local(1))
+    play([cell], tmp_path / "shards", Local(2))
+    assert plays(log) == dict.fromkeys(range(6), 1)
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
 
-    def opened(path, mode):
-        handle = real(path, mode)
-        if path == other.partial:
-            monkeypatch.undo()
-            other.write(b"done")
-        return handle
 
-    monkeypatch.setattr(store, "FileIO", opened)
-    assert ShardLock.take(file) is None
-    assert file.read_bytes() == b"done"
-    again = ShardLock.take(file)
-    again.give_up()
-    assert file.read_bytes() == b"done"
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_all_that_is_played_is_reported_while_it_is_played(tmp_path, jobs):
+    cell = Drawn(tuple(range(2)), seconds=0.7)
+    told = []
+    play([cell], tmp_path, Local(jobs), lambda more: told.append((time.monotonic(), more)))
+    assert sum(more for _, more in told) == cell.size
+    assert len(told) > 1
+    assert all(more > 0 for _, more in told)
+    # A half of each shard is reported half a second before its end.
+    assert told[0][1] < cell.size
+    assert {file.suffix for file in tmp_path.iterdir()} == {".npz"}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
+    cell = Drawn(tuple(range(9)), seconds=0.05, log=str(log), failing=(2, 3, 4))
+    with pytest.raises(ValueError, match=r"seed \d fails") as raised:
+        play([cell], tmp_path / "shards", Local(jobs))
+    assert "in play" in raised.value.__notes__[0]
+    names = {file.name for file in (tmp_path / "shards").iterdir()}
+    begun = set(plays(log))
+    kept = {seed for seed, shard in enumerate(cell.split()) if Store(tmp_path).path(shard).name in names}
+    # All that was begun, but for what failed; and not all was.
+    assert kept == begun - {2, 3, 4}
+    assert len(kept) == len(names)
+    assert jobs == 2 or len(begun) <= 7
+    play([replace(cell, failing=())], tmp_path / "shards")
+    assert all(plays(log)[seed] == 1 for seed in kept)
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
+
+
+@pytest.mark.ci
+def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_path, log):
+    """By the kernel, for want of memory say: two jobs, of which the third shard's is killed."""
+    cell = Drawn(tuple(range(6)), log=str(log), deadly=(2,))
+    with pytest.raises(BackendError, match="has been ended; what is finished is kept"):
+        play([cell], tmp_path / "shards", Local(2))
+    finished = {file.name for file in (tmp_path / "shards").iterdir()}
+    play([replace(cell, deadly=())], tmp_path / "shards")
+    for shard in cell.split():
+        if Store(tmp_path).path(shard).name in finished:
+            assert plays(log)[shard.seeds[0]] == 1
+    np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
+
+
+def test_workers_follow_this_process_to_another_folder(tmp_path, monkeypatch):
+    """A policy's file may be given by a path from here."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        assert list(Local(2).run(os.getcwd, [(), ()])) == [str(tmp_path / name)] * 2
+
+
+def test_a_worker_of_another_source_is_refused(tmp_path):
+    (shard,) = Drawn((1,)).split()
+    file = Store(tmp_path).path(shard)
+    execute._play(shard, file)
+    assert execute._progress_of(file) == shard.size
+    _, error = execute._play(shard, tmp_path / "other.npz")
+    assert isinstance(error, BackendError)
+    assert "a worker has another source" in str(error)
+
+
+def test_two_sweeps_on_one_folder_at_once_agree_and_share(tmp_path, log):
+    """Each in a process of its own: a shard is played twice at worst, and nothing else is left."""
+    cell = Drawn(tuple(range(24)), seconds=0.02, log=str(log))
+    folder = tmp_path / "shards"
+    sweeps = [FORK.Process(target=play, args=([cell], folder)) for _ in range(2)]
+    for sweep in sweeps:
+        sweep.start()
+    for sweep in sweeps:
+        sweep.join()
+        assert sweep.exitcode == 0
+    counts = plays(log).values()
+    assert len(counts) == 24
+    assert max(counts) <= 2
+    assert sum(counts) < 40
+    assert len(players(log)) == 2
+    assert sorted(folder.iterdir()) == sorted(Store(folder).path(shard) for shard in cell.split())
+    np.testing.assert_array_equal(Store(folder).load(cell), cell.expected())
+
+
+class Killed:
+    """A sweep that is killed again and again, and what is to hold all along."""
+
+    def __init__(self, cell: Drawn, folder: Path, log: Path) -> None:
+        self.cell, self.folder, self.log = cell, folder, log
+        self.finished = {}
+        # Of which seed a file is.
+        self.seeds = {Store(folder).path(shard): seed for seed, shard in enumerate(cell.split())}
+        folder.mkdir()
+
+    def look(self):
+        """What was finished is there as it was, and has not been begun again."""
+        begun = plays(self.log)
+        for file, (stamp, number, begins) in self.finished.items():
+            assert (file.stat().st_mtime_ns, file.stat().st_ino) == (stamp, number)
+            assert begun[self.seeds[file]] == begins
+        for file in set(self.folder.glob("*.npz")) - set(self.finished):
+            self.finished[file] = (file.stat().st_mtime_ns, file.stat().st_ino, begun[self.seeds[file]])
+
+    def end(self):
+        """After an uninterrupted run everything is there, as if nothing had ever been killed."""
+        play([self.cell], self.folder)
+        self.look()
+        assert len(self.finished) == len(self.cell.seeds)
+        np.testing.assert_array_equal(Store(self.folder).load(self.cell), self.cell.expected())
+        assert not list(self.folder.glob("*.played"))
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
+def test_killed_at_random_moments_nothing_is_lost_or_repeated(tmp_path, log, kills):
+    """Killed while shards are played, packed and written. Each child is a copy of this process."""
+    cell = Drawn(tuple(range(6 * kills)), numbers=20_000, seconds=0.004, log=str(log))
+    killed, rng = Killed(cell, tmp_path / "shards", log), random.Random(0)
+    for _ in range(kills):
+        enough = sum(plays(log).values()) + rng.randrange(4)
+        sweep = FORK.Process(target=play, args=([cell], killed.folder))
+        sweep.start()
+        # A copy of a process with threads, which other tests have left, may fail by itself.
+        while sum(plays(log).values()) < enough and sweep.is_alive():
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0.0, 0.04))
+        os.kill(sweep.pid, signal.SIGKILL)
+        sweep.join()
+        assert sweep.exitcode == -signal.SIGKILL, "all is played before it has been killed often enough"
+        killed.look()
+    assert len(killed.finished) > kills // 5
+    killed.end()
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from sweep_cells import Drawn
+from fedbandit_envs.experiments.execute import Local, play
+cell = Drawn(tuple(range(int(sys.argv[3]))), numbers=20_000, seconds=0.1, log=sys.argv[2])
+print("begins", flush=True)
+play([cell], Path(sys.argv[1]), Local(2))
+"""
+
+
+@pytest.mark.parametrize(
+    "kills", [pytest.param(2, marks=pytest.mark.ci), pytest.param(50, marks=pytest.mark.slow)]
+)
+def test_killed_with_two_jobs_its_workers_end_and_nothing_is_lost_or_repeated(tmp_path, log, kills):
+    """The process that was started alone is killed; what it has started notices."""
+    cell = Drawn(tuple(range(12 * kills)), numbers=20_000, seconds=0.1, log=str(log))
+    killed, rng = Killed(cell, tmp_path / "shards", log), random.Random(1)
+    words = [sys.executable, "-c", SCRIPT, str(killed.folder), str(log), str(len(cell.seeds))]
+    paths = [str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
+    support = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    for kill in range(kills):
+        sweep = subprocess.Popen(words, stdout=subprocess.PIPE, env=support)
+        sweep.stdout.readline()
+        # Some are killed before their second process has begun to play, but not the first.
+        begun = sum(plays(log).values()) + rng.randrange(1, 4)
+        while sum(plays(log).values()) < begun or (kill == 0 and len(players(log)) < 2):
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.5))
+        sweep.kill()
+        sweep.communicate()
+        assert sweep.returncode == -signal.SIGKILL
+        killed.look()
+    workers = players(log)
+    assert len(workers) > kills
+    until = time.monotonic() + 10
+    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
+    killed.end()

@@ -6,12 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from fedbandit_envs import leaderboard, make_federation
+from fedbandit_envs import experiments, make_federation
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
-from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.experiments.sweep import read_sweep, sweep_runs, write_tables
 
 pandas = pytest.importorskip("pandas")
@@ -41,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_table_has_what_runs_by_hand_have():
-    frame = leaderboard.sweep(
+    frame = experiments.sweep(
         policies=[
             "UCB1-weighted",
             "UCB1",
@@ -86,7 +85,7 @@ def test_the_table_has_what_runs_by_hand_have():
 
 
 def test_the_table_is_the_same_after_it_was_written(folder):
-    frame = leaderboard.sweep(
+    frame = experiments.sweep(
         policies=["Fed-UCB1", "UCB1"],
         grid={
             "channel.schedule": ["every_round", {"name": "fixed_gap", "gap": 4}],
@@ -108,16 +107,16 @@ def test_the_table_is_the_same_after_it_was_written(folder):
 
 def test_a_larger_grid_plays_what_is_new(folder, monkeypatch):
     small = {**ARMS, "policies": ["mine.py:Constant"], "grid": {"arm": [0, 1]}}
-    first = leaderboard.sweep(**small, folder=folder / "kept")
+    first = experiments.sweep(**small, folder=folder / "kept")
     kept = {path: path.stat().st_mtime_ns for path in (folder / "kept" / "shards").iterdir()}
-    second = leaderboard.sweep(**{**small, "grid": {"arm": [0, 1, 2]}}, folder=folder / "kept")
+    second = experiments.sweep(**{**small, "grid": {"arm": [0, 1, 2]}}, folder=folder / "kept")
     now = {path: path.stat().st_mtime_ns for path in (folder / "kept" / "shards").iterdir()}
     assert kept.items() <= now.items()
     assert len(now) == len(kept) + 1
     pandas.testing.assert_frame_equal(second[second.arm < 2], first)
     # A policy that was changed plays anew, in this process and in others.
     (folder / "mine.py").write_text(OWN.replace("self.arm)", "3 - self.arm)"))
-    third = leaderboard.sweep(**{**small, "grid": {"arm": [2]}}, folder=folder / "kept", workers=2)
+    third = experiments.sweep(**{**small, "grid": {"arm": [2]}}, folder=folder / "kept", workers=2)
     np.testing.assert_array_equal(third.regret, first[first.arm == 1].regret)
 
 
@@ -174,36 +173,31 @@ def test_names_that_several_parts_have_are_ambiguous():
         ({"grid": {}}, "grid is empty"),
         ({"grid": {"epsilon": []}}, "grid: epsilon has no values"),
         ({"grid": {"epsilon": 1}}, "grid: epsilon is 1; a list of values is required"),
-        ({"grid": {"epsilon": "1,2"}}, "grid: epsilon is '1,2'; a list"),
         ({"grid": {"epsilon": [1, 1.0]}}, "grid: epsilon has 1.0 twice"),
         ({"grid": {"epsilon": [object()]}}, "not JSON serializable"),
         ({"grid": [("epsilon", [1])]}, "grid is .*; a mapping is required"),
         ({"grid": {"epsilo": [1]}}, "epsilo=.* is not key=value with a key among env.*privatizer.epsilon"),
         ({"grid": {"env.epsilon": [1]}}, "env.epsilon=.* is not key=value"),
         ({"grid": {"epsilon": [1, -1]}}, "epsilon is -1"),
-        ({"grid": {"epsilon": [1, None]}}, "epsilon is None"),
         ({"grid": {"rounds": [5, 0]}}, "rounds is 0"),
-        ({"grid": {"rounds": ["many"]}}, "rounds is 'many'"),
         ({"grid": {"regret": ["own"]}}, "grid has 'regret', a column of results; env.regret"),
         ({"grid": {"agents": [2], "num_agents": [3]}}, "env.num_agents has a value already"),
         ({"grid": {"arms": [2]}}, "arms is in settings and in the grid"),
-        ({"grid": {"num_arms": [2]}}, "env.num_arms has a value already"),
         ({"settings": {"colour": 1}}, "'colour=1' is not key=value"),
         ({"settings": 3}, "settings is 3; a mapping"),
-        ({"settings": {"rounds": 5}}, "'rounds=5' is not key=value"),
         ({"policies": [{"policy": "UCB1", "label": 3}]}, "texts as policy and label"),
         ({"policies": []}, "policies has no values"),
         ({"policies": "UCB1"}, "policies is 'UCB1'; a list"),
         ({"policies": ["UCB1", "UCB1"]}, "policies has 'UCB1' twice"),
-        ({"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]}, "'UCB1' twice; a label"),
+        (
+            {"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]},
+            "labels of policies has 'UCB1' twice",
+        ),
         ({"policies": [{"policy": "UCB1", "colour": 2}]}, "key of UCB1 is 'colour'"),
         ({"policies": [{"label": "UCB1"}]}, "a mapping with texts as policy"),
-        ({"policies": [3]}, "policies has 3"),
         ({"policies": ["UCB"]}, "baseline is 'UCB'"),
         ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
         ({"policies": ["mine.py"]}, "'mine.py:Class' is required"),
-        ({"policies": ["mine.py:No"]}, "no attribute 'No'"),
-        ({"policies": ["none.py:No"]}, "there is no file"),
         ({"env_id": "FedArms"}, "env_id is 'FedArms'"),
         ({"env_id": 3}, "env_id is 3; a name"),
         ({"seeds": 0}, "seeds is 0"),
@@ -214,7 +208,7 @@ def test_names_that_several_parts_have_are_ambiguous():
 def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folder, changes, message):
     right = {**ARMS, "policies": ["UCB1-weighted"], "grid": {"epsilon": [1]}}
     with pytest.raises(SettingsError, match=message):
-        leaderboard.sweep(**{**right, **changes}, folder=folder / "out")
+        experiments.sweep(**{**right, **changes}, folder=folder / "out")
     assert not (folder / "out").exists()
 
 
@@ -248,11 +242,5 @@ def test_tables_of_toml_are_dotted_keys(folder):
 def test_without_pandas_nothing_is_played(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"\[report\] extra"):
-        leaderboard.sweep(policies=["UCB1"], grid={"agents": [2]}, **ARMS, folder=folder / "out")
+        experiments.sweep(policies=["UCB1"], grid={"agents": [2]}, **ARMS, folder=folder / "out")
     assert not (folder / "out").exists()
-
-
-def test_shards_of_a_sweep_are_runs_of_the_store(folder):
-    spec = {**ARMS, "policies": ["UCB1"], "grid": {"agents": [2]}}
-    leaderboard.sweep(**spec, folder=folder / "out")
-    assert Store(folder / "out" / "shards").missing(sweep_runs(**spec)) == []

@@ -63,9 +63,11 @@ def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(
             "PROBLEM is 'army'; one of 'arms', 'exposure', 'gaussian', 'linear', 'procurement', 'all'",
         ),
         (("arms", "--seeds", 0), "seeds is 0; an integer in [1, 1048576] is required"),
-        (("arms", "--rounds", -5), "rounds is -5; an integer >= 1 is required"),
         (("arms", "--workers", 0), "--workers"),
-        (("arms", "--rounds", "many"), "--rounds"),
+        (
+            ("procurement", "--rounds", 1, "--seeds", 1, "--workers", 1),
+            "max_cycles is 1; at least 2 is required",
+        ),
         ((), "Missing argument"),
     ],
 )
@@ -74,24 +76,7 @@ def test_words_typed_wrongly_are_explained(tmp_path, words, message):
     assert ran.exit_code == 2
     assert isinstance(ran.exception, SystemExit)
     assert message in " ".join(ran.output.replace("│", " ").split())
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.usefixtures("in_this_process")
-def test_a_horizon_that_no_schedule_fits_is_explained(tmp_path):
-    ran = tune("procurement", "--rounds", 1, "--seeds", 1, "--out", tmp_path)
-    assert ran.exit_code == 2, ran.output
-    assert isinstance(ran.exception, SystemExit)
-    assert "max_cycles is 1; at least 2 is required" in " ".join(ran.output.replace("│", " ").split())
     assert not (tmp_path / "tuned.json").exists()
-
-
-def test_a_file_in_the_place_of_the_folder_is_explained(tmp_path):
-    there = tmp_path / "file"
-    there.write_text("")
-    ran = tune("arms", "--out", there)
-    assert ran.exit_code == 2
-    assert "--out" in ran.output
 
 
 @pytest.mark.parametrize("problem", TUNINGS)
@@ -161,3 +146,4 @@ def test_regrets_of_several_ids_have_their_geometric_mean():
 
     assert mean_regret([Played(4.0), Played(9.0)]) == pytest.approx(6.0)
     assert mean_regret([Played(4.0), Played(0.0)]) == 0.0
+    assert mean_regret([Played(4.0), Played(-1.0)]) == -1.0

@@ -14,8 +14,8 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.baseline import listed
 from fedbandit_envs.core.wrapper import build
-from fedbandit_envs.experiments.source import package_digest
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
+from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.leaderboard import engine, entries, suites
 from fedbandit_envs.leaderboard.entries import require_random
 from fedbandit_envs.leaderboard.plays import EntryRun

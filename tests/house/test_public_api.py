@@ -15,7 +15,7 @@ import typer
 
 WRITTEN = Path(__file__).with_name("public_api.txt")
 PROBLEMS = ("arms_v0", "exposure_v0", "gaussian_v0", "linear_v0", "procurement_v0")
-PACKAGES = ("", "baselines", "leaderboard", "samba", "testing", "views", "wrappers", *PROBLEMS)
+PACKAGES = ("", "baselines", "experiments", "leaderboard", "samba", "testing", "views", "wrappers", *PROBLEMS)
 
 
 def arguments(thing):
@@ -60,7 +60,8 @@ def commands():
     from fedbandit_envs.cli import app
 
     def walk(command, name):
-        inside = getattr(command, "commands", {})
+        names = getattr(command, "list_commands", lambda context: [])(None)
+        inside = {name: command.get_command(None, name) for name in names}
         if not inside:
             options = [
                 option
@@ -89,7 +90,7 @@ def test_every_id_and_command_is_there():
     written = WRITTEN.read_text()
     assert "\nfedbandit leaderboard submit " in written
     assert "\nFedProcurement-v0 " in written
-    assert "\nfedbandit_envs.leaderboard.simulate(env, policy, seeds, [advance])\n" in written
+    assert "\nfedbandit_envs.experiments.simulate(env, policy, seeds, [advance])\n" in written
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from entries import start_and_play
 
-from fedbandit_envs.experiments.source import package_digest
+from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.leaderboard.entries import submission_of
 from fedbandit_envs.leaderboard.result import digest_of
 from fedbandit_envs.leaderboard.sandbox import SandboxedPolicy

@@ -14,13 +14,13 @@ import pooling_entries
 import pytest
 from pooling_entries import Honest
 
-from fedbandit_envs.experiments.row_check import MixedRowsError
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.leaderboard import engine, plays, pooling, privatizer_attack
 from fedbandit_envs.leaderboard.engine import Row, only_play_of
 from fedbandit_envs.leaderboard.pooling import LEVEL, PooledRowsError, chance, chances, suspicion
 from fedbandit_envs.leaderboard.records import EditionSecrets, RecordError, Records
 from fedbandit_envs.leaderboard.result import Edition, Entry, ResultFile, digest_of
+from fedbandit_envs.leaderboard.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.suites import SUITES, Suite, Task
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.leaderboard.verify import _replayed_rows, verify

@@ -14,12 +14,12 @@ import pytest
 from entries import file_with, start_and_play
 
 from fedbandit_envs import procurement_v0
-from fedbandit_envs.experiments.row_check import MixedRowsError
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.leaderboard.engine import Row, run
 from fedbandit_envs.leaderboard.entries import submission_of
 from fedbandit_envs.leaderboard.pooling import PooledRowsError
 from fedbandit_envs.leaderboard.records import EditionSecrets
+from fedbandit_envs.leaderboard.row_check import MixedRowsError
 from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
 from fedbandit_envs.leaderboard.sandbox.memory import SharedMemory
 from fedbandit_envs.leaderboard.sandbox.parts import FILES, SIGNALS, SYSTEM_CALLS

@@ -9,7 +9,7 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.source import source_digest
+from fedbandit_envs.experiments.store import source_digest
 from fedbandit_envs.papers.feducb_critique.analysis import (
     ERROR,
     epsilon_at_least,

@@ -182,10 +182,8 @@ class Transport(FederatedWrapper):
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
-        if self._noise is None:
-            reset = self.env.reset_batch(seeds)
-        else:
-            reset = self._noise.reset_batch(seeds, self._stage)
+        noise = self._noise
+        reset = self.env.reset_batch(seeds) if noise is None else noise.reset_batch(seeds, self._stage)
         self._seeds = [int(seed) for seed in seeds]
         rows = (len(seeds), self.max_num_agents)
         if not self._schedule.fixed_in_advance:

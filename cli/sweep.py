@@ -1,85 +1,17 @@
-"""The commands ``reproduce`` (a paper's experiments), ``sweep``, ``plot`` and ``tune`` (constants of baselines)."""
+"""The commands ``sweep``, ``plot`` and ``tune`` (constants of baselines)."""
 
 import json
-import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.cli import terminal
-from fedbandit_envs.experiments.execute import BackendError
-from fedbandit_envs.experiments.plots import plot as draw
-from fedbandit_envs.experiments.result import report_library
-from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_assignments, read_value
-from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs, write_tables
-from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
-from fedbandit_envs.papers.reproduction.experiment import experiments
-from fedbandit_envs.papers.reproduction.page import Reproduction
-from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
-
-def reproduce(
-    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(experiments())}, or all.")],
-    scale: Annotated[
-        str, typer.Option(help="small (minutes, some hours) or paper; some have tiny or medium.")
-    ] = "small",
-    panel: Annotated[str, typer.Option(help="One part of the experiment, or all.")] = "all",
-    mode: Annotated[str, typer.Option(help="default (corrected) or printed algorithms.")] = "default",
-    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the scale's.")] = None,
-    trials: Annotated[
-        int | None, typer.Option(help="Runs of each problem instance, if not the scale's.")
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="Your ratings, for panels that need them: a CSV or Parquet file with the columns user, item and "
-            """rating (1 to 5), or JSON: '{"name": "ratings", "table": "my.csv", "scale": [0.5, 5], "user": "who"}'."""
-        ),
-    ] = None,
-    workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
-    scheduler: terminal.SchedulerOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
-) -> None:
-    """Repeats a paper's experiment and sets the paper's numbers beside ours. Can be stopped and started again.
-
-    With `all`, experiments without the given panel or mode are left out. With `--data`, so are experiments that need no
-    data; without it, panels that need data. Needs the extra `[report]`.
-
-    Example: `fedbandit reproduce fed-pe --scale tiny --out reproduction`
-    """
-    with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
-        known = experiments()
-        table = None if data is None else read_value(data)
-        if data is not None and not isinstance(table, dict):
-            table = {"name": "ratings", "table": data, "scale": [1, 5]}
-        played_by = terminal.backend_of(backend, scheduler, workers)
-        require_choice("EXPERIMENT", experiment, (*known, "all"))
-        names = [
-            name
-            for name, one in known.items()
-            if mode in one.modes and panel in (*one.panels, "all") and (table is None or one.needs_data)
-        ]
-        reproductions = {
-            name: Reproduction(
-                name, known[name], out,
-                scale=scale, panel=panel, mode=mode, rounds=rounds, trials=trials, data=table,
-            )
-            for name in (names or known if experiment == "all" else [experiment])
-        }  # fmt: skip
-    terminal.require_report()
-    terminal.make_folder(out)
-    wrong = terminal.explained(SettingsError, BudgetExhaustedError, BackendError)
-    with wrong, terminal.explained(OSError, option="--out"):
-        for name, reproduction in reproductions.items():
-            terminal.play_missing(name, played_by, reproduction.cells, reproduction.folder)
-            for path in reproduction.report():
-                typer.echo(path)
+if TYPE_CHECKING:
+    from fedbandit_envs.experiments import RunSpec
 
 
 def sweep(
@@ -120,8 +52,11 @@ def sweep(
 
     Example: `fedbandit sweep --env FedArms-v0 --policy Priv-UCB1 --grid epsilon=0.1,1,10 --grid agents=2,10`
     """
-    # A user's own policy may be a module in the current folder.
-    sys.path.append(str(Path.cwd()))
+    from fedbandit_envs.experiments.result import report_library
+    from fedbandit_envs.experiments.spec import read_assignments, read_value
+    from fedbandit_envs.experiments.store import Store
+    from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs, write_tables
+
     with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
         report_library("pandas")
         played_by = terminal.backend_of(backend, scheduler, workers)
@@ -143,8 +78,7 @@ def sweep(
         runs = sweep_runs(**given)
     terminal.make_folder(out)
     folder = out / "shards"
-    wrong = terminal.explained(SettingsError, BudgetExhaustedError, BackendError)
-    with wrong, terminal.explained(OSError, option="--out"):
+    with terminal.explained_play():
         terminal.play_missing("sweep", played_by, runs, folder)
         for path in write_tables(sweep_frame(runs, Store(folder).load), out):
             typer.echo(path)
@@ -156,6 +90,8 @@ def _grid(words: Sequence[str]) -> dict[str, list[Any]]:
     Raises:
         ValueError: A word has another form, an empty value, or a key that another word has.
     """
+    from fedbandit_envs.experiments.spec import read_value
+
     grid: dict[str, list[Any]] = {}
     for word in words:
         key, equals, text = word.partition("=")
@@ -190,6 +126,10 @@ def plot(
 
     Example: `fedbandit plot fedbandit-sweep/sweep.csv --x epsilon --by baseline --where agents=10 --log-x`
     """
+    from fedbandit_envs.experiments.plots import plot as draw
+    from fedbandit_envs.experiments.result import report_library
+    from fedbandit_envs.experiments.spec import read_value
+
     with terminal.explained(ValueError, OSError, ending=[ImportError]):
         pandas = report_library("pandas")
         if table.suffix == ".parquet":
@@ -206,7 +146,7 @@ def plot(
 
 
 def tune(
-    problem: Annotated[str, typer.Argument(help=f"One of {', '.join(TUNINGS)}, or all.")],
+    problem: Annotated[str, typer.Argument(help="arms, linear, ... (errors list all), or all.")],
     rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the problem's.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
     workers: terminal.WorkersOption = 2,
@@ -221,6 +161,10 @@ def tune(
 
     Example: `fedbandit tune arms --rounds 100 --seeds 1 --out tuning`
     """
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.experiments.store import Store
+    from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
+
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         require_choice("PROBLEM", problem, (*TUNINGS, "all"))
@@ -229,9 +173,8 @@ def tune(
             runs |= tuning_runs(name, rounds, seeds)
     terminal.make_folder(out)
     folder = out / "shards"
-    cells = [run for grid in runs.values() for tried in grid for run in tried]
-    wrong = terminal.explained(SettingsError, BudgetExhaustedError, BackendError)
-    with wrong, terminal.explained(OSError, option="--out"):
+    with terminal.explained_play():
+        cells = [run for grid in runs.values() for tried in grid for run in tried]
         terminal.play_missing("tune", played_by, cells, folder)
     found = best_constants(runs, Store(folder).load)
     rows = []
@@ -241,12 +184,13 @@ def tune(
             (name, entry["of"], json.dumps(entry["chosen"]), f"{min(regrets):.1f}", f"{regrets[-1]:.1f}")
         )
     terminal.print_table("Tuned", ("tuned form", "of", "constants", "regret", "at the papers' radius"), rows)
-    path = out / "tuned.json"
     changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
     command = f"fedbandit tune {problem}{changed}"
     head = json.dumps(
         {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}, indent=1
     )
+    # One baseline a line.
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in found.items())
+    path = out / "tuned.json"
     path.write_text(f'{head[:-2]},\n "baselines": {{\n{lines}\n }}\n}}\n')
     typer.echo(path)
