@@ -11,8 +11,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.cli.terminal import explained, print_table
-from fedbandit_envs.leaderboard.engine import belongs
-from fedbandit_envs.leaderboard.entries import baselines_of
+from fedbandit_envs.leaderboard.plays import baselines_of
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.papers.reproduction.experiment import experiments
@@ -128,7 +127,7 @@ def _on_track(track: str, names: Collection[str]) -> set[str]:
         name
         for suite in suites
         for name in baselines_of(suite)
-        if name in names and belongs(name, suite, tracks_of(suite)[track])
+        if name in names and tracks_of(suite)[track].takes(BASELINES[name], suite)
     }
 
 
