@@ -29,7 +29,7 @@ from fedbandit_envs.experiments.store import Cell, Store
 from fedbandit_envs.leaderboard.process import EntryError, FilePolicy
 from fedbandit_envs.leaderboard.suites import Edition, Suite, Task, published
 from fedbandit_envs.leaderboard.table import Entry, Line, Table, TableError, machine, package
-from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, tracks_of
+from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, require_no_code, tracks_of
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
@@ -122,6 +122,7 @@ class Play:
             made = (self.code, self.entry.source.rpartition(":")[2], settings.get("policy", {}))
             wrappers = self.track.submitted(settings)
             return Baseline("submitted", "-", FederatedEnv, partial(FilePolicy, *made), {}, wrappers)
+        require_no_code(settings)
         require_choice("source", self.entry.source, BASELINES)
         known = BASELINES[self.entry.source]
         wrappers = {part: one._replace(kwargs=settings[part]) for part, one in known.wrappers.items()}

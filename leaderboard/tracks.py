@@ -199,10 +199,7 @@ class Track:
                 f"settings of the privatizer have {sorted(taken)}, which are the track's; only {sorted(_FREE)} are "
                 "allowed"
             )
-        sent = json.dumps({part: own for part, own in settings.items() if part != "policy"})
-        # JSON itself has blanks behind its colons.
-        if named := re.search(r"\S+:\S+", sent):
-            raise TrackError(f"settings name code, {named[0]}; names of this package are required")
+        require_no_code({part: given for part, given in settings.items() if part != "policy"})
         channel = {"schedule": _DOUBLING, **settings.get("channel", {})}
         privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"], **own}
         wrappers = {
@@ -210,6 +207,17 @@ class Track:
             "channel": WrapperSpec(Channel, channel),
         }
         return {part: spec for part, spec in wrappers.items() if part in parts}
+
+
+def require_no_code(settings: Settings) -> None:
+    """Refuses settings that name code, such as ``"mine.py:rule"``: it would run in the environment's process.
+
+    Raises:
+        TrackError: A text in the settings has a colon.
+    """
+    # JSON itself has blanks behind its colons.
+    if named := re.search(r"\S+:\S+", json.dumps(settings)):
+        raise TrackError(f"settings name code, {named[0]}; names of this package are required")
 
 
 def privatizer_of(baseline: Baseline) -> str | None:
