@@ -13,7 +13,7 @@ from tiny_board import TINY
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app, lab, samba
-from fedbandit_envs.leaderboard import engine, privatizer_attack
+from fedbandit_envs.leaderboard import plays
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.samba.roles.role import RoleReport
 
@@ -44,7 +44,6 @@ BEFORE = {
     "samba-role": ["samba-keys"],
     "leaderboard verify": ["leaderboard run"],
     "leaderboard report": ["leaderboard run"],
-    "leaderboard withdraw": ["leaderboard run"],
 }
 """Commands whose examples use what those of other commands have written."""
 
@@ -90,8 +89,7 @@ def run_example(tmp_path_factory):
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SUITES, "linear-quick", replace(TINY, name="linear-quick"))
-        patch.setattr(privatizer_attack, "_SAMPLES", 100)
-        patch.setattr(engine, "_ROWS_FIRST", 1)
+        patch.setattr(plays, "_SAMPLES", 100)
         patch.setattr(lab, "serve", lambda port, show: show(f"port {port}"))
         patch.setattr(samba, "play_over_network", lambda setup, *others: RoleReport("comp", {}, 0.0))
 

@@ -25,7 +25,6 @@ ODD = {
 
 TAKES_A_FILE = [
     ("leaderboard", "verify", "FILE"),
-    ("leaderboard", "withdraw", "FILE", "--reason", "why not"),
     ("leaderboard", "report", "--results", "FILE", "--out", "pages"),
     ROLE,
     ("samba-keys", "FILE", "--no-tls"),

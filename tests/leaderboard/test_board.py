@@ -28,7 +28,7 @@ class Honest:
     def reset(self, spec, seeds):
         self.sums, self.arms = np.zeros((*seeds.shape, spec.action.n)), spec.action.n
     def see(self, observation):
-        return observation["context"].sum(axis=-1)
+        return observation["contexts"].sum(axis=-1)
     def act(self, observation):
         self.sums += self.see(observation)
         return self.sums.argmax(axis=-1)
@@ -71,7 +71,7 @@ class Looks(Honest):
 
 @pytest.fixture(autouse=True)
 def _tiny(monkeypatch):
-    monkeypatch.setitem(SUITES.own, "tiny", TINY)
+    monkeypatch.setitem(SUITES, "tiny", TINY)
 
 
 def submitted(folder, name, track="silent"):
@@ -100,7 +100,7 @@ def changed(table, row, **fields):
 @pytest.mark.parametrize(("name", "track"), [("LinUCB", "silent"), ("FedUCB-min", "private-1")])
 def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
     table, folder, row = played(tmp_path, name, track)
-    assert table.lines[row] == Table.load(folder).lines[row]
+    assert sorted(table.lines[row]) == Table.load(folder).lines[row]
     assert refuted(table, folder, row) == []
     line = table.lines[row][3]
     assert 0 < line.half < line.regret
@@ -186,7 +186,9 @@ def test_a_killed_run_goes_on_with_its_noise(tmp_path):
     assert not Table.load(tmp_path).lines
     table = plays.run(TINY, edition, [again], tmp_path)
     assert table.entries[first[0].row].noise == first[0].noise != again[0].noise
-    plays.run(TINY, edition, [again], tmp_path, lambda cells, folder: None if not cells else killed(cells, folder))
+    plays.run(
+        TINY, edition, [again], tmp_path, lambda cells, folder: None if not cells else killed(cells, folder)
+    )
     other = replace(again[0], settings={"policy": {}}), b""
     with pytest.raises(TableError, match="other code or settings"):
         plays.run(TINY, edition, [other], tmp_path)
@@ -222,7 +224,9 @@ def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
 @pytest.mark.parametrize(("entry", "track"), [("UCB1-0.5", "silent"), ("UCB1-weighted", "private-1")])
 def test_committed_numbers_come_about_again(entry, track):
     table = Table.load(BOARDS[0])
-    row = next(row for row in table.entries if (row.entry, row.track, row.suite) == (entry, track, "arms-quick"))
+    row = next(
+        row for row in table.entries if (row.entry, row.track, row.suite) == (entry, track, "arms-quick")
+    )
     assert [one for one in verify(table, BOARDS[0], row, 1) if one.holds is False] == []
 
 
