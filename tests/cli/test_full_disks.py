@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.store import ShardLock
-from fedbandit_envs.leaderboard import engine, plays, privatizer_attack
-from fedbandit_envs.leaderboard.records import Records
-from fedbandit_envs.leaderboard.result import ResultFile
+from fedbandit_envs.leaderboard import plays
 from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.table import Table
 
 MINE = """
 import numpy as np
@@ -35,9 +34,7 @@ class Mine:
 def tiny():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SUITES, "tiny", TINY)
-        patch.setattr(privatizer_attack, "_SAMPLES", 100)
-        patch.setattr(engine, "_CHECKED_ROWS", 1)
-        patch.setattr(engine, "_ROWS_FIRST", 1)
+        patch.setattr(plays, "_SAMPLES", 100)
         yield
 
 
@@ -85,55 +82,20 @@ def files_in(folder):
 def assert_nothing_is_half_written(out):
     """What is there is whole, whether much of it or little."""
     assert not list(out.rglob("*.partial"))
-    lines = Records(out).lines()
-    if lines:
-        assert (out / "record.jsonl").read_bytes().endswith(b"\n")
-    assert len(list(out.glob(".secrets/*"))) == sum(line["what"] == "edition" for line in lines)
-    for file in out.glob("*.json"):
-        ResultFile.load(file)
+    Table.load(out, new=True)
 
 
 @pytest.mark.ci
 def test_a_run_on_a_full_disk_is_explained_and_goes_on_when_there_is_room(tmp_path, played):
-    """The disk fills in the middle of each file that the run writes, from the smallest to the largest."""
+    """The disk fills in the middle of files that the run writes, from the smallest to the largest."""
     sizes = sorted({9 * len(content) // 10 for content in files_in(played).values()})
-    assert len(sizes) > 4
     out = tmp_path / "results"
-    for size in sizes:
+    for size in sizes[:: len(sizes) // 4]:
         with full_after(size):
-            done = play(out)
-        explained(done, "File too large: '")
+            explained(play(out), "File too large: '")
         assert_nothing_is_half_written(out)
     assert play(out).exit_code == 0
-    assert_nothing_is_half_written(out)
-    assert Records(out).strays() == []
-    # Once the edition is opened it is gone on with, and so is what was played.
-    assert [line["what"] for line in Records(out).lines()] == ["edition", *4 * ["in"]]
-
-
-@pytest.mark.parametrize("size", [100, 1000])
-def test_a_submission_on_a_full_disk_is_explained(tmp_path, size):
-    (tmp_path / "mine.py").write_text(MINE)
-    out = tmp_path / "results"
-    words = ("submit", tmp_path / "mine.py", "--suite", "tiny", "--track", "silent", "--out", out)
-    with full_after(size):
-        explained(call(*words, "--workers", 1), "File too large")
-    assert_nothing_is_half_written(out)
-    for file in out.glob("sources/*"):
-        assert file.read_text() == MINE
-
-
-def test_a_withdrawal_on_a_full_disk_leaves_the_record_as_it_was(tmp_path, played):
-    out = shutil.copytree(played, tmp_path / "results")
-    row, before = next(out.glob("*LinUCB*")), files_in(out)
-    words = ("withdraw", row, "--reason", "its code was lost")
-    size = (out / "record.jsonl").stat().st_size
-    for room in (0, 1, 100):
-        with full_after(size + room):
-            explained(call(*words), f"File too large: '{out / 'record.jsonl'}'")
-        assert files_in(out) == before
-    assert call(*words).exit_code == 0
-    assert len(Records(out).withdrawn()) == 1
+    assert len(Table.load(out).editions) == 1
 
 
 def test_a_report_on_a_full_disk_leaves_the_pages_as_they_were(tmp_path, played):
@@ -167,31 +129,18 @@ def test_a_readme_that_is_no_text_is_explained_and_kept(tmp_path, played):
 def test_a_verification_writes_nothing(played):
     """It needs no room on the disk, where the entry is a baseline."""
     with full_after(0):
-        done = call("verify", next(played.glob("*LinUCB*")))
+        done = call("verify", played, "--entry", "LinUCB")
     assert done.exit_code == 0, done.output
 
 
 def test_a_machine_that_fails_refutes_nobody(tmp_path, played, monkeypatch):
-    def full(self, advance=None):
+    def full(self, *arguments):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/tmp/somewhere")
 
-    monkeypatch.setattr(plays.EntryRun, "play", full)
-    done = call("verify", next(played.glob("*LinUCB*")))
+    monkeypatch.setattr(plays.Play, "play", full)
+    done = call("verify", played, "--entry", "LinUCB")
     explained(done, "Error: [Errno 28] No space left on device: '/tmp/somewhere'", codes=[1])
     assert "REFUTED" not in done.output
-
-
-def test_an_append_that_cannot_be_made_certain_leaves_no_line(tmp_path, played, monkeypatch):
-    """Some disks say that they are full only when the file is to be stored for good."""
-    out = shutil.copytree(played, tmp_path / "results")
-    row, before = next(out.glob("*LinUCB*")), files_in(out)
-
-    def full(descriptor):
-        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-
-    monkeypatch.setattr(os, "fsync", full)
-    explained(call("withdraw", row, "--reason", "why not"), "quota exceeded")
-    assert files_in(out) == before
 
 
 def test_a_shard_that_cannot_be_written_is_given_up(tmp_path):
@@ -227,13 +176,11 @@ def test_on_a_disk(disk, played):
         assert_nothing_is_half_written(out)
         ballast.unlink()
     assert play(out).exit_code == 0
-    assert [line["what"] for line in Records(out).lines()] == ["edition", *4 * ["in"]]
+    assert len(Table.load(out).editions) == 1
     before = files_in(out)
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    row = next(out.glob("*LinUCB*"))
     explained(play(out), "Read-only file system", codes=[2])
     explained(play(disk / "other"), "Read-only file system", codes=[2])
-    explained(call("withdraw", row, "--reason", "why not"), "Read-only file system", codes=[2])
     explained(call("report", "--results", out, "--out", out), "Read-only file system", codes=[2])
-    assert call("verify", row).exit_code == 0
+    assert call("verify", out, "--entry", "LinUCB").exit_code == 0
     assert files_in(out) == before
