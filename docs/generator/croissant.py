@@ -1,4 +1,4 @@
-"""Croissant metadata of the leaderboard's table: ``python docs/generator/croissant.py`` writes ``croissant.json``.
+"""Writes Croissant metadata of the leaderboard's table: ``python docs/generator/croissant.py``.
 
 Croissant 1.0 is a vocabulary, written as JSON-LD, in which catalogues of data sets read what files and fields there are.
 """
@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parents[2] / "docs/leaderboard/croissant.json"
-_COLUMNS = "suite edition entry track task seed regret half messages bytes epsilon delta".split()
+_COLUMNS = (
+    "suite",
+    "edition",
+    "entry",
+    "track",
+    "task",
+    "seed",
+    "regret",
+    "half",
+    "messages",
+    "bytes",
+    "epsilon",
+    "delta",
+)
 
 
 def metadata() -> dict[str, Any]:

@@ -29,7 +29,8 @@ def commands(docs: Path) -> dict[str, str]:
     growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
     return {
         "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
-        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full") + " --readme README.md --readme docs/leaderboard.md",
+        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full")
+        + " --readme README.md --readme docs/leaderboard.md",
         "growth.png": growth[1] if growth else "",
         "packages.svg": _SITE,
         "static/federation.gif": _FILM,
