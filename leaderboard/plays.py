@@ -131,7 +131,9 @@ class Play:
     def stack(self) -> FederatedEnv:
         """Makes the task's environment with all wrappers of the track and of the entry around it."""
         noise = self.entry.noise.get(self.task.id)
-        return self.track.wrap(self.task.federation(), self.baseline, noise and int(noise, 16))
+        return self.track.wrap(
+            self.task.federation(), self.baseline, None if noise is None else int(noise, 16)
+        )
 
     def play(self, advance: Advance = lambda played: None, policy: Any = None) -> Arrays:
         """Plays one episode a seed and returns the arrays that the shard's file keeps.

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import PolicySpec
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 _SECONDS = 600
 """Longest time that an answer may take."""

@@ -188,8 +188,8 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
                 y, low, high = np.transpose([regret[epsilon] for epsilon in sorted(regret)])
                 # There is no interval where seeds are few.
                 curves[line] = (x, y, None if np.isnan(low).any() else (y - low, high - y))
-        span = np.unique(np.concatenate([curve[0] for curve in curves.values()] or [[]]))
-        flat = {}
+        span = np.array(sorted({epsilon for curve in curves.values() for epsilon in curve[0].tolist()}))
+        flat: dict[str, Curve] = {}
         for line, name in levels.items() if curves else ():
             if found := [row.values("regret", task).mean() for row in rows if row.entry.name == name]:
                 flat[line] = (span, np.full(span.size, np.mean(found)), None)
@@ -238,7 +238,6 @@ def _about(entry: Entry) -> list[str]:
 
 
 def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heads, *rows]
-    texts = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines]
-    texts = [f"| {' | '.join(cells)} |" for cells in texts]
-    return "\n".join([texts[0], "|" + "---|" * len(heads), *texts[1:]])
+    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in (heads, *rows)]
+    lines = [f"| {' | '.join(line)} |" for line in cells]
+    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])

@@ -169,13 +169,15 @@ def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
         name: Name of the full suite; the quick one's name is this and ``-quick``.
         spec: The specification; None for a problem without a suite, which gives an empty dictionary.
     """
-    suites = {}
-    for full, (rounds, seeds) in ((name, spec.full), (f"{name}-quick", spec.quick)) if spec else ():
-        tasks = (
+    suites: dict[str, Suite] = {}
+    if spec is None:
+        return suites
+    for full, (rounds, seeds) in ((name, spec.full), (f"{name}-quick", spec.quick)):
+        tasks = tuple(
             Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
             for kind, (env_id, kwargs) in spec.tasks.items()
         )
-        suites[full] = Suite(full, tuple(tasks), spec.reference, spec.adjacency, spec.version)
+        suites[full] = Suite(full, tasks, spec.reference, spec.adjacency, spec.version)
     return suites
 
 

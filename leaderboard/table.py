@@ -179,8 +179,8 @@ class Table:
         try:
             text = gzip.decompress((folder / RESULTS).read_bytes()).decode() if entries else ""
             for cells in csv.DictReader(text.splitlines()):
-                numbers = {name: float(cells[name]) for name in _NUMBERS}
-                line = Line(**{**cells, **numbers, "half": float(cells["half"]) if cells["half"] else None})
+                values: dict[str, Any] = {name: float(cells[name]) for name in _NUMBERS}
+                line = Line(**{**cells, **values, "half": float(cells["half"]) if cells["half"] else None})
                 table.lines.setdefault(line.row, []).append(line)
         except (ValueError, TypeError, KeyError, OSError, EOFError) as error:
             raise TableError(f"{folder / RESULTS} is not a table of results: {error!r}") from error

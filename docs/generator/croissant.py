@@ -1,6 +1,6 @@
 """Writes Croissant metadata of the leaderboard's table: ``python docs/generator/croissant.py``.
 
-Croissant 1.0 is a vocabulary, written as JSON-LD, in which catalogues of data sets read what files and fields there are.
+Croissant 1.0 is a vocabulary, written as JSON-LD, by which catalogues of data sets know files and fields.
 """
 
 import hashlib
