@@ -78,6 +78,8 @@ def test_private_tracks_spend_no_more_than_they_say_whatever_is_registered(name,
     claim = track.check(play(track, name))
     assert 0 < claim.epsilon <= epsilon * (1 + 1e-9)
     assert (claim.delta, claim.adjacency, claim.noise) == (1e-5, "one-observation", "secret")
+    with pytest.raises(TrackError, match="epsilon is"):
+        replace(track, epsilon=claim.epsilon * (1 - 1e-6)).check(play(track, name))
 
 
 def test_shared_out_budgets_keep_the_promise_of_the_track():
