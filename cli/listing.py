@@ -98,9 +98,9 @@ def _listed() -> list[Row]:
 
 def _on_track(track: str) -> set[str]:
     """Returns the names of the baselines that belong on a track of the leaderboard."""
+    from fedbandit_envs.baselines.registry import BASELINES
     from fedbandit_envs.basics.checks import require_choice
-    from fedbandit_envs.leaderboard.engine import belongs
-    from fedbandit_envs.leaderboard.entries import baselines_of
+    from fedbandit_envs.leaderboard.plays import baselines_of
     from fedbandit_envs.leaderboard.suites import SUITES
     from fedbandit_envs.leaderboard.tracks import tracks_of
 
@@ -112,7 +112,7 @@ def _on_track(track: str) -> set[str]:
         name
         for suite in suites
         for name in baselines_of(suite)
-        if belongs(name, suite, tracks_of(suite)[track])
+        if name in BASELINES and tracks_of(suite)[track].takes(BASELINES[name], suite)
     }
 
 

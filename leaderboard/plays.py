@@ -1,79 +1,103 @@
-"""What is played for a leaderboard row: the entry's run of each task, and rows alone.
+"""Plays entries on a suite: what is played, in shards that are kept, and the lines of the table that come of it."""
 
-Both are split into shards and stored like all runs (:class:`~fedbandit_envs.experiments.store.Cell`).
-"""
-
+import hashlib
 import json
+import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, TypeVar
+from math import nan
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.experiments.result import RunResult, claims_of, cpu_seconds
-from fedbandit_envs.experiments.simulate import simulate, split_seeds
-from fedbandit_envs.leaderboard.result import Entry, TaskResult
-from fedbandit_envs.leaderboard.row_check import RowCheck, RowsAlone, WholeRun
-from fedbandit_envs.leaderboard.sandbox import EntryError, SandboxedPolicy
-from fedbandit_envs.leaderboard.sandbox.parts import PARTS
-from fedbandit_envs.leaderboard.suites import Task
-from fedbandit_envs.leaderboard.tracks import Track
-from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.experiments.execute import play as play_here
+from fedbandit_envs.experiments.result import claims_of
+from fedbandit_envs.experiments.simulate import split_seeds
+from fedbandit_envs.experiments.store import Cell, Store, source_digest
+from fedbandit_envs.leaderboard.process import EntryError, FilePolicy
+from fedbandit_envs.leaderboard.suites import Edition, Suite, Task, published
+from fedbandit_envs.leaderboard.table import Entry, Line, Table, TableError, machine, package
+from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, require_no_code, tracks_of
+from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import ContinualPrivatizer
+from fedbandit_envs.wrappers.privacy.audit import Audit, attack
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
+from fedbandit_envs.wrappers.transport.transport import Transport
 
-# Entries of the step information that come from transports and privatizers; a result has other fields for them.
-_NOT_EXTRA = ("messages", "bytes", "lost", "epsilon_spent", "clipped_releases")
-# Prefix of the names of arrays with actions, in the file of rows that were played alone.
-_ACTION = "action/"
+SHARDS = ".shards"
 
-Player = TypeVar("Player", WholeRun, RowsAlone)
+# Largest number of releases that an attack observes. The first releases of a mechanism reveal most: with more of them
+# the attack is slower and its lower bound on epsilon no larger.
+_MOST_RELEASES = 4
+_SAMPLES = 20_000
+_NONE: Settings = MappingProxyType({})
+
+Advance = Callable[[float], None]
+"""A function that is called with the number of agent-rounds played since its last call."""
+
+
+def episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int], advance: Advance) -> Arrays:
+    """Plays one episode for each seed, all at the same time.
+
+    Returns:
+        ``regret`` at the end and ``half``, regret after half of the rounds (rounded down), ``messages`` and ``bytes``,
+        each float64 ``(seeds, agents)``.
+    """
+    start = env.reset_batch(seeds)
+    observation, regret = start.observation, np.zeros(start.info["regret"].shape)
+    half = regret.copy()
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    for played in range(1, env.max_cycles + 1):
+        observation, _, _, info = env.step_batch(policy.act(observation))
+        regret += info["regret"]
+        if played == env.max_cycles // 2:
+            half = regret.copy()
+        if not played % 1000 or played == env.max_cycles:
+            advance(float(regret.size * ((played - 1) % 1000 + 1)))
+    transport = find_layer(env, "transport")
+    traffic = transport.traffic if isinstance(transport, Transport) else {}
+    sent = {name: traffic.get(name, np.zeros(regret.shape)) for name in ("messages", "bytes")}
+    return {"regret": regret, "half": half, **sent}
 
 
 @dataclass(frozen=True)
-class EntryRun:
-    """The run of an entry on a task under all evaluation seeds; or a shard of it, with some of the seeds.
+class Play:
+    """The run of an entry on a task under some of an edition's seeds, of which shards are played and stored.
 
     Attributes:
         task: The task.
         track: The track, which limits by wrappers what agents send.
-        entry: The baseline or submission that plays.
-        seeds: Evaluation seeds, one for each replica.
-        noise_entropy: Number from which the privatizer's noise is generated.
-        row_check_seed: Seed of the random choice of rows that are also played alone; a row is one agent in one replica.
-        checked_rows: Number of these rows: in each replica for a submission, in each shard for a baseline.
-        code: Place of a submission's code, in a form that
-            :class:`~fedbandit_envs.leaderboard.sandbox.SandboxedPolicy` accepts; empty for a baseline.
-        alone: What :meth:`RowsPlay.play` has returned for this shard, see :meth:`after`; no part of :attr:`key`.
+        entry: The entry that plays.
+        seeds: The seeds.
+        code: Content of the entry's file; empty for a baseline.
     """
 
     task: Task
     track: Track
     entry: Entry
     seeds: Sequence[int]
-    noise_entropy: int
-    row_check_seed: int
-    checked_rows: int
-    code: str = ""
-    alone: Sequence[Arrays] = field(default=(), repr=False, compare=False)
+    code: bytes = b""
 
     @property
     def key(self) -> list[Any]:
-        """All settings that determine the run's numbers, as a list that JSON can represent.
-
-        The name of a shard's file is a digest of it; see :attr:`~fedbandit_envs.experiments.store.Cell.key`.
-        """
-        # As text, since tracks hold infinity and seeds are large integers, which JSON cannot represent exactly.
-        return ["entry", self.task.digest, repr(self.track), asdict(self.entry),
-                *map(repr, (self.seeds, self.noise_entropy, self.row_check_seed)), self.checked_rows,
-                *sorted(self.task.packages.values())]  # fmt: skip
+        """All settings that determine the numbers, as JSON data; see :attr:`~.experiments.store.Cell.key`."""
+        entry, task = self.entry, self.task
+        source = [entry.source, entry.settings, hashlib.sha256(self.code).hexdigest()]
+        noise = entry.noise.get(task.id)
+        return ["entry", task.digest, task.source, repr(self.track), source, noise, *map(str, self.seeds)]
 
     @cached_property
     def agents(self) -> int:
@@ -85,256 +109,245 @@ class EntryRun:
         """Number of agent-rounds to play."""
         return float(self.task.rounds * len(self.seeds) * self.agents)
 
-    def split(self) -> list["EntryRun"]:
-        """Splits the seeds into shards of about 500 rows."""
+    def split(self) -> list["Play"]:
+        """Splits the seeds into shards of about 500 rows (one agent under one seed)."""
         return [replace(self, seeds=seeds) for seeds in split_seeds(self.seeds, self.agents)]
 
     @cached_property
     def baseline(self) -> Baseline:
-        """The baseline that plays; for a submission, an unregistered one that has the wrappers which its track sets."""
-        if self.entry.kind == "baseline":
-            return BASELINES[self.entry.source]
-        wrappers = self.track.submitted(self.entry.settings)
-        return Baseline("submitted", "-", FederatedEnv, SandboxedPolicy, {}, wrappers)
-
-    @property
-    def is_noisy(self) -> bool:
-        """Whether one of the wrappers between entry and environment adds privacy noise."""
-        return find_layer(self.stack(), "noise") is not None
+        """The baseline that plays; for a file, an unregistered one with the wrappers that its track sets."""
+        settings = self.entry.settings
+        if self.entry.is_file:
+            made = (self.code, self.entry.source.rpartition(":")[2], settings.get("policy", {}))
+            wrappers = self.track.submitted(settings)
+            return Baseline("submitted", "-", FederatedEnv, partial(FilePolicy, *made), {}, wrappers)
+        require_no_code(settings)
+        require_choice("source", self.entry.source, BASELINES)
+        known = BASELINES[self.entry.source]
+        wrappers = {part: one._replace(kwargs=settings[part]) for part, one in known.wrappers.items()}
+        return replace(known, policy_kwargs=settings["policy"], wrappers=wrappers)
 
     def stack(self) -> FederatedEnv:
         """Makes the task's environment with all wrappers of the track and of the entry around it."""
-        env = self.task.federation()
-        return self.track.wrap(env, self.baseline, self.noise_entropy, self.entry.settings)
-
-    @property
-    def checked_agents(self) -> Array:
-        """Agents of each replica that a submission also plays alone, ``(replicas, checked_rows)`` or all if fewer.
-
-        They follow from :attr:`row_check_seed` and the replica's seed, so that all shards of a run draw alike.
-        """
-        drawn = [
-            np.random.default_rng([self.row_check_seed, seed]).permutation(self.agents) for seed in self.seeds
-        ]
-        return np.array(drawn)[:, : self.checked_rows]
-
-    @property
-    def plays_rows_first(self) -> bool:
-        """Whether rows are played alone before all rows are played: for submissions on tracks without messages.
-
-        There a row's observations do not depend on what other rows do, except in problems whose agents interact.
-        """
-        problem = resolve(REGISTRY[self.task.env_id].federation)
-        return self.entry.kind == "submission" and self.track.messages == 0 and not problem.interacting
-
-    def rows_first(self) -> list["RowsPlay"]:
-        """Returns what must be played before this run, one after the other; nothing if rows are not played first."""
-        if not self.plays_rows_first:
-            return []
-        return [RowsPlay(self, number) for number in range(min(self.checked_rows, self.agents))]
-
-    def after(self, load: Callable[["RowsPlay"], Arrays]) -> "EntryRun":
-        """Returns this shard, ready to be played after the rows that are played alone before it.
-
-        Args:
-            load: Function that returns what :meth:`RowsPlay.play` has returned for such rows.
-        """
-        return replace(self, alone=tuple(map(load, self.rows_first())))
-
-    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
-        """Plays one episode a seed, all of them at once, and returns the arrays that the shard's file keeps.
-
-        The policy of a submission has a process of its own, which ends with the run. If rows must be played alone
-        before, that is done first unless :attr:`alone` has the outcome, and the policy must act in these rows as it did
-        then. Otherwise the actions are kept, and when the process has ended, new ones that see some rows alone must act
-        like that in the same episode.
-
-        Args:
-            advance: Called with the number of agent-rounds played since its last call, for progress bars.
-
-        Raises:
-            TrackError: The episode violates a limit of the track.
-            MixedRowsError: The action for a checked row differs from the action of a policy that sees that row alone.
-            EntryError: The policy of a submission fails, or returns actions that are not allowed.
-        """
-        if not self.alone and self.rows_first():
-            return self.after(RowsPlay.play).play(advance)
-        start, env = cpu_seconds(), self.stack()
-        confined = None
-        if self.entry.kind == "baseline":
-            check = RowCheck(self.baseline.make_policy(), self.baseline.make_policy, self.checked_rows)
-            result, rows = simulate(env, check, self.seeds, advance), check.rows
-        else:
-            agents = self.checked_agents
-            rows = [(replica, int(agent)) for replica, drawn in enumerate(agents) for agent in drawn]
-            held = [json.loads(str(part["confined"])) for part in self.alone]
-            whole = partial(WholeRun, agents=agents, alone=self._actions_alone)
-            result, played, of_child = self.play_confined(env, whole, advance)
-            held.append(of_child)
-            if played.actions is not None:
-                for column in agents.T:
-                    again = partial(RowsAlone, agents=column[:, None], whole=played.actions)
-                    held.append(self.play_confined(self.stack(), again)[2])
-            confined = in_all(held)
-        self.track.check(env)
-        result = replace(
-            result,
-            # The leaderboard trusts nobody, so the smaller losses that single observers see do not count.
-            claims=[
-                claim for claim in claims_of(env, self.track.delta, "exact") if claim.observer == "everybody"
-            ],
-            cpu_seconds=cpu_seconds() - start + float(sum(part["cpu_seconds"] for part in self.alone)),
+        noise = self.entry.noise.get(self.task.id)
+        return self.track.wrap(
+            self.task.federation(), self.baseline, None if noise is None else int(noise, 16)
         )
-        checked = np.array(rows, np.int64).reshape(-1, 2)
-        return {**result.as_arrays(), "confined": np.array(json.dumps(confined)), "checked_rows": checked}
 
-    @property
-    def _actions_alone(self) -> Arrays:
-        """Actions of the rows that have been played alone before, by name, ``(rounds, replicas, rows, ...)``."""
-        named = [name for part in self.alone[:1] for name in part if name.startswith(_ACTION)]
-        return {
-            name.removeprefix(_ACTION): np.concatenate([part[name] for part in self.alone], axis=2)
-            for name in named
-        }
-
-    def play_confined(
-        self,
-        env: FederatedEnv,
-        make: Callable[[Policy], Player],
-        advance: Callable[[float], None] = lambda played: None,
-    ) -> tuple[RunResult, Player, Sequence[str]]:
-        """Plays the episodes with the submission's policy, in a process of its own that ends with them.
+    def play(self, advance: Advance = lambda played: None, policy: Any = None) -> Arrays:
+        """Plays one episode a seed and returns the arrays that the shard's file keeps.
 
         Args:
-            env: The environment with its wrappers.
-            make: Function that makes the player of all rows, which uses the submission's policy.
             advance: Called with the number of agent-rounds played since its last call.
+            policy: A policy that plays in place of the entry's; None for the entry's.
 
         Returns:
-            The result, the player, and the parts of confinement that held in the process.
+            What :func:`episodes` returns, and the ``epsilon`` and ``delta`` of the claim for these episodes.
 
         Raises:
-            EntryError: The policy fails, or returns actions that are not allowed; the message names entry and task.
+            EntryError: The policy of a file fails, or returns actions that are not allowed.
+            TrackError: The episodes did not keep the track's limits.
         """
-        with SandboxedPolicy(self.code, settings=dict(self.entry.settings.get("policy", {}))) as child:
-            player = make(child)
-            try:
-                return simulate(env, player, self.seeds, advance), player, child.confined
-            except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
-                # Errors in the submission's own process arrive as EntryError, which names the round (if a round had
-                # begun). All other errors come from the environment or a wrapper that refuses the submission's action.
-                where = "" if isinstance(error, EntryError) else f"round {player.round}: "
-                raise EntryError(f"{self.entry.name}, {self.task.id}, {where}{error}") from error
+        env, policy = self.stack(), policy or self.baseline.make_policy()
+        try:
+            played = episodes(env, policy, self.seeds, advance)
+        except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
+            # Other errors than EntryError come from an environment or a wrapper that refuses the entry's action.
+            if not self.entry.is_file:
+                raise
+            raise EntryError(f"{self.entry.name}, {self.task.id}, {error}") from error
+        finally:
+            if self.entry.is_file:
+                policy.close()
+        self.track.check(env)
+        # The leaderboard trusts nobody, so the smaller losses that single observers see do not count.
+        claims = [one for one in claims_of(env, self.track.delta, "exact") if one.observer == "everybody"]
+        own = [claim for claim in claims if claim.adjacency == self.track.adjacency]
+        known = [(claim.epsilon, claim.delta) for claim in own or claims or [env.privacy()]]
+        least = min((pair for pair in known if pair[0] is not None), default=(nan, known[0][1]))
+        return {**played, "epsilon": np.array(least[0]), "delta": np.array(least[1])}
 
-    def join(self, parts: Sequence[Arrays]) -> TaskResult:
-        """Returns the task's part of a result file, put together from its shards; its ``audit`` is still None.
-
-        Args:
-            parts: The arrays that :meth:`play` returned for each shard.
-        """
-        result, first, checked = RunResult.joined(parts), 0, []
-        for part in parts:
-            checked += (part["checked_rows"] + [first, 0]).tolist()
-            first += part["regret"].shape[1]
-        nothing = np.zeros((len(self.seeds), 1))
-        sent = {name: result.traffic.get(name, nothing).mean(axis=1) for name in ("messages", "bytes")}
-        confined = [json.loads(str(part["confined"])) for part in parts]
-        task = TaskResult(
-            task=self.task.id,
-            digest=self.task.digest,
-            rounds=result.rounds.tolist(),
-            # The leaderboard ranks the mean over agents, so that single agents' regret is kept for the last round only.
-            regret=result.regret.mean(axis=2).tolist(),
-            row_regret=result.regret[-1].tolist(),
-            extra={name: values.tolist() for name, values in extra_of(result).items()},
-            messages=sent["messages"].tolist(),
-            bytes=sent["bytes"].tolist(),
-            claims=[claim.as_json() for claim in result.claims or [result.privacy]],
-            audit=None,
-            seeds=[f"{seed:032x}" for seed in self.seeds],
-            noise_entropy=f"{self.noise_entropy:032x}" if self.is_noisy else None,
-            replayed_rows=checked,
-            confined=None if self.entry.kind == "baseline" else in_all(confined),
-            cpu_seconds=result.cpu_seconds,
-        )
-        return replace(task, arrays_digest=task.digest_of_arrays())
-
-
-@dataclass(frozen=True)
-class RowsPlay:
-    """One row of each replica of a run, played alone before all rows are played: a row is one agent in one replica.
-
-    A row's whole episode is played in a process that ends before any other row of its replica is played, so that
-    nothing exists yet that it could have been told about them. Rows of different replicas may share a process, since
-    replicas share no hidden parameters.
-
-    Attributes:
-        run: The run, or a shard of it.
-        number: Which of the run's checked rows of each replica, from 0.
-    """
-
-    run: EntryRun
-    number: int
-
-    @property
-    def key(self) -> list[Any]:
-        """All settings that determine the actions; see :attr:`~fedbandit_envs.experiments.store.Cell.key`."""
-        return ["alone", self.number, *self.run.key]
-
-    @property
-    def size(self) -> float:
-        """Number of agent-rounds to play; those of agents that only make the episode complete are included."""
-        return self.run.size
-
-    def split(self) -> list["RowsPlay"]:
-        """Splits the run's seeds into the same shards as :meth:`EntryRun.split`."""
-        return [replace(self, run=shard) for shard in self.run.split()]
-
-    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
-        """Plays the rows alone and returns the arrays that the shard's file keeps: actions, CPU time, confinement.
-
-        Args:
-            advance: Called with the number of agent-rounds played since its last call, for progress bars.
-
-        Raises:
-            EntryError: The policy fails, or returns actions that are not allowed.
-        """
-        start = cpu_seconds()
-        make = partial(RowsAlone, agents=self.run.checked_agents[:, self.number, None])
-        _, rows, confined = self.run.play_confined(self.run.stack(), make, advance)
-        return {
-            **{f"{_ACTION}{name}": part for name, part in rows.actions.items()},
-            "confined": np.array(json.dumps(confined)),
-            "cpu_seconds": np.array(cpu_seconds() - start),
+    def join(self, parts: Sequence[Arrays]) -> list[Line]:
+        """Returns the lines of the table for the arrays that :meth:`play` has returned for each shard."""
+        row, task = self.entry.row, self.task.id
+        # The largest loss of all shards; NumPy's maximum of an unknown one, NaN, is NaN.
+        claim = {name: float(np.max([part[name] for part in parts])) for name in ("epsilon", "delta")}
+        means = {
+            name: np.concatenate([part[name].mean(axis=1) for part in parts]).tolist()
+            for name in ("regret", "half", "messages", "bytes")
         }
+        return [
+            Line(row.suite, row.edition, row.entry, row.track, task, f"{seed:032x}",
+                 **{name: values[number] for name, values in means.items()}, **claim)
+            for number, seed in enumerate(self.seeds)
+        ]  # fmt: skip
 
-    def join(self, parts: Sequence[Arrays]) -> Sequence[Arrays]:
-        """Returns the arrays of all shards."""
-        return parts
+
+def attacked(play: Play) -> list[Audit]:
+    """Attacks the privatizer of a run; nothing comes of a run without one, or whose track is not private."""
+    part = privatizer_of(play.baseline)
+    if part is None or not play.track.private:
+        return []
+    env, make = play.task.federation(), play.baseline.wrappers[part].make
+    arguments = play.baseline.wrapper_arguments(env, play.track.changes(env, play.baseline))[part]
+    planned = arguments.get("releases") or play.task.rounds
+    if not isinstance(planned, int):
+        planned = make_schedule(planned).count(play.task.rounds)
+    evidence = attack(
+        partial(make, **arguments),
+        type(env.unwrapped),
+        play.track.adjacency,
+        releases=max(1, min(_MOST_RELEASES, planned)),
+        # A privatizer for continual release protects one observation in one window between releases, so only one
+        # window may differ. The others have independent noise in each release, and all of their windows differ.
+        altered=1 if make is ContinualPrivatizer else None,
+        samples=_SAMPLES,
+        horizon=play.task.rounds,
+    )
+    return [evidence.against(play.track.delta, "exact")]
 
 
-def in_all(held: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the parts of confinement that held in every process, in the order of :data:`PARTS`.
+def make_entry(
+    suite: Suite,
+    edition: Edition,
+    track: Track,
+    name: str,
+    command: str,
+    file: str = "",
+    settings: Settings = _NONE,
+) -> tuple[Entry, bytes]:
+    """Returns a new entry, with noise that nobody could have known before, and the content of its file.
 
     Args:
-        held: For each process the parts that the kernel enforced on it.
+        suite: The suite.
+        edition: The edition.
+        track: The track.
+        name: Name of a baseline, or of the entry that the file gets.
+        command: The command line that plays the entry.
+        file: ``"file.py:Class"``; empty for a baseline.
+        settings: Arguments of the file's policy and wrappers.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: ``file`` is not of that form.
     """
-    return [part for part in PARTS if all(part in parts for parts in held)]
+    path, _, attribute = file.rpartition(":")
+    if file and not path.endswith(".py"):
+        raise ValueError(f"policy is {file!r}; 'file.py:Class' is required")
+    code = Path(path).read_bytes() if file else b""
+    noisy = track.private
+    if not file:
+        baseline = BASELINES[name]
+        wrappers = {part: made.kwargs for part, made in baseline.wrappers.items()}
+        settings, noisy = {"policy": baseline.policy_kwargs, **wrappers}, privatizer_of(baseline) is not None
+    entry = Entry(
+        suite=suite.name,
+        edition=edition.id,
+        track=track.name,
+        name=name,
+        source=f"{Path(path).name}:{attribute}" if file else name,
+        settings=json.loads(json.dumps(settings, default=dict)),
+        digest=hashlib.sha256(code).hexdigest() if file else source_digest(),
+        noise={task.id: secrets.token_hex(16) for task in suite.tasks if noisy},
+        is_open=edition in published(suite),
+        command=command,
+        package=package(),
+        machine=machine(),
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    return entry, code
 
 
-def extra_of(result: RunResult) -> dict[str, Array]:
-    """Returns the problem's measures besides regret, by name, each a mean over agents for each seed, ``(seeds,)``.
+def plays_of(suite: Suite, edition: Edition, entry: Entry, code: bytes) -> list[Play]:
+    """Returns what is played for an entry: one run for each task of its suite.
 
-    Measures that have one total for each arm, such as the number of pulls, become shares: the arm's total divided by
-    the agent's total over all arms. An agent's arms are numbered from the largest total of ``deserved`` down, so that
-    ``pulls[0]`` is the share of the most deserving arm; problems without ``deserved`` use their first measure instead.
+    Args:
+        suite: The suite.
+        edition: The edition.
+        entry: The entry.
+        code: Content of its file; empty for a baseline.
     """
-    found = {name: values.mean(axis=1) for name, values in result.info.items() if name not in _NOT_EXTRA}
-    if totals := result.totals:
-        # Each agent has arms of its own, so that means over agents by the arm's index would mix different arms: arms
-        # are matched by their rank instead.
-        order = np.argsort(-totals.get("deserved", next(iter(totals.values()))), axis=-1, kind="stable")
-        for name, values in totals.items():
-            shares = np.take_along_axis(values / values.sum(axis=-1, keepdims=True), order, -1).mean(axis=1)
-            found |= {f"{name}[{k}]": shares[:, k] for k in range(shares.shape[1])}
-    return found
+    track = tracks_of(suite)[entry.track]
+    return [Play(task, track, entry, edition.seeds(suite, task), code) for task in suite.tasks]
+
+
+def try_out(plays: Sequence[Play]) -> None:
+    """Builds what an entry runs behind, so that wrong settings show before anything is played.
+
+    Raises:
+        TrackError: The entry sets what the track sets, or no guarantee as strong as the track's can be given for it.
+        TypeError: A wrapper has no argument of a name that the entry sets.
+        UnfitError: A baseline's policy needs something that the environment does not have.
+        ValueError: An argument is out of its range.
+    """
+    for play in plays:
+        env = play.stack()
+        env.reset_batch([0])
+        play.track.check(env)
+        if not play.entry.is_file:
+            play.baseline.make_policy().reset(env.policy_spec, row_seeds([0], env.max_num_agents))
+
+
+def run(
+    suite: Suite,
+    edition: Edition,
+    entries: Sequence[tuple[Entry, bytes]],
+    folder: Path,
+    play: Callable[[Sequence[Cell], Path], None] = play_here,
+) -> Table:
+    """Plays entries in an edition, and adds their runs to the table of a folder.
+
+    It may be killed and called again: entries are kept before they play, with their noise, and so is every shard that
+    was finished. An entry that the table has already is not played again.
+
+    Args:
+        suite: The suite.
+        edition: The edition.
+        entries: The entries with their files; one that the folder has already stands for the same one in the folder.
+        folder: Folder of results.
+        play: Function that plays the shards of given runs which have no file in a given folder yet; by default in this
+            process.
+
+    Returns:
+        The results in the folder.
+
+    Raises:
+        EntryError: A file's policy fails or does something that is not allowed.
+        TableError: The folder has another entry of that name.
+        TrackError: An entry violates a limit of its track.
+    """
+    table = Table.load(folder, new=True)
+    for entry, code in entries:
+        known = table.entries.setdefault(entry.row, entry)
+        same = known.source == entry.source and known.settings == entry.settings
+        if not same or (entry.is_file and known.digest != entry.digest):
+            raise TableError(
+                f"{folder} has {entry.name} on {entry.track} with other code or settings; another name or edition is "
+                "required"
+            )
+        table.keep_file(folder, entry, code)
+    table.editions[edition.id] = edition
+    table.save(folder)
+    new = {entry.row: code for entry, code in entries if entry.row not in table.lines}
+    runs = {row: plays_of(suite, edition, table.entries[row], code) for row, code in new.items()}
+    play([run for own in runs.values() for run in own], folder / SHARDS)
+    audits = {row: [audit for run in own for audit in attacked(run)] for row, own in runs.items()}
+    store, table = Store(folder / SHARDS), Table.load(folder)
+    for row, own in runs.items():
+        table.lines[row] = [line for run in own for line in store.load(run)]
+        if found := audits[row]:
+            bound, holds = max(one.lower_bound for one in found), all(one.holds for one in found)
+            table.entries[row] = replace(table.entries[row], audited=float(bound), holds=holds)
+    table.save(folder)
+    return table
+
+
+def baselines_of(suite: Suite) -> list[str]:
+    """Returns the names of all baselines for the problem (class of environments) of a suite."""
+    env_id = suite.tasks[0].env_id
+    problem = type(make_federation(env_id).unwrapped)
+    return [
+        name
+        for name, baseline in BASELINES.items()
+        if baseline.federation is problem and baseline.fits(problem, env_id)
+    ]

@@ -1,11 +1,14 @@
-"""Suites of tasks that are ranked together. Each problem declares its suite in its folder's ``registered.py``.
+"""Suites of tasks that are ranked together, and their editions: the lists of seeds under which entries play them.
 
-A published suite never changes: a change makes a new version. A task's digest covers everything that determines the
-task, including default arguments of the environment; tests compare every suite's digest with the published one.
+Each problem declares its suite in its folder's ``registered.py``. A published suite never changes: a change makes a new
+version. A task's digest covers everything that determines the task, including default arguments of the environment;
+tests compare every suite's digest with the published one.
 """
 
 import hashlib
 import inspect
+import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,10 +21,20 @@ from fedbandit_envs.core.privacy import Adjacency
 from fedbandit_envs.experiments.simulate import log_spaced
 from fedbandit_envs.experiments.spec import arguments
 from fedbandit_envs.experiments.store import package_digest
-from fedbandit_envs.leaderboard.result import digest_of
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.problems import RegisteredProblem, SuiteSpec
 from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, make_federation, problem_of
+
+
+def digest_of(value: object) -> str:
+    """Returns the SHA-256 digest of JSON data in a unique form: sorted keys, no blanks, numbers as Python writes them.
+
+    Raises:
+        ValueError: A number is not finite: JSON has no infinity.
+        TypeError: The value contains an object that JSON cannot represent.
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -47,16 +60,15 @@ class Task:
     seeds: int
     env_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def packages(self) -> dict[str, str]:
-        """Digest of the plug-in that the environment belongs to, by its name and version; empty for this project's."""
-        package = REGISTRY.package(self.env_id)
-        module = REGISTRY[self.env_id].federation.partition(":")[0]
-        return {} if package is None else {str(package): package_digest(module)}
-
     def federation(self) -> FederatedEnv:
         """Makes the task's environment, without wrappers."""
         return make_federation(self.env_id, **{**self.env_kwargs, "max_cycles": self.rounds})
+
+    @cached_property
+    def source(self) -> str:
+        """Digest of the plug-in that the environment belongs to; empty for this project's environments."""
+        module = REGISTRY[self.env_id].federation.partition(":")[0]
+        return "" if REGISTRY.package(self.env_id) is None else package_digest(module)
 
     @cached_property
     def digest(self) -> str:
@@ -103,16 +115,51 @@ class Suite:
     adjacency: Adjacency
     version: int = 1
 
-    @property
-    def packages(self) -> dict[str, str]:
-        """Digests of the plug-ins that its tasks need, by name and version; empty for suites of this project."""
-        return {name: digest for task in self.tasks for name, digest in task.packages.items()}
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 digest of the suite: of its name, version, reference, adjacency and its tasks' digests."""
         tasks = [task.digest for task in self.tasks]
         return digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
+
+
+@dataclass(frozen=True)
+class Edition:
+    """The seeds under which all entries of a suite play, so that they are compared under the same random numbers.
+
+    Attributes:
+        suite: Name of the suite.
+        digest: Digest of the suite: seeds are for this version of its tasks.
+        salt: 32 hexadecimal digits from which the seeds follow.
+    """
+
+    suite: str
+    digest: str
+    salt: str
+
+    @classmethod
+    def draw(cls, suite: Suite) -> "Edition":
+        """Returns a new edition of a suite, with a salt from the operating system's random generator."""
+        return cls(suite.name, suite.digest, secrets.token_hex(16))
+
+    @property
+    def id(self) -> str:
+        """12 hexadecimal digits by which tables name the edition: the beginning of its salt's digest."""
+        return hashlib.sha256(f"edition {self.salt}".encode()).hexdigest()[:12]
+
+    def seeds(self, suite: Suite, task: Task) -> tuple[int, ...]:
+        """Returns the seeds of 128 bits under which every entry plays a task of the suite."""
+        of = ["seed", suite.name, suite.version, self.salt, task.id]
+        names = ([*of, number] for number in range(task.seeds))
+        return tuple(int(digest_of(name)[:32], 16) for name in names)
+
+
+def published(suite: Suite) -> list[Edition]:
+    """Returns the editions of a suite whose seeds are public, since results of them were published; the newest is last.
+
+    ``editions.json`` lists those of all versions of all suites.
+    """
+    listed = json.loads(files("fedbandit_envs.leaderboard").joinpath("editions.json").read_text())
+    return [Edition(*one) for one in listed if one[1] == suite.digest]
 
 
 def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
@@ -122,23 +169,16 @@ def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
         name: Name of the full suite; the quick one's name is this and ``-quick``.
         spec: The specification; None for a problem without a suite, which gives an empty dictionary.
     """
-    return (
-        {
-            full: Suite(
-                full,
-                tuple(
-                    Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
-                    for kind, (env_id, kwargs) in spec.tasks.items()
-                ),
-                spec.reference,
-                spec.adjacency,
-                spec.version,
-            )
-            for full, (rounds, seeds) in ((name, spec.full), (f"{name}-quick", spec.quick))
-        }
-        if spec
-        else {}
-    )
+    suites: dict[str, Suite] = {}
+    if spec is None:
+        return suites
+    for full, (rounds, seeds) in ((name, spec.full), (f"{name}-quick", spec.quick)):
+        tasks = tuple(
+            Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
+            for kind, (env_id, kwargs) in spec.tasks.items()
+        )
+        suites[full] = Suite(full, tasks, spec.reference, spec.adjacency, spec.version)
+    return suites
 
 
 def _suites_of_problem(name: str, problem: RegisteredProblem) -> dict[str, Suite]:

@@ -5,18 +5,17 @@ the entry asks for. After the episode, the privacy loss that the accountant has 
 """
 
 import inspect
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
-from gymnasium import spaces
-
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency, Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
-from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
 from fedbandit_envs.leaderboard.suites import Suite, Task
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.observation import Reveal
@@ -28,6 +27,9 @@ from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 FEW = 8
 """The most releases of an agent on tracks that limit them."""
+
+Settings = Mapping[str, Mapping[str, Any]]
+"""Arguments of an entry by what they belong to: ``policy``, or a wrapper's part such as ``channel``."""
 
 _DELTA = 1e-5
 _EPSILONS = (0.1, 1.0, 10.0)
@@ -74,94 +76,33 @@ class Track:
         """Whether releases must be noisy: agents may send, and epsilon is limited."""
         return 0 < self.epsilon < inf
 
-    def wrap(
-        self,
-        env: FederatedEnv,
-        baseline: Baseline,
-        noise: int | None,
-        changes: Mapping[str, Mapping[str, Any]],
-    ) -> FederatedEnv:
+    def wrap(self, env: FederatedEnv, baseline: Baseline, noise: int | None = None) -> FederatedEnv:
         """Returns an environment wrapped in the track's limits and in a baseline's wrappers.
 
         Args:
             env: The environment.
             baseline: The baseline; its privatizer gets the track's epsilon, delta and adjacency.
             noise: Entropy that the privacy noise follows from; None to keep the noise seed of the baseline's arguments.
-            changes: Arguments of the wrappers that the entry asks for, by the wrapper's part (``channel``,
-                ``privatizer``); arguments that the track sets take precedence.
 
         Raises:
-            TrackError: The baseline's privatizer cannot be set to an epsilon; or the policy plays in a process of its
-                own, which returns single arrays only, and would have to write messages.
+            TrackError: The baseline's privatizer cannot be set to an epsilon.
         """
         limited = env if self.messages is None else Quota(env, self.messages)
-        wrapped = baseline.wrap(limited, self.changes(env, baseline, changes, noise))
-        actions = wrapped.single_action_space
-        parts: Mapping[str, Any] = actions.spaces if isinstance(actions, spaces.Dict) else {}
-        mappings = [name for name, part in parts.items() if isinstance(part, spaces.Dict)]
-        if mappings and baseline.policy is SandboxedPolicy:
-            raise TrackError(
-                f"actions of the environment have {mappings}, of several arrays each; submissions return single arrays "
-                "only, so that Messages(reporter=...) is required, in which a reporter writes messages"
-            )
-        return wrapped
+        return baseline.wrap(limited, self.changes(env, baseline, noise))
 
-    def changes(
-        self,
-        env: FederatedEnv,
-        baseline: Baseline,
-        asked_for: Mapping[str, Mapping[str, Any]],
-        noise: int | None = None,
-    ) -> Mapping[str, Mapping[str, Any]]:
-        """Returns changes to the arguments of a baseline's wrappers: what the entry asks for, overruled by the track.
-
-        The result maps a wrapper's part (``channel``, ``privatizer``) to the arguments by name.
-
-        Args:
-            env: The environment.
-            baseline: The baseline.
-            asked_for: Arguments of the wrappers that the entry asks for, by part.
-            noise: Entropy that the privatizer's noise follows from; None to leave the privatizer's noise seed as it is.
-
-        Raises:
-            TrackError: The baseline's privatizer cannot be set to an epsilon; or the entry asks for an argument that
-                names code, such as the schedule ``"mine.py:rule"``: wrappers run outside of the sandbox.
-        """
-        nested: list[Any] = [arguments for part, arguments in asked_for.items() if part != "policy"]
-        while nested:
-            one = nested.pop()
-            if isinstance(one, str) and ":" in one:
-                raise TrackError(f"settings name code, {one!r}; names of this package are required")
-            nested += (
-                one.values() if isinstance(one, Mapping) else one if isinstance(one, list | tuple) else []
-            )
+    def changes(self, env: FederatedEnv, baseline: Baseline, noise: int | None = None) -> Settings:
+        """Returns the arguments of a baseline's privatizer that the track sets; see :meth:`wrap`."""
         part = privatizer_of(baseline)
         if part is None:
-            return asked_for
-        own = dict(asked_for.get(part, {}))
-        if self.private:
-            own |= self._budget(baseline, part, env, asked_for)
-        if noise is not None:
-            own["noise_seed"] = noise
-        return {**asked_for, part: own}
+            return {}
+        budget = self._budget(baseline, part, env) if self.private else {}
+        return {part: budget if noise is None else {**budget, "noise_seed": noise}}
 
-    def _budget(
-        self, baseline: Baseline, part: str, env: FederatedEnv, asked_for: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, Any]:
-        """Returns arguments of a privatizer with which all its releases together cost the track's epsilon.
-
-        Args:
-            baseline: The baseline.
-            part: Part of the baseline's wrapper that is the privatizer.
-            env: The environment.
-            asked_for: Arguments of the wrappers that the entry asks for, by part.
-
-        Raises:
-            TrackError: This privatizer cannot be given a total epsilon.
-        """
+    def _budget(self, baseline: Baseline, part: str, env: FederatedEnv) -> dict[str, Any]:
+        """Returns arguments of a privatizer with which all its releases together cost the track's epsilon."""
         make = baseline.wrappers[part].make
-        given = baseline.wrapper_arguments(env, asked_for)[part]
-        if given.get("noise_multiplier") is not None:
+        arguments = baseline.wrapper_arguments(env)
+        if arguments[part].get("noise_multiplier") is not None:
             raise TrackError(f"no epsilon can be asked of noise of a given size on track {self.name}")
         if _is(make, ContinualPrivatizer):
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
@@ -169,9 +110,9 @@ class Track:
             raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
         # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
         # the number that the privatizer's own argument gives.
-        schedules = [every.get("schedule") for every in baseline.wrapper_arguments(env).values()]
-        planned = (make_schedule(one).count(env.max_cycles) for one in schedules if one is not None)
-        releases = next(planned, given.get("releases"))
+        schedules = [one["schedule"] for one in arguments.values() if one.get("schedule") is not None]
+        planned = (make_schedule(one).count(env.max_cycles) for one in schedules)
+        releases = next(planned, arguments[part].get("releases"))
         if not isinstance(releases, int):
             raise TrackError("a privatizer that shares epsilon out must know how many releases there will be")
         if self.adjacency not in _TOGETHER:
@@ -180,9 +121,6 @@ class Track:
 
     def check(self, env: FederatedEnv) -> Claim:
         """Checks that the episode which an environment has just played kept the track's limits.
-
-        Args:
-            env: The environment, with its wrappers.
 
         Returns:
             The privacy claim for the episode.
@@ -219,7 +157,7 @@ class Track:
         epsilon, belong on no track.
         """
         try:
-            env = replace(self, messages=None).wrap(task.federation(), baseline, None, {})
+            env = replace(self, messages=None).wrap(task.federation(), baseline)
         except TrackError:
             return False
         reveals = any(isinstance(layer, Reveal) for layer in layers(env))
@@ -233,28 +171,37 @@ class Track:
         noisy = find_layer(env, "noise") is not None and env.privacy().epsilon is not None
         return self.private if noisy else self.epsilon == inf
 
-    def submitted(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, WrapperSpec]:
-        """Returns the wrappers around the environment that a submission plays, by part (``channel``, ``privatizer``).
+    def takes(self, baseline: Baseline, suite: Suite) -> bool:
+        """Returns whether a baseline belongs on the track in every task of a suite; see :meth:`fits`."""
+        return all(self.fits(baseline, task) for task in suite.tasks)
+
+    def submitted(self, settings: Settings) -> dict[str, WrapperSpec]:
+        """Returns the wrappers around the environment that a file's entry plays, by part.
 
         Args:
-            settings: Arguments that the submission chooses, by part: ``policy`` for the submission itself, ``channel``
-                for :class:`~fedbandit_envs.wrappers.transport.channel.Channel`, ``privatizer`` for
-                :class:`~fedbandit_envs.wrappers.ContinualPrivatizer`.
+            settings: Arguments that the entry chooses, by part: ``channel`` for
+                :class:`~fedbandit_envs.wrappers.transport.channel.Channel`, ``privatizer`` for
+                :class:`~fedbandit_envs.wrappers.ContinualPrivatizer`; ``policy`` is for the entry itself.
 
         Raises:
             TrackError: The settings have a part that does not exist on this track (such as a privatizer on a
-                non-private one), or an argument that the track sets itself.
+                non-private one), an argument that the track sets itself, or one that names code, such as the schedule
+                ``"mine.py:rule"``: wrappers run in the process of the environment.
         """
         parts = ["channel"] * (self.epsilon > 0) + ["policy"] + ["privatizer"] * self.private
+        if self.revealed:
+            raise TrackError(f"track is {self.name!r}, for lines to compare with; another one is required")
         if unknown := settings.keys() - {*parts}:
             raise TrackError(f"settings have {sorted(unknown)}; on {self.name} only {parts} are allowed")
-        if taken := settings.get("privatizer", {}).keys() - _FREE:
+        own = settings.get("privatizer", {})
+        if taken := own.keys() - _FREE:
             raise TrackError(
                 f"settings of the privatizer have {sorted(taken)}, which are the track's; only {sorted(_FREE)} are "
                 "allowed"
             )
+        require_no_code({part: given for part, given in settings.items() if part != "policy"})
         channel = {"schedule": _DOUBLING, **settings.get("channel", {})}
-        privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"]}
+        privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"], **own}
         wrappers = {
             "privatizer": WrapperSpec(ContinualPrivatizer, privatizer),
             "channel": WrapperSpec(Channel, channel),
@@ -262,12 +209,23 @@ class Track:
         return {part: spec for part, spec in wrappers.items() if part in parts}
 
 
+def require_no_code(settings: Settings) -> None:
+    """Refuses settings that name code, such as ``"mine.py:rule"``: it would run in the environment's process.
+
+    Raises:
+        TrackError: A text in the settings has a colon.
+    """
+    # JSON itself has blanks behind its colons.
+    if named := re.search(r"\S+:\S+", json.dumps(settings)):
+        raise TrackError(f"settings name code, {named[0]}; names of this package are required")
+
+
 def privatizer_of(baseline: Baseline) -> str | None:
     """Returns the part (key among a baseline's wrappers) of the wrapper that adds privacy noise; None without one."""
     return next((part for part, spec in baseline.wrappers.items() if _is(spec.make, Privatizer)), None)
 
 
-def _is(make: Any, kind: type) -> bool:
+def _is(make: object, kind: type) -> bool:
     return inspect.isclass(make) and issubclass(make, kind)
 
 

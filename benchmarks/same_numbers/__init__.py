@@ -6,7 +6,7 @@ the scripts import beyond names that stay is looked for in its new place and in 
 OMP_NUM_THREADS=1 python capture.py before.json              # baselines on environments, 10 min
 OMP_NUM_THREADS=1 python pages.py before-pages               # every experiment of `fedbandit reproduce`, small, 6 min
 OMP_NUM_THREADS=1 python cli.py before-cli                   # what commands print, 80 s
-OMP_NUM_THREADS=1 python board.py docs/leaderboard/results   # committed rows of the leaderboard, played again, 90 s
+OMP_NUM_THREADS=1 fedbandit leaderboard verify docs/leaderboard   # committed rows of the leaderboard, 4 min
 
 compare.py sets two files of the first beside each other, compare_pages.py two folders of the second, and `diff -ru` two
 folders of the third. Both virtual environments need the extras report, secure and test, at the same versions.

@@ -13,7 +13,6 @@ from generator import (
     copied,
     environments,
     gallery,
-    leaderboard,
     pictures,
     reference,
     wrappers,
@@ -28,7 +27,6 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Google's sections are read.
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
-    app.connect("build-finished", leaderboard.write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

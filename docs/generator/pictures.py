@@ -11,7 +11,7 @@ from generator.reproduction_page import read
 
 _FILM = "PYTHONPATH=docs python docs/generator/film.py docs/static/federation.gif"
 _SITE = "sphinx-build -W -b html docs docs/_build/html"
-_REPORT = "fedbandit leaderboard report --results {0}/results --out {0}"
+_REPORT = "fedbandit leaderboard report --results {0} --out {0}"
 
 
 def write(folder: Folder, docs: Path) -> None:
@@ -29,7 +29,8 @@ def commands(docs: Path) -> dict[str, str]:
     growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
     return {
         "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
-        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full") + " --readme README.md",
+        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full")
+        + " --readme README.md --readme docs/leaderboard.md",
         "growth.png": growth[1] if growth else "",
         "packages.svg": _SITE,
         "static/federation.gif": _FILM,
@@ -46,8 +47,7 @@ def _page(docs: Path) -> str:
         [
             "# What makes every picture",
             "Commands are typed in a checkout, where the package is installed with all extras. `fedbandit reproduce`\n"
-            "writes where `--out` says, and goes on where it was stopped. The leaderboard's pages are written beside\n"
-            "the site, from numbers that are kept ([the leaderboard](../leaderboard.md)).",
+            "writes where `--out` says, and goes on where it was stopped.",
             table(
                 ["picture", "made by"],
                 [

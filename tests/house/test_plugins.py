@@ -10,19 +10,15 @@ import gymnasium
 import pytest
 
 from fedbandit_envs import REGISTRY, arms_v0
-from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.baselines.arms import UCB1
-from fedbandit_envs.baselines.baseline import listed
 from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.experiments.store import package_digest
-from fedbandit_envs.leaderboard import engine, entries, suites
-from fedbandit_envs.leaderboard.entries import require_random
-from fedbandit_envs.leaderboard.plays import EntryRun
-from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard import suites
+from fedbandit_envs.leaderboard.plays import Play, make_entry
+from fedbandit_envs.leaderboard.suites import Edition
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.registry import registration
-from fedbandit_envs.registry.plugins import Package, Plugin, PluginWarning, Registry, plugins
+from fedbandit_envs.registry.plugins import Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers import Interleaved, Privatizer
 from fedbandit_envs.wrappers.privacy.audits import AuditSettings, find_target, run_audits
@@ -156,14 +152,14 @@ def test_ids_of_a_plugin_are_made_by_gymnasium_and_its_suites_name_its_package(i
         (plugin,) = plugins("problems")
         spec = registration.problem_of(plugin).suite
         (full, quick) = suites.suites_of("other", spec).values()
-        assert list(full.packages) == list(quick.packages) == ["others 1.2"]
-        played = EntryRun(
-            quick.tasks[0], tracks_of(quick)["silent"], entries.baseline_entry("UCB1"), (0,), None, 0, 0, ""
-        )
-        before = played.key
+        assert full.tasks[0].source
+        task, tracks = quick.tasks[0], tracks_of(quick)
+        entry = make_entry(quick, Edition.draw(quick), tracks["silent"], "UCB1", "")[0]
+        before = Play(task, tracks["silent"], entry, (0,)).key
         monkeypatch.setattr(suites, "package_digest", lambda module: "f" * 64)
-        assert played.key != before, "shards of a changed environment are not those of before"
-        assert all(not suite.packages for suite in suites.SUITES.own.values())
+        changed = Play(replace(task), tracks["silent"], entry, (0,)).key
+        assert changed != before, "shards of a changed environment are not those of before"
+        assert not any(task.source for suite in suites.SUITES.own.values() for task in suite.tasks)
     finally:
         gymnasium.registry.pop("FedOther-v0", None)
 
@@ -301,24 +297,6 @@ def test_a_mechanism_is_attacked_by_its_entry_point(own_module):
         find_target("fedbandit_envs.wrappers.privacy.mechanisms.additive:Mechanism")
 
 
-@pytest.mark.parametrize("suite", SUITES.own.values(), ids=lambda suite: suite.name)
-def test_references_of_this_projects_suites_act_at_random(suite):
-    require_random(suite)
-
-
-@pytest.mark.parametrize(
-    ("suite", "reference"),
-    [("arms-quick", "UCB1"), ("procurement-quick", "one-of-each"), ("linear-quick", "LinUCB")],
-)
-def test_a_reference_that_learns_or_never_varies_is_refused(suite, reference):
-    with pytest.raises(
-        ValueError, match=f"reference of {suite} is '{reference}', which does not act at random"
-    ):
-        require_random(replace(SUITES[suite], reference=reference))
-    with pytest.raises(ValueError, match="reference is 'nobody'; one of"):
-        require_random(replace(SUITES[suite], reference="nobody"))
-
-
 def test_the_tutorial_is_the_example_to_the_letter():
     page = (ROOT / "docs/tutorials/plugin.md").read_text()
     shown = dict(re.findall(r"^```\w+\n# ([\w/]+\.\w+)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL))
@@ -336,46 +314,3 @@ def test_the_example_is_small():
     lines = sum(code_lines(path.read_text()) for path in (ROOT / "examples/plugin").rglob("*.py"))
     assert lines <= 220
     assert f"{lines} lines of code" in (ROOT / "docs/tutorials/plugin.md").read_text()
-
-
-def test_a_private_track_of_a_problem_without_neighbours_says_what_is_missing(monkeypatch):
-    """An attack on the privatizer needs them: it ended in a traceback once all had been played."""
-    monkeypatch.setattr(ArmsEnv, "neighbours", staticmethod(lambda adjacency: []))
-    private = tracks_of(SUITES["arms-quick"])["private-1"]
-    rows, left_out = engine.rows_of(SUITES["arms-quick"], ["Priv-UCB1"], [private])
-    assert rows == []
-    assert "ArmsEnv.neighbours('one-observation') returns no histories" in left_out["Priv-UCB1 on private-1"]
-
-
-@pytest.mark.parametrize(
-    ("wrappers", "on"),
-    [
-        ({}, {"silent"}),
-        ({"channel": {}}, {"non-private", "non-private-few"}),
-        (
-            {"channel": {}, "privatizer": {"epsilon": 1.0, "delta": 1e-5}},
-            {f"private-{epsilon}{few}" for epsilon in ("0.1", "1", "10") for few in ("", "-few")},
-        ),
-    ],
-    ids=["silent", "sends", "private"],
-)
-def test_a_plugins_baseline_plays_as_a_submission_on_the_tracks_of_its_wrappers(monkeypatch, wrappers, on):
-    known = Registry({"stranger": listed(ArmsEnv, UCB1, "", "", **wrappers)})
-    known._packages["stranger"] = Package("strangers", "2.0")
-    for module in (engine, entries):
-        monkeypatch.setattr(module, "BASELINES", known)
-    suite = SUITES["arms-quick"]
-    rows, left_out = engine.rows_of(suite, ["stranger"], tracks_of(suite).values())
-    assert left_out == {}
-    assert {row.track.name for row in rows} == on
-    assert {(row.entry.kind, row.entry.source) for row in rows} == {
-        ("submission", "fedbandit_envs.baselines.arms.policies:UCB1")
-    }
-
-
-def test_a_plugins_baseline_behind_other_wrappers_is_refused(monkeypatch):
-    known = Registry({"stranger": listed(ArmsEnv, UCB1, "", "", interleaved={"period": 2})})
-    known._packages["stranger"] = Package("strangers", "2.0")
-    monkeypatch.setattr(entries, "BASELINES", known)
-    with pytest.raises(ValueError, match="stranger has the wrapper 'interleaved'; on the leaderboard"):
-        entries.plugin_entry("stranger")

@@ -9,8 +9,8 @@ from scipy.stats import wilcoxon
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.gaussian.env import GaussianEnv
-from fedbandit_envs.leaderboard.entries import baselines_of
-from fedbandit_envs.leaderboard.report.rows import lines_of
+from fedbandit_envs.leaderboard.plays import baselines_of
+from fedbandit_envs.leaderboard.ranking import lines_of
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.registry.registration import make_federation
 

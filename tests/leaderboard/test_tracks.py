@@ -1,10 +1,7 @@
 """Tracks hold entries to what they may let out, whatever entries ask for."""
 
-import json
 import re
 from dataclasses import replace
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,14 +12,11 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.experiments.simulate import simulate
-from fedbandit_envs.leaderboard.entries import baseline_entry, baselines_of
-from fedbandit_envs.leaderboard.plays import EntryRun
-from fedbandit_envs.leaderboard.privatizer_attack import PrivatizerAttack
-from fedbandit_envs.leaderboard.sandbox.policy import SandboxedPolicy
+from fedbandit_envs.leaderboard.plays import Play, baselines_of
 from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.table import Entry
 from fedbandit_envs.leaderboard.tracks import TrackError, tracks_of
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.wrappers import Messages
 
 TRACKS = tracks_of(TINY)
 ON_NO_TRACK = re.compile(
@@ -32,10 +26,8 @@ ON_NO_TRACK = re.compile(
 SECRET = 2**100 + 1
 
 
-def play(track, name: str, rounds: int = 32, **changes):
-    env = track.wrap(
-        make_federation("FedLinear-v0", max_cycles=rounds, **SIZE), BASELINES[name], SECRET, changes
-    )
+def play(track, name: str, rounds: int = 32):
+    env = track.wrap(make_federation("FedLinear-v0", max_cycles=rounds, **SIZE), BASELINES[name], SECRET)
     simulate(env, BASELINES[name].make_policy(), [5, 6])
     return env
 
@@ -86,13 +78,15 @@ def test_private_tracks_spend_no_more_than_they_say_whatever_is_registered(name,
     claim = track.check(play(track, name))
     assert 0 < claim.epsilon <= epsilon * (1 + 1e-9)
     assert (claim.delta, claim.adjacency, claim.noise) == (1e-5, "one-observation", "secret")
+    with pytest.raises(TrackError, match="epsilon is"):
+        replace(track, epsilon=claim.epsilon * (1 - 1e-6)).check(play(track, name))
 
 
 def test_shared_out_budgets_keep_the_promise_of_the_track():
     suite = SUITES["procurement-quick"]
     track = tracks_of(suite)["private-1"]
     made = make_federation("FedProcurement-v0", max_cycles=600, num_agents=2, num_producers=3)
-    env = track.wrap(made, BASELINES["P-FCB"], SECRET, {})
+    env = track.wrap(made, BASELINES["P-FCB"], SECRET)
     simulate(env, BASELINES["P-FCB"].make_policy(), [0])
     # Both releases, in rounds 256 and 512, and not one of them, spend it.
     assert track.check(env).epsilon == pytest.approx(1.0, rel=1e-6)
@@ -116,9 +110,7 @@ def test_limits_are_kept(name):
 
 def test_what_is_released_past_the_noise_is_found():
     track = TRACKS["private-1"]
-    env = track.wrap(
-        make_federation("FedLinear-v0", max_cycles=8, **SIZE), BASELINES["FedUCB-min"], SECRET, {}
-    )
+    env = track.wrap(make_federation("FedLinear-v0", max_cycles=8, **SIZE), BASELINES["FedUCB-min"], SECRET)
     env.reset_batch([0])
     env.unwrapped.release(np.ones((1, 2), bool))
     with pytest.raises(TrackError, match="epsilon is inf"):
@@ -135,31 +127,10 @@ def test_what_is_released_past_the_noise_is_found():
     ],
 )
 def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
-    env = TRACKS[track].wrap(
-        make_federation("FedLinear-v0", max_cycles=32, **SIZE), BASELINES[name], noise, {}
-    )
+    env = TRACKS[track].wrap(make_federation("FedLinear-v0", max_cycles=32, **SIZE), BASELINES[name], noise)
     simulate(env, BASELINES[name].make_policy(), [5])
     with pytest.raises(TrackError, match=message):
         TRACKS[track].check(env)
-
-
-def test_a_privatizer_that_asks_for_more_gets_what_the_track_gives():
-    changes = {"privatizer": {"epsilon": 50.0, "delta": 0.4, "noise_seed": 3}}
-    env = play(TRACKS["private-1"], "FedUCB-min", **changes)
-    assert TRACKS["private-1"].check(env).epsilon <= 1 + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("stage", "message"),
-    [
-        ("server", "trust is 'server'; 'local' is required"),
-        ({"name": "aggregator", "honest": 2}, "epsilon is .*; at most 1 is required"),
-    ],
-)
-def test_noise_that_others_must_be_trusted_for_is_refused(stage, message):
-    # Behind a stage an agent's own noise is smaller, or none.
-    with pytest.raises(TrackError, match=message):
-        TRACKS["private-1"].check(play(TRACKS["private-1"], "FedUCB-min", channel={"stage": stage}))
 
 
 @pytest.mark.parametrize(
@@ -190,71 +161,23 @@ def test_settings_that_are_the_tracks_are_refused(settings, track, message):
 def test_a_submission_stands_behind_its_track(track, wrappers):
     entry = Baseline("", "", FederatedEnv, object, {}, TRACKS[track].submitted({}))
     made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
-    stack = list(layers(TRACKS[track].wrap(made, entry, SECRET, {})))
+    stack = list(layers(TRACKS[track].wrap(made, entry, SECRET)))
     assert [type(layer).__name__ for layer in stack] == [*wrappers, "LinearEnv"]
 
 
-def test_a_submission_writes_no_messages_itself():
-    """Its own process returns single arrays only; a reporter writes messages outside of it."""
-    arrays = {"gradient": {"shape": [2]}, "bit": {"shape": [], "dtype": "bool"}}
-    made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
-    entry = Baseline("", "", FederatedEnv, SandboxedPolicy, {}, TRACKS["non-private"].submitted({}))
-    with pytest.raises(TrackError, match=r"actions of the environment have \['message'\]"):
-        TRACKS["non-private"].wrap(Messages(made, arrays), entry, None, {})
-    asked = {"channel": {"schedule": "on_request"}}
-    for env in (Messages(made, arrays, reporter=Zeros()), made):
-        TRACKS["non-private"].wrap(env, entry, None, asked)
-    own = replace(entry, policy=object)
-    TRACKS["non-private"].wrap(Messages(made, arrays), own, None, {})
-
-
-@pytest.mark.parametrize("baseline", ["submission", "FedUCB-min"])
+@pytest.mark.parametrize("source", ["mine.py:Mine", "FedUCB-min"])
 @pytest.mark.parametrize(
     "asked",
     [
         {"channel": {"schedule": "evil.py:rule"}},
-        {"channel": {"schedule": {"name": "evil:rule"}}},
-        {"channel": {"stage": {"name": "evil.py:Stage", "honest": 2}}},
         {"channel": {"topology": {"edges": [[0, 1], ["evil:graph", 2]]}}},
         {"privatizer": {"mechanism": "evil.py:Noise"}},
-        {"privatizer": {"releases": "evil.py:rule"}},
     ],
 )
-def test_wrappers_run_no_code_that_an_entry_names(asked, baseline, tmp_path, monkeypatch):
-    """They run where the environment runs, outside of the sandbox; also those of a row that is only verified."""
-    monkeypatch.chdir(tmp_path)
-    Path("evil.py").write_text("open('ran', 'w')")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    kind = "submission" if baseline == "submission" else "baseline"
-    entry = replace(baseline_entry("FedUCB-min"), settings=asked, kind=kind)
-    played = EntryRun(TINY.tasks[0], TRACKS["private-1"], entry, (3, 4), SECRET, 0, 0)
-    for use in (played.stack, lambda: PrivatizerAttack.on(played)):
-        with pytest.raises(TrackError, match="name code, 'evil"):
-            use()
-    assert not Path("ran").exists()
-    # Its own constructor may get any text: it runs in the sandbox.
-    TRACKS["private-1"].changes(played.task.federation(), played.baseline, {"policy": {"note": "a:b"}})
-
-
-class Zeros:
-    def reset(self, spec, seeds): ...
-
-    def observe(self, observation): ...
-
-    def report(self, question): ...
-
-
-@pytest.mark.parametrize(
-    ("stage", "claimed"),
-    [(None, ("local", "everybody")), ("shuffler", ("local", "everybody")), ("server", ("server", "fellow"))],
-)
-def test_the_board_records_the_claim_against_everybody(stage, claimed):
-    """Claims against single observers have a smaller epsilon, by which no entry may be ranked."""
-    asked = {"channel": {"stage": stage}} if stage else {}
-    entry = replace(baseline_entry("FedUCB-min"), settings=asked)
-    run = EntryRun(TINY.tasks[0], TRACKS["non-private"], entry, (3, 4), SECRET, 0, 0)
-    written = run.join([run.play()]).claims
-    assert {(claim["trust"], claim.get("observer", "everybody")) for claim in written} == {claimed}
-    text = files("fedbandit_envs.leaderboard").joinpath("result.schema.json").read_text()
-    allowed = json.loads(text)["$defs"]["claim"]["properties"]
-    assert all(allowed.keys() >= claim.keys() for claim in written)
+def test_wrappers_run_no_code_that_an_entry_names(asked, source):
+    """They run where the environment runs; also those of a row that is only verified."""
+    entry = Entry("tiny", "", "private-1", "mine", source, asked, "", {}, False, "", {}, {}, "")
+    with pytest.raises(TrackError, match=r"name code, .*evil"):
+        _ = Play(TINY.tasks[0], TRACKS["private-1"], entry, (3, 4)).stack()
+    # The policy's own constructor may get any text: it runs in the entry's process.
+    TRACKS["private-1"].submitted({"policy": {"note": "a:b"}})

@@ -1,0 +1,260 @@
+"""Results as data: a table with a line for each run (one task under one seed), and a file with what was run.
+
+A folder of results has ``results.csv.gz`` (:class:`Line`) and ``entries.json`` (:class:`.suites.Edition` and
+:class:`Entry`). Numbers are written as Python writes them, and lines are sorted: equal results are equal bytes.
+"""
+
+import csv
+import gzip
+import hashlib
+import json
+import os
+import platform
+import subprocess
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fedbandit_envs.basics.files import write_whole
+from fedbandit_envs.leaderboard.suites import Edition
+from fedbandit_envs.leaderboard.tracks import Settings
+
+RESULTS, ENTRIES, SOURCES = "results.csv.gz", "entries.json", "sources"
+"""Names of the table and of the file of entries in a folder of results, and of the folder of entries' files."""
+
+_NUMBERS = ("regret", "messages", "bytes", "epsilon", "delta")
+
+
+class TableError(ValueError):
+    """A folder holds no results, or results that do not fit together; the message says why."""
+
+
+class Row(NamedTuple):
+    """What identifies a row of the leaderboard.
+
+    Attributes:
+        suite: Name of the suite.
+        edition: Id of the edition.
+        track: Name of the track.
+        entry: Name of the entry.
+    """
+
+    suite: str
+    edition: str
+    track: str
+    entry: str
+
+
+class Line(NamedTuple):
+    """The measures of one run; all are means over agents.
+
+    Attributes:
+        suite: Name of the suite.
+        edition: Id of the edition.
+        entry: Name of the entry.
+        track: Name of the track.
+        task: Id of the task.
+        seed: The seed, 32 hexadecimal digits.
+        regret: Cumulative regret at the end.
+        half: Cumulative regret after half of the rounds, rounded down; None where it was not kept.
+        messages: Number of messages that an agent has sent.
+        bytes: Number of bytes that an agent has sent.
+        epsilon: Claimed privacy loss of all releases of the task's runs: 0 if nothing is released, infinite if data are
+            released without noise, NaN if it is unknown.
+        delta: The delta of that claim.
+    """
+
+    suite: str
+    edition: str
+    entry: str
+    track: str
+    task: str
+    seed: str
+    regret: float
+    half: float | None
+    messages: float
+    bytes: float
+    epsilon: float
+    delta: float
+
+    @property
+    def row(self) -> Row:
+        """The row that the run belongs to."""
+        return Row(self.suite, self.edition, self.track, self.entry)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry on a track of a suite: everything that plays its runs again, and how they were made.
+
+    Attributes:
+        suite: Name of the suite.
+        edition: Id of the edition.
+        track: Name of the track.
+        name: Name of the entry.
+        source: Name of a baseline, or ``"file.py:Class"`` of a submitted file.
+        settings: Arguments by what they belong to: ``policy`` or a wrapper's part. For a baseline these are all that it
+            sets, so that an entry plays the same when the registered arguments change.
+        digest: SHA-256 of the file, or of this package's sources for a baseline.
+        noise: For each task's id the number from which its privacy noise follows, 32 hexadecimal digits; empty without
+            noise. It was secret until the runs were over.
+        is_open: Whether the seeds were public before the entry played; it then has no rank.
+        command: The command line that plays the entry.
+        package: This package's version and commit.
+        machine: Operating system, processor, number of processors and version of Python.
+        made: Time at which the entry was first played, ISO 8601, UTC.
+        audited: Lower bound on epsilon that an attack on the entry's noise has shown; None without an attack.
+        holds: Whether no attack has refuted the claimed epsilon.
+    """
+
+    suite: str
+    edition: str
+    track: str
+    name: str
+    source: str
+    settings: Settings
+    digest: str
+    noise: dict[str, str]
+    is_open: bool
+    command: str
+    package: dict[str, str | None]
+    machine: dict[str, str | int | None]
+    made: str
+    audited: float | None = None
+    holds: bool = True
+
+    @property
+    def row(self) -> Row:
+        """What identifies the entry."""
+        return Row(self.suite, self.edition, self.track, self.name)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the entry is a submitted file."""
+        return ":" in self.source
+
+
+@dataclass
+class Table:
+    """The content of a folder of results.
+
+    Attributes:
+        editions: The editions by their ids.
+        entries: The entries by their rows, finished or not.
+        lines: The runs of each finished entry.
+    """
+
+    editions: dict[str, Edition] = field(default_factory=dict)
+    entries: dict[Row, Entry] = field(default_factory=dict)
+    lines: dict[Row, list[Line]] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, folder: Path, new: bool = False) -> "Table":
+        """Returns the results in a folder.
+
+        Args:
+            folder: The folder.
+            new: Whether a folder without results gives an empty table.
+
+        Raises:
+            OSError: A file cannot be read.
+            TableError: A file is not in the form in which it is written.
+        """
+        table = cls()
+        if new and not (folder / ENTRIES).exists():
+            return table
+        try:
+            kept = json.loads((folder / ENTRIES).read_text())
+            editions = [Edition(*one) for one in kept["editions"]]
+            entries = [Entry(**one) for one in kept["entries"]]
+        except (ValueError, TypeError, KeyError) as error:
+            raise TableError(f"{folder / ENTRIES} is not a file of entries: {error!r}") from error
+        table.editions = {edition.id: edition for edition in editions}
+        table.entries = {entry.row: entry for entry in entries}
+        try:
+            text = gzip.decompress((folder / RESULTS).read_bytes()).decode() if entries else ""
+            for cells in csv.DictReader(text.splitlines()):
+                values: dict[str, Any] = {name: float(cells[name]) for name in _NUMBERS}
+                line = Line(**{**cells, **values, "half": float(cells["half"]) if cells["half"] else None})
+                table.lines.setdefault(line.row, []).append(line)
+        except (ValueError, TypeError, KeyError, OSError, EOFError) as error:
+            raise TableError(f"{folder / RESULTS} is not a table of results: {error!r}") from error
+        return table
+
+    def add(self, other: "Table") -> None:
+        """Adds the results of another folder; of a row that both have, the one stays that is ranked, or was first."""
+        self.editions = {**other.editions, **self.editions}
+        for row, entry in other.entries.items():
+            if row not in self.entries or (self.entries[row].is_open and not entry.is_open):
+                self.entries[row] = entry
+                if row in other.lines:
+                    self.lines[row] = other.lines[row]
+
+    @staticmethod
+    def keep_file(folder: Path, entry: Entry, code: bytes) -> None:
+        """Keeps a copy of an entry's file in a folder of results; a baseline has none."""
+        if entry.is_file:
+            (folder / SOURCES).mkdir(parents=True, exist_ok=True)
+            write_whole(folder / SOURCES / f"{entry.digest}.py", code)
+
+    @staticmethod
+    def kept_file(folder: Path, entry: Entry) -> bytes:
+        """Returns the content of an entry's file, empty for a baseline.
+
+        Raises:
+            OSError: The folder has no copy of the file.
+            TableError: The copy is not what has played.
+        """
+        code = (folder / SOURCES / f"{entry.digest}.py").read_bytes() if entry.is_file else b""
+        if entry.is_file and hashlib.sha256(code).hexdigest() != entry.digest:
+            raise TableError(f"{entry.digest}.py has been changed since {entry.name} played")
+        return code
+
+    def save(self, folder: Path) -> None:
+        """Writes the results to a folder; each of its two files is replaced in one step."""
+        folder.mkdir(parents=True, exist_ok=True)
+        text = StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(Line._fields)
+        writer.writerows(sorted([*map(_text, line)] for own in self.lines.values() for line in own))
+        editions = [[one.suite, one.digest, one.salt] for one in self.editions.values()]
+        entries = [asdict(self.entries[row]) for row in sorted(self.entries)]
+        kept = f'{{"editions": {_listed(editions)}, "entries": {_listed(entries)}}}\n'
+        write_whole(folder / RESULTS, gzip.compress(text.getvalue().encode(), mtime=0))
+        write_whole(folder / ENTRIES, kept.encode())
+
+
+@cache
+def package() -> dict[str, str | None]:
+    """Returns this package's version, and the commit of the checkout that it runs from, or None."""
+    folder = Path(str(files("fedbandit_envs"))).parent
+    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    commit = None
+    if (folder / ".git").exists():
+        with suppress(OSError, subprocess.CalledProcessError):
+            commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return {"version": version("fedbandit-envs"), "commit": commit}
+
+
+def machine() -> dict[str, str | int | None]:
+    """Returns the machine's operating system, processor, number of processors and version of Python, by name."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": platform.processor() or platform.machine(),
+        "processors": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _text(cell: str | float | None) -> str:
+    return "" if cell is None else str(cell)
+
+
+def _listed(values: list[Any]) -> str:
+    """Returns a list as JSON with a line for each of its values."""
+    return "[\n" + ",\n".join(json.dumps(value) for value in values) + "\n]"
