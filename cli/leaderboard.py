@@ -20,7 +20,7 @@ from fedbandit_envs.experiments.spec import read_assignments
 from fedbandit_envs.leaderboard import plays
 from fedbandit_envs.leaderboard.process import EntryError
 from fedbandit_envs.leaderboard.suites import SUITES, Edition, Suite, published
-from fedbandit_envs.leaderboard.table import Entry, Row, Table, TableError
+from fedbandit_envs.leaderboard.table import Entry, ResultTable, Row, TableError
 from fedbandit_envs.leaderboard.tracks import TrackError, tracks_of
 from fedbandit_envs.leaderboard.verify import isolated
 from fedbandit_envs.leaderboard.verify import verify as findings_of
@@ -146,7 +146,7 @@ def verify(
     Example: `fedbandit leaderboard verify results --entry LinUCB --track silent`
     """
     with terminal.explained(ValueError, OSError):
-        table = Table.load(results)
+        table = ResultTable.load(results)
         asked = {"suite": suite, "track": track, "entry": entry}
         rows = [
             row
@@ -170,7 +170,7 @@ def verify(
     raise typer.Exit(0 if holds else 1)
 
 
-def _verified(table: Table, results: Path, row: Row, seeds: int | None) -> bool:
+def _verified(table: ResultTable, results: Path, row: Row, seeds: int | None) -> bool:
     """Prints the findings about a row, and returns whether none refutes it."""
     typer.echo(" ".join(row))
     findings = []
@@ -200,9 +200,9 @@ def report(
     from fedbandit_envs.leaderboard.report import report as write
 
     with terminal.explained(ValueError, OSError):
-        table = Table()
+        table = ResultTable()
         for folder in results:
-            table.add(Table.load(folder))
+            table.add(ResultTable.load(folder))
         left = write(table, out, readme or [])
     if left:
         typer.echo(f"left out: {left}", err=True)
@@ -225,7 +225,7 @@ def _edition(suite: Suite, out: Path, new: bool, asked: str | None) -> Edition:
                 f"--edition is 'published', but no edition of {suite.name} {suite.version} was published"
             )
         return public[-1]
-    known = Table.load(out, new=True).editions.values()
+    known = ResultTable.load(out, new=True).editions.values()
     own = [one for one in known if one.digest == suite.digest and one not in public]
     return own[-1] if own and not new else Edition.draw(suite)
 

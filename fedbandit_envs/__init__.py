@@ -45,5 +45,23 @@ def _peers(problem: str) -> Callable[[], Any] | None:
     return peers_of(problem)
 
 
-HANDED_DOWN.update(wrappers=_wrappers, server_policies=_server_policies, peers=_peers)
+def _attack() -> Callable[..., Any]:
+    from fedbandit_envs.wrappers.privacy.audit import attack
+
+    return attack
+
+
+def _gaussian_delta() -> Callable[..., Any]:
+    from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta
+
+    return gaussian_delta
+
+
+HANDED_DOWN.update(
+    wrappers=_wrappers,
+    server_policies=_server_policies,
+    peers=_peers,
+    attack=_attack,
+    gaussian_delta=_gaussian_delta,
+)
 register_all()

@@ -78,7 +78,17 @@ def _(baseline, clear, problem, rounds, run, seeds, settings, stack, switches):
 
 @app.function
 def play(problem, baseline, rounds, seeds, lines, stack, switches):
-    """Returns a run's name, its result and the warnings that it raised."""
+    """Returns a run's name, its result and the warnings that it raised.
+
+    Args:
+        problem: Id of an environment.
+        baseline: Name of a baseline.
+        rounds: Horizon.
+        seeds: Number of seeds.
+        lines: Settings, each as ``key=value``.
+        stack: Wrappers around the environment, as JSON; may be empty.
+        switches: Labels of the problem's switches that are on.
+    """
     spec = RunSpec(baseline, problem, rounds, seeds, stack=read_value(stack) if stack else ())
     for label in switches:
         spec = spec.changed(REGISTRY[problem].problem.lab_choices[label])
@@ -105,7 +115,11 @@ def _(baseline, clear, problem, rounds, run, seeds, set_runs, settings, stack, s
 
 @app.function
 def table(runs):
-    """Returns regret, messages and bytes per agent of each run, for all agents and for each group such as liars."""
+    """Returns regret, messages and bytes per agent of each run, for all agents and for each group such as liars.
+
+    Args:
+        runs: What :func:`play` returned, for each run.
+    """
     rows = []
     for place, (name, whole, _) in enumerate(runs, 1):
         for group in ("all", *whole.groups):
@@ -118,7 +132,12 @@ def table(runs):
 
 @app.function
 def shares(panel, result):
-    """Returns how often arms were pulled beside what a problem compares that with, arms by rank of the first series."""
+    """Returns how often arms were pulled beside what a problem compares that with, arms by rank of the first series.
+
+    Args:
+        panel: A panel that the problem declares.
+        result: The result of a run.
+    """
     totals = {label: result.totals[name].mean(axis=(0, 1)) for label, name in panel.series.items()}
     frame = pd.DataFrame(totals) / result.rounds[-1]
     return frame.sort_values(frame.columns[0], ascending=False, ignore_index=True)

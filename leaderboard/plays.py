@@ -27,7 +27,7 @@ from fedbandit_envs.experiments.simulate import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
 from fedbandit_envs.leaderboard.process import EntryError, FilePolicy
 from fedbandit_envs.leaderboard.suites import Edition, Suite, Task, published
-from fedbandit_envs.leaderboard.table import Entry, Line, Table, TableError, machine, package
+from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, TableError, machine, package
 from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, require_no_code, tracks_of
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
@@ -294,7 +294,7 @@ def run(
     entries: Sequence[tuple[Entry, bytes]],
     folder: Path,
     play: Callable[[Sequence[Cell], Path], None] = play_here,
-) -> Table:
+) -> ResultTable:
     """Plays entries in an edition, and adds their runs to the table of a folder.
 
     It may be killed and called again: entries are kept before they play, with their noise, and so is every shard that
@@ -316,7 +316,7 @@ def run(
         TableError: The folder has another entry of that name.
         TrackError: An entry violates a limit of its track.
     """
-    table = Table.load(folder, new=True)
+    table = ResultTable.load(folder, new=True)
     for entry, code in entries:
         known = table.entries.setdefault(entry.row, entry)
         same = known.source == entry.source and known.settings == entry.settings
@@ -332,7 +332,7 @@ def run(
     runs = {row: plays_of(suite, edition, table.entries[row], code) for row, code in new.items()}
     play([run for own in runs.values() for run in own], folder / SHARDS)
     audits = {row: [audit for run in own for audit in attacked(run)] for row, own in runs.items()}
-    store, table = Store(folder / SHARDS), Table.load(folder)
+    store, table = Store(folder / SHARDS), ResultTable.load(folder)
     for row, own in runs.items():
         table.lines[row] = [line for run in own for line in store.load(run)]
         if found := audits[row]:

@@ -17,7 +17,7 @@ from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, SILE
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.statistics import FEWEST, resampled
 from fedbandit_envs.leaderboard.suites import SUITES, Edition
-from fedbandit_envs.leaderboard.table import Entry, Line, Table, TableError
+from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, TableError
 from fedbandit_envs.registry.registration import REGISTRY
 
 LEVEL = 0.95
@@ -188,7 +188,7 @@ def lines_of(suite: str) -> dict[str, str]:
     return {part: name for part, name in lines.items() if part == TRUE or name != lines[TRUE]}
 
 
-def ranked(table: Table) -> dict[Edition, list[Ranked]]:
+def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
     """Scores and ranks the finished rows of each suite and edition on each track: by score, or by regret without it.
 
     Open rows have no rank and come after the ranked rows of their track.

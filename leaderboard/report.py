@@ -14,7 +14,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.leaderboard.ranking import Estimate, Ranked, bootstrapped, lines_of, ranked, rounded
 from fedbandit_envs.leaderboard.suites import Edition, digest_of
-from fedbandit_envs.leaderboard.table import Entry, Table, TableError
+from fedbandit_envs.leaderboard.table import Entry, ResultTable, TableError
 
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 """Marks in a Markdown file: the table of best entries is between the line ``BEGIN`` and the line ``END``."""
@@ -57,7 +57,7 @@ _LEVELS = {
 }
 
 
-def report(table: Table, out: Path, readmes: Iterable[Path] = ()) -> str:
+def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     """Writes ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
     Args:

@@ -140,7 +140,7 @@ class Entry:
 
 
 @dataclass
-class Table:
+class ResultTable:
     """The content of a folder of results.
 
     Attributes:
@@ -154,7 +154,7 @@ class Table:
     lines: dict[Row, list[Line]] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, folder: Path, new: bool = False) -> "Table":
+    def load(cls, folder: Path, new: bool = False) -> "ResultTable":
         """Returns the results in a folder.
 
         Args:
@@ -186,7 +186,7 @@ class Table:
             raise TableError(f"{folder / RESULTS} is not a table of results: {error!r}") from error
         return table
 
-    def add(self, other: "Table") -> None:
+    def add(self, other: "ResultTable") -> None:
         """Adds the results of another folder; of a row that both have, the one stays that is ranked, or was first."""
         self.editions = {**other.editions, **self.editions}
         for row, entry in other.entries.items():

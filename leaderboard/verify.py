@@ -24,7 +24,7 @@ from fedbandit_envs.leaderboard.plays import Play, plays_of
 from fedbandit_envs.leaderboard.process import FilePolicy
 from fedbandit_envs.leaderboard.ranking import in_order
 from fedbandit_envs.leaderboard.suites import SUITES
-from fedbandit_envs.leaderboard.table import Line, Row, Table, TableError
+from fedbandit_envs.leaderboard.table import Line, ResultTable, Row, TableError
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.registry.registration import REGISTRY
 
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     detail: str
 
 
-def verify(table: Table, folder: Path, row: Row, seeds: int | None = 2) -> Iterator[Finding]:
+def verify(table: ResultTable, folder: Path, row: Row, seeds: int | None = 2) -> Iterator[Finding]:
     """Verifies a row of a table; nothing is played if a check before it fails.
 
     Args:

@@ -221,3 +221,7 @@ class PersonalReporter:
             "arms": had & (short <= twice),
             "gaps": np.clip(short + twice, 0.0, 1.0),
         }
+
+
+PEERS = GaussianUCB
+"""The policy of a learner's peers, unless the learner's environment is told another."""

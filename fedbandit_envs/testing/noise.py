@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Sensitivity, independent, variance_of
 from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.registry.plugins import HANDED_DOWN
 from fedbandit_envs.testing.assertions import require
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around, copied
 
@@ -251,7 +251,7 @@ def _require_promise(event: Any, adjacency: str, change: Any, sensitivity: Sensi
     if event.kind != "gaussian":
         kept = event.loss <= event.epsilon * (1 + 1e-9)
     else:
-        given = resolve("fedbandit_envs.wrappers.privacy.accounting.calibration:gaussian_delta")
+        given = HANDED_DOWN["gaussian_delta"]()
         kept = delta >= 1 or given(epsilon, event.mu(adjacency)) <= delta * (1 + 1e-6)
     require(
         bool(kept),
@@ -267,7 +267,7 @@ def _require_audit(wrap: Wrap, make: Make, sensitivity: Sensitivity) -> None:
     privacy events are of an unknown kind.
     """
     problem: Any = type(list(layers(make()))[-1])
-    attack = resolve("fedbandit_envs.wrappers.privacy.audit:attack")
+    attack = HANDED_DOWN["attack"]()
     protected = [each for each in sensitivity.changes if each == AGENT or problem.neighbours(each)]
     for adjacency in protected:
         audit = attack(

@@ -13,7 +13,7 @@ from tiny_board import TINY
 from fedbandit_envs.leaderboard import plays, ranking, report
 from fedbandit_envs.leaderboard.process import EntryError
 from fedbandit_envs.leaderboard.suites import SUITES, Edition, published
-from fedbandit_envs.leaderboard.table import Table, TableError
+from fedbandit_envs.leaderboard.table import ResultTable, TableError
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.leaderboard.verify import isolated, verify
 
@@ -99,7 +99,7 @@ def changed(table, row, **fields):
 @pytest.mark.parametrize(("name", "track"), [("LinUCB", "silent"), ("FedUCB-min", "private-1")])
 def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
     table, folder, row = played(tmp_path, name, track)
-    assert sorted(table.lines[row]) == Table.load(folder).lines[row]
+    assert sorted(table.lines[row]) == ResultTable.load(folder).lines[row]
     assert refuted(table, folder, row) == []
     line = table.lines[row][3]
     assert 0 < line.half < line.regret
@@ -107,7 +107,9 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
         assert table.entries[row].audited <= 1
         assert table.entries[row].holds
         assert len(table.entries[row].noise["tiny/band"]) == 32
-        assert refuted(changed(Table.load(folder), row, epsilon=0.5), folder, row) == ["replay of tiny/band"]
+        assert refuted(changed(ResultTable.load(folder), row, epsilon=0.5), folder, row) == [
+            "replay of tiny/band"
+        ]
     for fields in (
         {"regret": math.nextafter(line.regret, 0)},
         {"half": line.half * 0.9},
@@ -115,9 +117,11 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
         {"bytes": line.bytes + 8},
         {"delta": 0.1},
     ):
-        assert refuted(changed(Table.load(folder), row, **fields), folder, row) == ["replay of tiny/band"]
-    assert refuted(changed(Table.load(folder), row, half=None), folder, row) == []
-    assert refuted(changed(Table.load(folder), row, seed="0" * 32), folder, row) == ["entry"]
+        assert refuted(changed(ResultTable.load(folder), row, **fields), folder, row) == [
+            "replay of tiny/band"
+        ]
+    assert refuted(changed(ResultTable.load(folder), row, half=None), folder, row) == []
+    assert refuted(changed(ResultTable.load(folder), row, seed="0" * 32), folder, row) == ["entry"]
     del table.lines[row][0]
     assert refuted(table, folder, row) == ["entry"]
 
@@ -192,7 +196,7 @@ def test_a_killed_run_goes_on_with_its_noise(tmp_path):
     first, again = (plays.make_entry(TINY, edition, track, "FedUCB-min", "") for _ in range(2))
     with pytest.raises(KeyboardInterrupt):
         plays.run(TINY, edition, [first], tmp_path, killed)
-    assert not Table.load(tmp_path).lines
+    assert not ResultTable.load(tmp_path).lines
     table = plays.run(TINY, edition, [again], tmp_path)
     assert table.entries[first[0].row].noise == first[0].noise != again[0].noise
     plays.run(
@@ -205,17 +209,17 @@ def test_a_killed_run_goes_on_with_its_noise(tmp_path):
 
 def test_equal_results_are_equal_bytes(tmp_path):
     for board in BOARDS:
-        Table.load(board).save(tmp_path)
+        ResultTable.load(board).save(tmp_path)
         for name in ("results.csv.gz", "entries.json"):
             assert (tmp_path / name).read_bytes() == (board / name).read_bytes()
     (tmp_path / "results.csv.gz").write_bytes(gzip.compress(b"suite,edition\na,b\n"))
     with pytest.raises(TableError, match="is not a table of results"):
-        Table.load(tmp_path)
+        ResultTable.load(tmp_path)
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
-    table = Table.load(board)
+    table = ResultTable.load(board)
     groups = ranking.ranked(table)
     for edition, rows in groups.items():
         suite = SUITES[edition.suite]
@@ -235,7 +239,7 @@ def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
 
 @pytest.mark.parametrize(("entry", "track"), [("UCB1-0.5", "silent"), ("UCB1-weighted", "private-1")])
 def test_committed_numbers_come_about_again(entry, track):
-    table = Table.load(BOARDS[0])
+    table = ResultTable.load(BOARDS[0])
     row = next(
         row for row in table.entries if (row.entry, row.track, row.suite) == (entry, track, "arms-quick")
     )
