@@ -52,6 +52,12 @@ Advance = Callable[[float], None]
 def episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int], advance: Advance) -> Arrays:
     """Plays one episode for each seed, all at the same time.
 
+    Args:
+        env: The environment, with its wrappers.
+        policy: The policy of all agents.
+        seeds: The seeds.
+        advance: Called with the number of agent-rounds played since its last call.
+
     Returns:
         ``regret`` at the end and ``half``, regret after half of the rounds (rounded down), ``messages`` and ``bytes``,
         each float64 ``(seeds, agents)``.

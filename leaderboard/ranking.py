@@ -142,7 +142,11 @@ class Ranked:
 
     @cached_property
     def scores(self) -> Array:
-        """For each run 1 - regret / regret of the reference; empty without a reference."""
+        """For each run 1 - regret / regret of the reference; empty without a reference.
+
+        Raises:
+            TableError: The reference has no regret in a run.
+        """
         if self.reference is None:
             return np.empty(0)
         if not (self.reference > 0).all():
