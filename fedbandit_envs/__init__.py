@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.registry.plugins import HANDED_DOWN
 from fedbandit_envs.registry.registration import REGISTRY, make_federation, register_all, register_plugins
 
 __all__ = ["REGISTRY", "FederatedEnv", "FederatedWrapper", "Problem", "make_federation", "register_plugins"]

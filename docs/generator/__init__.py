@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from generator import (
-    architecture,
     baselines,
     claims_page,
     copied,
@@ -45,7 +44,6 @@ def generate(docs: Path) -> None:
         claims_page,
         gallery,
         pictures,
-        architecture,
         copied,
     ):
         part.write(folder, docs)

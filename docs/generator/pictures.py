@@ -1,6 +1,5 @@
 """The list of all pictures, with the command that makes each."""
 
-import re
 from pathlib import Path
 
 import fedbandit_envs
@@ -26,13 +25,11 @@ def commands(docs: Path) -> dict[str, str]:
         docs: The folder of the documentation.
     """
     problems = {problem_of(resolve(entry.federation)): None for entry in fedbandit_envs.REGISTRY.own.values()}
-    growth = re.search(r"Made by `([^`]+)`", (docs / "growth.md").read_text())
     return {
         "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
         "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full")
         + " --readme README.md --readme docs/leaderboard.md",
-        "growth.png": growth[1] if growth else "",
-        "packages.svg": _SITE,
+        "growth.png": "a study that version 1.0.0rc1 had in benchmarks/growth",
         "static/federation.gif": _FILM,
         **{f"generated/environments/{problem}.{kind}": _SITE for problem in problems for kind in ("gif", "png")},
         **{

@@ -9,25 +9,24 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from generator.architecture import FLOORS
 from generator.folder import Folder
 from generator.markup import first_sentence, reference_to, table, toctree
 
-_COMMANDS = tuple(f"fedbandit_envs.leaderboard.{room}" for room in ("cli", "lab", "reproduction"))
-"""Rooms that are used by commands, whose `--help` describes them."""
+FOLDERS = ("wrappers", "baselines", "samba", "experiments", "leaderboard", "papers")
+"""Folders that the reference describes beside the environments'. Commands have their `--help`."""
 
 
 def modules() -> list[str]:
     """Returns the names of all modules of the package, without those of commands."""
-    # Floor by floor: an editable install finds the upper ones, and does not list them among the lowest's modules.
-    floors = [floor if floor == "fedbandit_envs" else f"fedbandit_envs.{floor}" for floor in FLOORS]
-    inside = (name for floor in floors for name in _walk(importlib.import_module(floor)))
-    return sorted({*floors, *inside})
+    # Folder by folder: an editable install does not list the others among the modules of `fedbandit_envs`.
+    folders = ["fedbandit_envs", *(f"fedbandit_envs.{folder}" for folder in FOLDERS)]
+    inside = (name for folder in folders for name in _walk(importlib.import_module(folder)))
+    return sorted({*folders, *inside})
 
 
 def _walk(package: ModuleType) -> Iterator[str]:
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
-        if found.name in _COMMANDS:
+        if found.name.split(".")[1] in ("__main__", "cli", "lab"):
             continue
         yield found.name
         if found.ispkg:

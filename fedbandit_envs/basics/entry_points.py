@@ -21,6 +21,15 @@ _CACHE = "__pycache__"
 _CACHED = re.compile(r"[^.]+\..+\.(pyc|nbi|nbc)(\.\d+)?")
 
 
+HANDED_DOWN: dict[str, Callable[..., Any]] = {}
+"""Functions that return what lower folders use of higher ones, which they do not import.
+
+``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
+``peers(problem)`` the class of a problem's default peers, or None. ``attack()`` and ``gaussian_delta()`` return the
+functions of these names, which checks use. The package's ``__init__`` sets them.
+"""
+
+
 def resolve(entry_point: str) -> Any:
     """Imports a module and returns one of its attributes, given ``"module:attribute"`` or ``"file.py:attribute"``.
 

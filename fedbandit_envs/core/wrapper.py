@@ -9,10 +9,9 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import Sensitivity
-from fedbandit_envs.registry.plugins import HANDED_DOWN
 
 Layer = Literal["data", "noise", "transport", "observation"]
 """The layer of a wrapper, from the inside out; see :class:`FederatedWrapper`."""

@@ -21,13 +21,6 @@ from typing import Any, NamedTuple, TypeVar
 
 Entry = TypeVar("Entry")
 
-HANDED_DOWN: dict[str, Callable[..., Any]] = {}
-"""Functions that return what lower folders use of higher ones, which they do not import.
-
-``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
-``peers(problem)`` the class of a problem's default peers, or None. The package's ``__init__`` sets them.
-"""
-
 
 class PluginWarning(UserWarning):
     """Warning that a plug-in is not used; the message names the plug-in, its package and the reason."""

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Sensitivity, independent, variance_of
 from fedbandit_envs.core.wrapper import find_layer, layers
-from fedbandit_envs.registry.plugins import HANDED_DOWN
 from fedbandit_envs.testing.assertions import require
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around, copied
 

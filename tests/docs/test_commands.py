@@ -37,7 +37,9 @@ def understand(words, whole=True):
     command, name = typer.main.get_command(app), "fedbandit"
     while hasattr(command, "commands"):
         name, *words = words
-        command = command.commands[name]
+        if (found := command.get_command(typer.Context(command), name)) is None:
+            raise KeyError(name)
+        command = found
     # Brackets stand around what may be left out.
     words = [word.strip("[]") for word in words]
     if whole:

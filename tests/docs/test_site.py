@@ -83,17 +83,11 @@ def documented():
     }
 
 
-COMMANDS = {"cli", "lab", "reproduction"}
-"""Rooms of the leaderboard that are used by commands, whose `--help` describes them."""
-
-
 def public_names():
     """Public classes and functions of all modules, as their files say."""
     for floor in ("fedbandit_envs", "wrappers", "baselines", "leaderboard"):
         for path in sorted((ROOT / floor).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
-            if parts[0] == "leaderboard" and parts[1] in COMMANDS:
-                continue
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             module = ".".join(parts if floor == "fedbandit_envs" else ("fedbandit_envs", *parts))
             for node in ast.parse(path.read_text()).body:

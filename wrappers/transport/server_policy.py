@@ -16,11 +16,10 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.basics.entry_points import HANDED_DOWN, make
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.registry.plugins import HANDED_DOWN
 
 MOST_EXCHANGES = 10_000
 """The most questions that a server may ask in one round; more are taken for an endless conversation."""
