@@ -12,13 +12,12 @@ import typer
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.cli.terminal import explained, out_console, print_table, progress
 from fedbandit_envs.experiments.spec import read_assignment, read_value
-from fedbandit_envs.samba.crypto.certificates import issue_certificates
-from fedbandit_envs.samba.crypto.keys import Keyring, deal_keys
-from fedbandit_envs.samba.crypto.libraries import require_extra
-from fedbandit_envs.samba.owners.algorithm import PLAYABLE, Algorithm
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
+from fedbandit_envs.samba.ciphers import require_extra
+from fedbandit_envs.samba.keys import Keyring, deal_keys, issue_certificates
+from fedbandit_envs.samba.network import HUB, parse_address, play_over_network
+from fedbandit_envs.samba.owners import PLAYABLE, Algorithm
+from fedbandit_envs.samba.roles import RoleSetup, make_role
 from fedbandit_envs.samba.runs import TIMEOUT, SambaSettings, Transport, run_samba, seed_or_random
-from fedbandit_envs.samba.transports.network import HUB, parse_address, play_over_network
 
 _KEY_FILE = "keys.json"
 _NAMES = f"One of {', '.join(PLAYABLE)}"

@@ -16,8 +16,8 @@ with app.setup:
     from fedbandit_envs.lab import federation, views
     from fedbandit_envs.lab.samba import samba_outcome
     from fedbandit_envs.registry.registration import REGISTRY
-    from fedbandit_envs.samba.owners.algorithm import RULES
-    from fedbandit_envs.samba.roles.sightings import KNOWS
+    from fedbandit_envs.samba.messages import KNOWS
+    from fedbandit_envs.samba.owners import RULES
     from fedbandit_envs.samba.runs import SambaSettings
     from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 

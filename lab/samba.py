@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.experiments.spec import refusing
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-from fedbandit_envs.samba.record import Record
+from fedbandit_envs.samba.messages import Record
 from fedbandit_envs.samba.runs import SambaSettings, run_samba, seed_or_random
 
 

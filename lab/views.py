@@ -15,7 +15,7 @@ from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.lab.federation import Outcome
 from fedbandit_envs.lab.samba import SambaOutcome
 from fedbandit_envs.registry.problems import Panel
-from fedbandit_envs.samba.roles.sightings import sightings
+from fedbandit_envs.samba.messages import sightings
 
 MOST_OUTCOMES = 7
 """The largest number of runs shown together, so that each has a colour of its own."""

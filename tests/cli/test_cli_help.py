@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fedbandit_envs.cli import app, lab, samba
 from fedbandit_envs.leaderboard import engine, privatizer_attack
 from fedbandit_envs.leaderboard.suites import SUITES
-from fedbandit_envs.samba.roles.role import RoleReport
+from fedbandit_envs.samba.roles import RoleReport
 
 MINE = """
 import numpy as np

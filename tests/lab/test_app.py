@@ -11,7 +11,7 @@ marimo = pytest.importorskip("marimo", reason="marimo is not installed: the extr
 # The application imports marimo, without which its tests are left out above.
 from fedbandit_envs.lab import federation, views  # noqa: E402
 from fedbandit_envs.lab.app import app  # noqa: E402
-from fedbandit_envs.samba.owners.algorithm import RULES  # noqa: E402
+from fedbandit_envs.samba.owners import RULES  # noqa: E402
 
 ELEMENTS = (
     "clear", "encrypt", "faults", "log", "numbers", "parts", "problem", "run", "settings", "tab",
@@ -149,10 +149,10 @@ def test_clear_forgets_runs():
 
 def test_samba_shows_the_reward_and_what_the_customer_saw():
     pytest.importorskip("phe", reason="the extra 'secure' is not installed")
-    from fedbandit_envs.samba.crypto import paillier
+    from fedbandit_envs.samba import ciphers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paillier, "KEY_BITS", 512)
+        patch.setattr(ciphers, "KEY_BITS", 512)
         elements = untouched()
         elements["settings"].value = {**elements["settings"].value, "arms": 3, "budget": 20}
         elements["encrypt"].value, elements["tab"].value = True, "SAMBA"

@@ -14,12 +14,12 @@ ARMS, BUDGET, SEED = 5, 40, 3
 
 @pytest.fixture(scope="module", params=["ucb", "epsilon-greedy", "pursuit"])
 def played(request):
-    from fedbandit_envs.samba.crypto import paillier
-    from fedbandit_envs.samba.owners.algorithm import Algorithm
+    from fedbandit_envs.samba import ciphers
+    from fedbandit_envs.samba.owners import Algorithm
 
     told = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paillier, "KEY_BITS", 512)
+        patch.setattr(ciphers, "KEY_BITS", 512)
         outcome = samba_outcome(SambaSettings(request.param, "movielens", ARMS, BUDGET, SEED), told.append)
     result, noted = plain(Algorithm(request.param), means_of("movielens", ARMS), BUDGET, SEED)
     return outcome, result, noted
@@ -54,9 +54,9 @@ def test_what_cannot_be_run_is_a_sentence(algorithm, ratings, arms, budget, mess
 
 
 def test_without_a_seed_both_runs_have_the_same_secret_one(monkeypatch):
-    from fedbandit_envs.samba.crypto import paillier
+    from fedbandit_envs.samba import ciphers
 
-    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
     outcome = samba_outcome(SambaSettings("thompson", "jester", 3, 60, None), print)
     assert outcome.result["cumulative_reward"] == outcome.open_reward
     assert outcome.result["claim"]["noise"] == "secret"

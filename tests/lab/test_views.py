@@ -12,8 +12,7 @@ from fedbandit_envs.lab import views
 from fedbandit_envs.lab.federation import Choice
 from fedbandit_envs.lab.samba import SambaOutcome
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.samba.record import Record
-from fedbandit_envs.samba.roles.messages import Kind
+from fedbandit_envs.samba.messages import Kind, Record
 
 SMALL = ("num_agents=3", "num_arms=4", "dim=2")
 (PANEL,) = REGISTRY["FedExposure-v0"].problem.lab_panels

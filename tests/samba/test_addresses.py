@@ -3,8 +3,8 @@
 import pytest
 from samba_runs import certificates_of
 
-from fedbandit_envs.samba.crypto.certificates import tls_context
-from fedbandit_envs.samba.transports.network import parse_address
+from fedbandit_envs.samba.keys import tls_context
+from fedbandit_envs.samba.network import parse_address
 
 
 @pytest.mark.parametrize(

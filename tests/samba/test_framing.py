@@ -7,7 +7,7 @@ import pytest
 from samba_runs import ends
 
 from fedbandit_envs.samba.errors import FrameError
-from fedbandit_envs.samba.transports.network import read_frame, with_length
+from fedbandit_envs.samba.network import read_frame, with_length
 
 
 async def cut(parts, sender="somebody", max_bytes=100, end=True):

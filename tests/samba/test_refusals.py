@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from samba_runs import assert_same, ends, make_roles, means_of, plain, play
 
-from fedbandit_envs.samba.crypto import link
-from fedbandit_envs.samba.crypto.items import MARK, SCORE, ItemCipher
-from fedbandit_envs.samba.crypto.link import Link
+from fedbandit_envs.samba import ciphers
+from fedbandit_envs.samba.ciphers import ItemCipher, Link
 from fedbandit_envs.samba.errors import FrameError, SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.record import Record
-from fedbandit_envs.samba.roles.messages import Kind
+from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record
+from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.vertical import SambaPlan
 
 MEANS = means_of("movielens", 3)
 
@@ -28,7 +26,9 @@ def test_frames_arrive_in_order_once_and_whole():
     with pytest.raises(FrameError, match="frame 0 came from here; frame 1 is the next"):
         there.open(first)
     for length in range(len(second)):
-        with pytest.raises(FrameError, match="at least 25" if length < link.MIN_FRAME_BYTES else "wrong tag"):
+        with pytest.raises(
+            FrameError, match="at least 25" if length < ciphers.MIN_FRAME_BYTES else "wrong tag"
+        ):
             there.open(second[:length])
     with pytest.raises(FrameError, match="wrong tag"):
         there.open(second + b"\0")
@@ -45,7 +45,7 @@ def test_another_links_key_opens_nothing():
 
 
 def test_a_link_ends_before_its_key_is_worn_out(monkeypatch):
-    monkeypatch.setattr(link, "MAX_ENCRYPTIONS", 3)
+    monkeypatch.setattr(ciphers, "MAX_ENCRYPTIONS", 3)
     here, _ = ends()
     for _ in range(3):
         here.seal(b"x")
@@ -74,7 +74,7 @@ def test_holders_of_the_items_key_share_its_uses():
         cipher.encrypt(bytes(2), MARK, 1, 0)
     roles = make_roles(Algorithm("ucb"), MEANS, 10, 0, [1, 2])
     holders = [roles[name]._cipher._left for name in ("comp", "owner-0", "owner-1")]
-    assert sum(holders) <= link.MAX_ENCRYPTIONS
+    assert sum(holders) <= ciphers.MAX_ENCRYPTIONS
     assert min(holders) > 2**29
 
 

@@ -7,8 +7,8 @@ import pytest
 from pairs import every_second
 from samba_runs import ALGORITHMS, DATA, assert_same, make_roles, means_of, plain, play
 
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.record import Counts, Record
+from fedbandit_envs.samba.messages import Counts, Record
+from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import run_secure
 
 

@@ -10,8 +10,8 @@ import pytest
 from samba_runs import certificates_of, make_roles, means_of, plain
 
 from fedbandit_envs.samba.errors import FrameError, SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.transports.network import Session, meet, with_length
+from fedbandit_envs.samba.network import Session, meet, with_length
+from fedbandit_envs.samba.owners import Algorithm
 
 MEANS = means_of("movielens", 3)
 HERE = "127.0.0.1:0"

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, streams_of
 
-from fedbandit_envs.samba.crypto.items import MARK, SCORE, ItemCipher
-from fedbandit_envs.samba.crypto.keys import deal_keys
+from fedbandit_envs.samba.ciphers import ItemCipher
 from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.record import Record
-from fedbandit_envs.samba.roles.messages import Frame, Kind
+from fedbandit_envs.samba.keys import deal_keys
+from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record
+from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.vertical import VerticalResult
 
 ARMS, BUDGET, SEED = 12, 72, 11
@@ -42,10 +41,10 @@ def watch(name: str, means: list[float] = MEANS, seed: int = SEED) -> Seen:
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
 def seen(request):
-    from fedbandit_envs.samba.crypto import paillier
+    from fedbandit_envs.samba import ciphers
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paillier, "KEY_BITS", 512)
+        patch.setattr(ciphers, "KEY_BITS", 512)
         return watch(request.param)
 
 

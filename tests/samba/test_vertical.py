@@ -5,11 +5,9 @@ import pytest
 from samba_runs import streams_of
 
 from fedbandit_envs.arms.ratings import packaged_means
-from fedbandit_envs.samba.crypto.keystreams import Keystream, derive_key, owner_keys
-from fedbandit_envs.samba.owners.algorithm import RULES, Algorithm
-from fedbandit_envs.samba.owners.bank import OwnerArm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.vertical import PlainSelector, choose, run_vertical
+from fedbandit_envs.samba.keystreams import Keystream, derive_key, owner_keys
+from fedbandit_envs.samba.owners import RULES, Algorithm, OwnerArm
+from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, choose, run_vertical
 
 ALGORITHMS = {
     "epsilon-greedy": {"epsilon": 0.2},

@@ -13,12 +13,10 @@ from contextlib import suppress
 from ipaddress import ip_address
 from time import process_time
 
-from fedbandit_envs.samba.crypto.certificates import tls_context
-from fedbandit_envs.samba.crypto.keys import Certificate
 from fedbandit_envs.samba.errors import FrameError, SecureError
-from fedbandit_envs.samba.roles.messages import Frame, Kind
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
-from fedbandit_envs.samba.roles.role import ALIVE, Role, RoleReport
+from fedbandit_envs.samba.keys import Certificate, tls_context
+from fedbandit_envs.samba.messages import Frame, Kind
+from fedbandit_envs.samba.roles import ALIVE, Role, RoleReport, RoleSetup, make_role
 
 HUB = "controller"
 """Name of the role that listens for connections; all other roles connect to it."""
