@@ -17,14 +17,14 @@ from types import ModuleType
 
 import numpy as np
 
-from fedbandit_envs.samba.errors import FrameError, MissingExtraError, SecureError
+from fedbandit_envs.samba.errors import MissingExtraError, SecureError
 from fedbandit_envs.samba.messages import NONCE_BYTES, ItemType, Record
 
 AEAD = "cryptography.hazmat.primitives.ciphers.aead"
 """Name of the module that has the cipher ``AESGCM``."""
 
 
-def load(name: str) -> ModuleType:
+def _load(name: str) -> ModuleType:
     """Imports a module of the ``[secure]`` extra by its name and returns it.
 
     Raises:
@@ -46,7 +46,7 @@ def require_extra() -> None:
         MissingExtraError: A library is missing; the message says how to install the extra.
     """
     for name in (AEAD, "gmpy2", "phe"):
-        load(name)
+        _load(name)
 
 
 MAX_ENCRYPTIONS = 1 << 32
@@ -72,9 +72,9 @@ class Link:
         """
         self.peer = peer
         self.max_bytes = max_bytes
-        sending, receiving = map(load(AEAD).AESGCM, keys)
+        sending, receiving = map(_load(AEAD).AESGCM, keys)
         self._seal, self._open = sending.encrypt, receiving.decrypt
-        self._invalid_tag = load("cryptography.exceptions").InvalidTag
+        self._invalid_tag = _load("cryptography.exceptions").InvalidTag
         self._sent = 0
         self._received = 0
         self._record = record
@@ -100,21 +100,21 @@ class Link:
         The link expects the same frame again until :meth:`accept` is called.
 
         Raises:
-            FrameError: The frame is not the next one in order, was modified, or is too short or too long.
+            SecureError: The frame is not the next one in order, was modified, or is too short or too long.
         """
         peer, expected = self.peer, self._received
         if not MIN_FRAME_BYTES <= len(frame) <= self.max_bytes:
             bound = f"most {self.max_bytes} are allowed"
             if len(frame) < MIN_FRAME_BYTES:
                 bound = f"least {MIN_FRAME_BYTES} are required"
-            raise FrameError(f"a frame from {peer} has {len(frame)} bytes; at {bound}", peer)
+            raise SecureError(f"a frame from {peer} has {len(frame)} bytes; at {bound}", peer)
         number = int.from_bytes(frame[:_NUMBER_BYTES], "big")
         if number != expected:
-            raise FrameError(f"frame {number} came from {peer}; frame {expected} is the next", peer)
+            raise SecureError(f"frame {number} came from {peer}; frame {expected} is the next", peer)
         try:
             payload: bytes = self._open(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
         except self._invalid_tag as error:
-            raise FrameError(
+            raise SecureError(
                 f"frame {number} from {peer} has a wrong tag: it was modified, or sealed with another key",
                 peer,
             ) from error
@@ -138,9 +138,9 @@ class ItemCipher:
                 2^32, since nonces are random.
             record: The record of the role that holds the cipher.
         """
-        cipher = load(AEAD).AESGCM(key)
+        cipher = _load(AEAD).AESGCM(key)
         self._encrypt, self._decrypt = cipher.encrypt, cipher.decrypt
-        self._invalid_tag = load("cryptography.exceptions").InvalidTag
+        self._invalid_tag = _load("cryptography.exceptions").InvalidTag
         self._left = max_encryptions
         self._record = record
 
@@ -208,31 +208,41 @@ class ItemCipher:
 KEY_BITS = 2048
 
 
-class PublicKey:
-    """The customer's Paillier public key, with which owners encrypt numbers and Controller adds encrypted numbers."""
+class Paillier:
+    """The customer's Paillier key, with the private half in the customer's hands only.
 
-    def __init__(self, modulus: int, record: Record) -> None:
-        """Makes the key from the modulus that the customer has sent.
+    Attributes:
+        modulus: n, the product of two primes: the public key.
+    """
+
+    def __init__(self, record: Record, modulus: int | None = None) -> None:
+        """Makes the key.
 
         Args:
-            modulus: n, the product of the customer's two primes.
             record: The record of the role that uses the key.
+            modulus: The modulus that the customer has sent; None to draw a new key with its private half.
 
         Raises:
             SecureError: The modulus is even or has another number of bits than 2048.
         """
-        if modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
+        _load("gmpy2")
+        phe = _load("phe.paillier")
+        if modulus is None:
+            self._public, self._private = phe.generate_paillier_keypair(n_length=KEY_BITS)
+        elif modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
             raise SecureError(
                 f"the customer's modulus has {modulus.bit_length()} bits; an odd number of {KEY_BITS} is required"
             )
-        self._key = _paillier().PaillierPublicKey(modulus)
-        self._counts = record.counts
+        else:
+            self._public = phe.PaillierPublicKey(modulus)
+        self.modulus = int(self._public.n)
         self.ciphertext_bytes = 2 * KEY_BITS // 8
+        self._record = record
 
     def encrypt(self, value: int) -> bytes:
         """Returns a randomised encryption of a number."""
-        self._counts.paillier_encryptions += 1
-        return int(self._key.raw_encrypt(int(value))).to_bytes(self.ciphertext_bytes, "big")
+        self._record.counts.paillier_encryptions += 1
+        return int(self._public.raw_encrypt(int(value))).to_bytes(self.ciphertext_bytes, "big")
 
     def add(self, encrypted: Iterable[bytes]) -> bytes:
         """Returns an encryption of the sum of encrypted numbers: the product of their ciphertexts.
@@ -240,44 +250,25 @@ class PublicKey:
         Raises:
             SecureError: One of the encrypted numbers is no ciphertext under this key.
         """
-        first, *others = [_read_ciphertext(one, self._key.n) for one in encrypted]
-        product = first
+        product, *others = map(self._read, encrypted)
         for other in others:
-            product = product * other % self._key.nsquare
-        self._counts.paillier_multiplications += len(others)
+            product = product * other % self._public.nsquare
+        self._record.counts.paillier_multiplications += len(others)
         return product.to_bytes(self.ciphertext_bytes, "big")
 
-
-class PrivateKey:
-    """The customer's Paillier private key, with which it decrypts the total of all rewards."""
-
-    def __init__(self, record: Record) -> None:
-        """Draws a new random key; ``record`` is the record of the role that uses it."""
-        public, self._key = _paillier().generate_paillier_keypair(n_length=KEY_BITS)
-        self.modulus = int(public.n)
-        self._record = record
-
     def decrypt(self, encrypted: bytes) -> int:
-        """Returns the decrypted number, at least 0 and below the modulus.
+        """Returns the decrypted number, at least 0 and below the modulus; only the customer can.
 
         Raises:
             SecureError: ``encrypted`` is no ciphertext under this key.
         """
-        value = int(self._key.raw_decrypt(_read_ciphertext(encrypted, self.modulus)))
+        value = int(self._private.raw_decrypt(self._read(encrypted)))
         self._record.counts.paillier_decryptions += 1
         self._record.add_decrypted(b"", value.to_bytes(KEY_BITS // 8, "big"))
         return value
 
-
-def _read_ciphertext(encrypted: bytes, modulus: int) -> int:
-    """Returns a ciphertext as an integer, after checking that it can belong to the key with this modulus."""
-    number = int.from_bytes(encrypted, "big")
-    if len(encrypted) != 2 * KEY_BITS // 8 or not 0 < number < modulus**2 or number % modulus == 0:
-        raise SecureError("an encrypted sum or total is no ciphertext under the customer's key")
-    return number
-
-
-def _paillier() -> ModuleType:
-    """Returns the module ``phe.paillier``, after making sure that it computes with gmpy2."""
-    load("gmpy2")
-    return load("phe.paillier")
+    def _read(self, encrypted: bytes) -> int:
+        number = int.from_bytes(encrypted, "big")
+        if len(encrypted) != self.ciphertext_bytes or not number % self.modulus or number >= self.modulus**2:
+            raise SecureError("an encrypted sum or total is no ciphertext under the customer's key")
+        return number

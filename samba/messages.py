@@ -118,19 +118,6 @@ class Counts:
         return cls(*map(sum, zip(*map(astuple, parts), strict=True)))
 
 
-class DecryptedItems(NamedTuple):
-    """The encrypted items of one message (scores, marks or a total) after decryption by the role that received them.
-
-    Attributes:
-        bound: Associated data of the items (:meth:`ItemType.associated_data`), which tell their type, round and
-            iteration; empty for a Paillier total.
-        plain: The decrypted items, one after another, as bytes.
-    """
-
-    bound: bytes
-    plain: bytes
-
-
 @dataclass
 class Record:
     """A role's counts and, if it is kept, the transcript of everything that the role has received and decrypted.
@@ -142,13 +129,14 @@ class Record:
         counts: Operations and traffic so far.
         received: Messages in order of arrival: name of the sender, and the payload (a byte for the kind of message,
             then its content) after the link has authenticated and decrypted the frame.
-        decrypted: Items that the role has decrypted with its own keys, in order.
+        decrypted: Items that the role has decrypted with its own keys, in order: for each message their associated data
+            (:meth:`ItemType.associated_data`; empty for a Paillier total), and the items one after another.
     """
 
     keeps_transcript: bool = False
     counts: Counts = field(default_factory=Counts)
     received: list[tuple[str, bytes]] = field(default_factory=list)
-    decrypted: list[DecryptedItems] = field(default_factory=list)
+    decrypted: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     def add_received(self, peer: str, payload: bytes) -> None:
         """Adds a received message to the transcript, if one is kept."""
@@ -158,7 +146,7 @@ class Record:
     def add_decrypted(self, bound: bytes, plain: bytes) -> None:
         """Adds decrypted items to the transcript, if one is kept."""
         if self.keeps_transcript:
-            self.decrypted.append(DecryptedItems(bound, plain))
+            self.decrypted.append((bound, plain))
 
 
 _SHOWN = 12  # most scores, or bytes of a ciphertext that the role cannot decrypt, shown of one message
@@ -193,7 +181,7 @@ def sightings(role: str, record: Record) -> list[dict[str, Any]]:
     for number, (peer, payload) in enumerate(record.received, 1):
         kind, content = Kind(payload[0]), payload[1:]
         # Items were decrypted in the order in which their messages came, so the next one belongs to this message.
-        plain = next(opened).plain if kind in opens else None
+        plain = next(opened)[1] if kind in opens else None
         rows.append({
             "number": number, "sender": peer, "kind": kind.name.lower().replace("_", " "), "size": len(payload),
             "read": _read(kind, content, plain), "opened": plain is not None,

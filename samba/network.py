@@ -13,7 +13,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from time import process_time
 
-from fedbandit_envs.samba.errors import FrameError, SecureError
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import Certificate, tls_context
 from fedbandit_envs.samba.messages import Frame, Kind
 from fedbandit_envs.samba.roles import ALIVE, Role, RoleReport, RoleSetup, make_role
@@ -51,7 +51,7 @@ async def read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes
         max_bytes: Length of the longest frame that is allowed.
 
     Raises:
-        FrameError: The stream ends within the frame; or the announced length of the frame is greater than is allowed,
+        SecureError: The stream ends within the frame; or the announced length of the frame is greater than is allowed,
             in which case the frame itself is not read.
     """
     head = b""
@@ -59,13 +59,13 @@ async def read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes
         head = await reader.readexactly(_LENGTH_BYTES)
         length = int.from_bytes(head, "big")
         if length > max_bytes:
-            raise FrameError(
+            raise SecureError(
                 f"{sender} announces a frame of {length} bytes; at most {max_bytes} are allowed", sender
             )
         return await reader.readexactly(length)
     except IncompleteReadError as error:
         if held := head + error.partial:
-            raise FrameError(
+            raise SecureError(
                 f"the stream of {sender} ends within a frame, after {len(held)} bytes of it", sender
             ) from error
     except OSError:

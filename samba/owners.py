@@ -1,7 +1,8 @@
 """Data owners: their Bernoulli arms, their pulls, rewards and scores, and the algorithms that they can play."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from types import SimpleNamespace
 from typing import Any, get_args
 
@@ -24,42 +25,29 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.samba.keystreams import Keystream, OwnerKeys
 
 
-class OwnerArm:
-    """A Bernoulli arm of a data owner, whose j-th reward depends only on its mean, its owner's key and j.
+def owner_rewards(mean: float, key: bytes) -> Iterator[int]:
+    """Returns the rewards, 0 or 1, of a data owner's Bernoulli arm, one a pull.
 
-    So the rewards depend neither on the other owners that are picked nor on the machine.
+    The j-th reward depends only on the mean, the key and j, neither on the other owners that are picked nor on the
+    machine.
+
+    Args:
+        mean: Probability that a reward is 1.
+        key: The key of the owner's rewards, see :class:`~fedbandit_envs.samba.keystreams.OwnerKeys`.
+
+    Raises:
+        ValueError: The mean is no probability.
 
     Example:
-        >>> arm = OwnerArm(mean=1.0, key=bytes(32))
-        >>> [arm.pull() for _ in range(3)]
-        [1, 1, 1]
+        >>> next(owner_rewards(mean=1.0, key=bytes(32)))
+        1
     """
-
-    _BLOCK = 256
-
-    def __init__(self, mean: float, key: bytes) -> None:
-        """Makes an arm from which no reward has been drawn yet.
-
-        Args:
-            mean: Probability that a reward is 1; else it is 0.
-            key: The key of the owner's rewards, see :class:`~fedbandit_envs.samba.keystreams.OwnerKeys`.
-
-        Raises:
-            ValueError: The mean is no probability.
-        """
-        if not 0.0 <= mean <= 1.0:
-            raise ValueError(f"mean is {mean!r}; a number in [0, 1] is required")
-        self._mean = float(mean)
-        self._generator = np.random.Generator(
-            np.random.SFC64(np.random.SeedSequence(int.from_bytes(key, "little")))
-        )
-        self._ahead: list[bool] = []
-
-    def pull(self) -> int:
-        """Returns the next reward, 0 or 1."""
-        if not self._ahead:
-            self._ahead = (self._generator.random(self._BLOCK) < self._mean)[::-1].tolist()
-        return int(self._ahead.pop())
+    if not 0.0 <= mean <= 1.0:
+        raise ValueError(f"mean is {mean!r}; a number in [0, 1] is required")
+    seed = np.random.SeedSequence(int.from_bytes(key, "little"))
+    generator = np.random.Generator(np.random.SFC64(seed))
+    blocks = (generator.random(_BLOCK) < mean for _ in count())
+    return map(int, chain.from_iterable(map(np.ndarray.tolist, blocks)))
 
 
 class OwnerBank:
@@ -138,6 +126,8 @@ class OwnerBank:
         self._pulls[0, place] += 1.0
         self._sums[0, place] += reward
 
+
+_BLOCK = 256
 
 RULES: dict[str, Any] = {
     "epsilon-greedy": EpsilonGreedy,

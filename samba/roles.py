@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbandit_envs.samba.ciphers import MAX_ENCRYPTIONS, ItemCipher, Link, PrivateKey, PublicKey
+from fedbandit_envs.samba.ciphers import MAX_ENCRYPTIONS, ItemCipher, Link, Paillier
 from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import Keyring
 from fedbandit_envs.samba.keystreams import Keystream, OwnerKeys, Permutations
 from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record
-from fedbandit_envs.samba.owners import Algorithm, OwnerArm, OwnerBank
+from fedbandit_envs.samba.owners import Algorithm, OwnerBank, owner_rewards
 from fedbandit_envs.samba.vertical import SambaPlan, choose
 
 ALIVE = bytes((Kind.ALIVE,))
@@ -215,7 +215,7 @@ class Customer(Role):
         """
         super().__init__(keyring, plan.algorithm, record)
         self.plan: SambaPlan = plan
-        self._key = PrivateKey(record)
+        self._key = Paillier(record)
 
     def start(self) -> list[Frame]:
         """Returns the frame that sends the plan to Controller, the first frame of a run."""
@@ -265,7 +265,7 @@ class OwnerGroup(Role):
         size = len(self._keys)
         if len(means) != size:
             raise ValueError(f"{self.name} has {len(means)} means; {size}, one for each owner, are required")
-        self._own = [OwnerArm(mean, own.reward) for mean, own in zip(means, self._keys, strict=True)]
+        self._own = [owner_rewards(mean, own.reward) for mean, own in zip(means, self._keys, strict=True)]
         self.algorithm: Algorithm = algorithm
         self._masks = Keystream(self._keys[0].mask)
         # All owners together encrypt as many scores as Comp encrypts marks. So owners may use half of the encryptions
@@ -292,10 +292,10 @@ class OwnerGroup(Role):
                 f"the plan picks by {plan.choice} in {plan.iterations} iterations; {self.algorithm.name} by "
                 f"{bank.choice} in {bank.iterations}"
             )
-        self._key = PublicKey(modulus, self.record)
+        self._key = Paillier(self.record, modulus)
         self.bank = bank
         for place, arm in enumerate(self._own):
-            bank.observe(place, arm.pull())
+            bank.observe(place, next(arm))
         return []
 
     def _open_iteration(self, plan: SambaPlan) -> list[Message]:
@@ -331,7 +331,7 @@ class OwnerGroup(Role):
         if not self._exploring:
             self.bank.mark(self.iteration, np.frombuffer(marks, np.bool_).copy())
         if self._close_iteration(plan, self._exploring) and place >= 0:
-            self.bank.observe(place, self._own[place].pull())
+            self.bank.observe(place, next(self._own[place]))
         return self._open_iteration(plan)
 
 
@@ -389,7 +389,7 @@ class Controller(Role):
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan, and returns the messages that pass it on to Comp and the owners (step 1)."""
-        self._key = PublicKey(modulus, self.record)
+        self._key = Paillier(self.record, modulus)
         self._explores = self.algorithm.bank([self._coin], self.arms, plan.budget).explores
         owners = [(name, Kind.PLAN, plan.to_bytes(modulus)) for name in self._group_arms]
         return [("comp", Kind.PLAN, plan.to_bytes()), *owners]

@@ -19,7 +19,7 @@ from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.samba.ciphers import MAX_ENCRYPTIONS
 from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keystreams import Keystream, Permutations, derive_key, owner_keys
-from fedbandit_envs.samba.owners import Algorithm, OwnerArm, OwnerBank
+from fedbandit_envs.samba.owners import Algorithm, OwnerBank, owner_rewards
 
 
 @dataclass(frozen=True)
@@ -288,9 +288,11 @@ def run_vertical(
         raise ValueError(f"note is {list(note)}; rising integers in [{number}, {budget}] are required")
     if len(owners.pulls) != number:
         raise ValueError(f"owners has {len(owners.pulls)} policies; {number}, one a mean, are required")
-    arms = [OwnerArm(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)]
+    arms = [
+        owner_rewards(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)
+    ]
     for place, arm in enumerate(arms):
-        owners.observe(place, arm.pull())
+        owners.observe(place, next(arm))
     noted = [int(owners.sums.sum())] if number in note else []
     for round_ in range(number + 1, budget + 1):
         if owners.explores(round_):
@@ -300,7 +302,7 @@ def run_vertical(
                 picked = selector.select(owners.scores(round_, iteration), round_, iteration)
                 owners.mark(iteration, picked)
         place = int(picked.argmax())
-        owners.observe(place, arms[place].pull())
+        owners.observe(place, next(arms[place]))
         if round_ in note:
             noted.append(int(owners.sums.sum()))
     return VerticalResult(int(owners.sums.sum()), owners.pulls.copy(), owners.sums.copy(), tuple(noted))

@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 from samba_runs import ends
 
-from fedbandit_envs.samba.errors import FrameError
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.network import read_frame, with_length
 
 
@@ -43,17 +43,17 @@ def test_a_frame_of_two_gigabytes_is_refused_as_it_is_announced():
     parts = [(1 << 31).to_bytes(4, "big") + bytes(1000)]
     asyncio.run(cut([]))
     tracemalloc.start()
-    with pytest.raises(FrameError, match="owner-1 announces a frame of 2147483648 bytes") as caught:
+    with pytest.raises(SecureError, match="owner-1 announces a frame of 2147483648 bytes") as caught:
         asyncio.run(cut(parts, "owner-1", 10_000, end=False))
     assert tracemalloc.get_traced_memory()[1] < 100_000
     tracemalloc.stop()
     assert caught.value.culprit == "owner-1"
     here, there = ends(max_bytes=200)
-    with pytest.raises(FrameError, match="at most 200 are allowed"):
+    with pytest.raises(SecureError, match="at most 200 are allowed"):
         there.open(here.seal(bytes(300)))
 
 
 def test_a_stream_that_ends_within_a_frame_is_refused():
     for begun in (with_length(b"begun")[:-1], with_length(b"begun")[:4], b"\0"):
-        with pytest.raises(FrameError, match=rf"ends within a frame, after {len(begun)} bytes of it"):
+        with pytest.raises(SecureError, match=rf"ends within a frame, after {len(begun)} bytes of it"):
             asyncio.run(cut([with_length(b"whole") + begun]))

@@ -9,7 +9,7 @@ from samba_runs import assert_same, ends, make_roles, means_of, plain, play
 
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba.ciphers import ItemCipher, Link
-from fedbandit_envs.samba.errors import FrameError, SecureError
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.vertical import SambaPlan
@@ -20,19 +20,19 @@ MEANS = means_of("movielens", 3)
 def test_frames_arrive_in_order_once_and_whole():
     here, there = ends()
     first, second = here.seal(b"first"), here.seal(b"second")
-    with pytest.raises(FrameError, match="frame 1 came from here; frame 0 is the next"):
+    with pytest.raises(SecureError, match="frame 1 came from here; frame 0 is the next"):
         there.open(second)
     there.accept(there.open(first))
-    with pytest.raises(FrameError, match="frame 0 came from here; frame 1 is the next"):
+    with pytest.raises(SecureError, match="frame 0 came from here; frame 1 is the next"):
         there.open(first)
     for length in range(len(second)):
         with pytest.raises(
-            FrameError, match="at least 25" if length < ciphers.MIN_FRAME_BYTES else "wrong tag"
+            SecureError, match="at least 25" if length < ciphers.MIN_FRAME_BYTES else "wrong tag"
         ):
             there.open(second[:length])
-    with pytest.raises(FrameError, match="wrong tag"):
+    with pytest.raises(SecureError, match="wrong tag"):
         there.open(second + b"\0")
-    with pytest.raises(FrameError, match="wrong tag"):  # its own words, sent back
+    with pytest.raises(SecureError, match="wrong tag"):  # its own words, sent back
         here.open(here.seal(b"third")[:0] + (0).to_bytes(8, "big") + first[8:])
     assert there.open(second) == b"second"
 
@@ -40,7 +40,7 @@ def test_frames_arrive_in_order_once_and_whole():
 def test_another_links_key_opens_nothing():
     here, _ = ends()
     stranger = Link("here", (bytes(32), bytes(32)), 1000, Record())
-    with pytest.raises(FrameError, match="modified, or sealed with another key"):
+    with pytest.raises(SecureError, match="modified, or sealed with another key"):
         stranger.open(here.seal(b"secret"))
 
 
@@ -128,7 +128,7 @@ def test_ten_thousand_mutations_of_frames_are_refused_and_change_nothing():
                 mutant[place:place] = rng.randbytes(rng.randint(1, 8))
             if mutant == frame:
                 continue
-            with pytest.raises(FrameError):
+            with pytest.raises(SecureError):
                 takes(peer, bytes(mutant))
             tried[0] += 1
 
@@ -209,7 +209,7 @@ def test_frames_of_two_owners_swapped_within_a_round_are_refused():
     first = roles["customer"].start()[0].data
     told = {sealed.receiver: sealed.data for sealed in roles["controller"].handle("customer", first)}
     scores = {name: roles[name].handle("controller", told[name])[0].data for name in ("owner-0", "owner-1")}
-    with pytest.raises(FrameError, match="wrong tag"):
+    with pytest.raises(SecureError, match="wrong tag"):
         roles["controller"].handle("owner-0", scores["owner-1"])
     with pytest.raises(SecureError, match="no link to owner-9"):
         roles["controller"].handle("owner-9", scores["owner-1"])

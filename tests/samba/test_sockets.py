@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from samba_runs import certificates_of, make_roles, means_of, plain
 
-from fedbandit_envs.samba.errors import FrameError, SecureError
+from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.network import Session, meet, with_length
 from fedbandit_envs.samba.owners import Algorithm
 
@@ -203,13 +203,13 @@ def _later(frame: bytes) -> bytes:
 
 # By frame 6 (name, hello, scores of four rounds) the run is on its way.
 MEDDLING = {
-    "tampered": (lambda said: [_flipped(said[-1])], FrameError, "wrong tag"),
-    "replayed": (lambda said: [said[-1], said[-1]], FrameError, "is the next"),
-    "from later": (lambda said: [_later(said[-1])], FrameError, "is the next"),
-    "earlier": (lambda said: [said[3]], FrameError, "is the next"),
-    "shortened": (lambda said: [said[-1][:-1]], FrameError, "wrong tag"),
-    "empty": (lambda said: [b""], FrameError, "at least"),
-    "two gigabytes": (lambda said: [Raw((1 << 31).to_bytes(4, "big") + bytes(100))], FrameError, "2147483648"),
+    "tampered": (lambda said: [_flipped(said[-1])], SecureError, "wrong tag"),
+    "replayed": (lambda said: [said[-1], said[-1]], SecureError, "is the next"),
+    "from later": (lambda said: [_later(said[-1])], SecureError, "is the next"),
+    "earlier": (lambda said: [said[3]], SecureError, "is the next"),
+    "shortened": (lambda said: [said[-1][:-1]], SecureError, "wrong tag"),
+    "empty": (lambda said: [b""], SecureError, "at least"),
+    "two gigabytes": (lambda said: [Raw((1 << 31).to_bytes(4, "big") + bytes(100))], SecureError, "2147483648"),
     "lost": (lambda said: None, SecureError, "owner-0 has gone in round"),
     "swallowed": (lambda said: [], SecureError, "owner-0 sent nothing for 4 s in round"),
 }  # fmt: skip
@@ -275,7 +275,7 @@ def test_who_does_not_wait_for_the_others_ends_the_run():
         session = Session(roles["controller"], 10.0, lambda round_, rounds: None)
         hello = roles["customer"].links["controller"].seal(b"\0customer")
         session.greet("customer", nowhere, hello)
-        with pytest.raises(FrameError, match="frame 0 came from customer; frame 1 is the next"):
+        with pytest.raises(SecureError, match="frame 0 came from customer; frame 1 is the next"):
             session.greet("customer", nowhere, hello)
         session.receive("customer", b"early")
         with pytest.raises(SecureError, match="customer does not wait for the others"):

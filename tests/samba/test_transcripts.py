@@ -61,10 +61,10 @@ def test_comp_sees_masked_and_permuted_scores_alone(seen):
     transcript = seen.transcripts["comp"]
     assert kinds(transcript) <= {("controller", kind) for kind in (Kind.PLAN, Kind.SCORES, Kind.COMMON_SCORE)}
     assert len(transcript.decrypted) == len(submitted(seen))
-    for opened, one in zip(transcript.decrypted, submitted(seen), strict=True):
+    for (bound, plain_items), one in zip(transcript.decrypted, submitted(seen), strict=True):
         at = one.round, one.iteration
-        assert opened.bound == SCORE.associated_data(*at)
-        scores = np.frombuffer(opened.plain, "<f8")
+        assert bound == SCORE.associated_data(*at)
+        scores = np.frombuffer(plain_items, "<f8")
         masked = streams.masks.uniform(*at) * one.scores
         np.testing.assert_array_equal(scores, masked[streams.permutations.order(*at)])
         # A mask cannot hide a 0; nothing else is as it was.
@@ -135,8 +135,8 @@ def test_the_customer_sees_the_total_alone(seen):
     transcript = seen.transcripts["customer"]
     assert kinds(transcript) == {("controller", Kind.TOTAL)}
     assert len(transcript.received) == 1
-    (opened,) = transcript.decrypted
-    assert int.from_bytes(opened.plain, "big") == seen.open_result.reward
+    ((_, total),) = transcript.decrypted
+    assert int.from_bytes(total, "big") == seen.open_result.reward
 
 
 def test_an_observer_sees_nothing_but_lengths(seen):

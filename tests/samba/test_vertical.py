@@ -6,7 +6,7 @@ from samba_runs import streams_of
 
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.samba.keystreams import Keystream, derive_key, owner_keys
-from fedbandit_envs.samba.owners import RULES, Algorithm, OwnerArm
+from fedbandit_envs.samba.owners import RULES, Algorithm, owner_rewards
 from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, choose, run_vertical
 
 ALGORITHMS = {
@@ -194,11 +194,11 @@ def test_scores_of_a_hundred_owners_are_those_of_each_alone(algorithm):
 
 def test_an_owners_rewards_are_counted_in_its_own_pulls():
     keys = owner_keys(3, 2)
-    arms = [OwnerArm(0.5, own.reward) for own in keys]
-    first = [arms[0].pull() for _ in range(600)]
-    mixed = OwnerArm(0.5, keys[0].reward)
-    assert [(arms[1].pull(), mixed.pull())[1] for _ in range(600)] == first
-    assert [OwnerArm(mean, keys[0].reward).pull() for mean in (0.0, 1.0)] == [0, 1]
+    arms = [owner_rewards(0.5, own.reward) for own in keys]
+    first = [next(arms[0]) for _ in range(600)]
+    mixed = owner_rewards(0.5, keys[0].reward)
+    assert [(next(arms[1]), next(mixed))[1] for _ in range(600)] == first
+    assert [next(owner_rewards(mean, keys[0].reward)) for mean in (0.0, 1.0)] == [0, 1]
     # 600 fair coins: outside in 1 of 10,000 runs, were the seed not fixed.
     assert abs(sum(first) - 300) < 48
 
@@ -243,7 +243,7 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="iterations is 0"):
         SambaPlan(5, 100, Algorithm("ucb"), "argmax", 0)
     with pytest.raises(ValueError, match=r"mean is 1.1"):
-        OwnerArm(1.1, bytes(32))
+        owner_rewards(1.1, bytes(32))
     with pytest.raises(ValueError, match="key has 5 bytes"):
         Keystream(b"short")
     with pytest.raises(ValueError, match="seed is -1"):
