@@ -186,8 +186,6 @@ class Algorithm:
                 encrypted scores (SAMBA, Theorem 1): its scores need other owners' data, or it picks in another way.
         """
         require_integer("arms", arms, 1)
-        if not 1 <= len(keys) <= arms:
-            raise ValueError(f"keys has {len(keys)} owners; 1 to arms = {arms} are required")
         if ":" not in self.name and self.name not in RULES:
             raise ValueError(
                 f"algorithm is {self.name!r}; one of {sorted(PLAYABLE)} or 'module:attribute' is required"

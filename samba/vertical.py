@@ -279,15 +279,10 @@ def run_vertical(
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: The budget is below the number of owners, ``owners`` has another number of them, ``note`` is out of
-            its range or order, or a score is not finite or negative.
+        ValueError: The budget is below the number of owners, or a score is not finite or negative.
     """
     number = len(means)
     require_integer("budget", budget, number)
-    if list(note) != [round_ for round_ in sorted(set(note)) if number <= round_ <= budget]:
-        raise ValueError(f"note is {list(note)}; rising integers in [{number}, {budget}] are required")
-    if len(owners.pulls) != number:
-        raise ValueError(f"owners has {len(owners.pulls)} policies; {number}, one a mean, are required")
     arms = [
         owner_rewards(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)
     ]

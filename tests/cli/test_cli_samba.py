@@ -328,10 +328,3 @@ def test_files_that_are_no_keys(tmp_path):
     for other in (path, tmp_path, tmp_path / "pipe", "/dev/zero"):
         result = call("samba-role", "comp", "--keys", other, "--connect", "127.0.0.1:1")
         assert_explained(result, f"{other} is no key file")
-
-
-def test_keys_without_certificates_stay_on_the_machine(tmp_path):
-    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
-    keys = tmp_path / "keys" / "comp" / "keys.json"
-    result = call("samba-role", "comp", "--keys", keys, "--connect", "192.0.2.1:1")
-    assert_explained(result, "which others can reach; TLS is required")

@@ -71,14 +71,6 @@ def test_comp_sees_masked_and_permuted_scores_alone(seen):
         assert not np.isin(scores[scores > 0], one.scores).any()
 
 
-def test_comp_never_sees_two_rounds_under_one_permutation_or_mask(seen):
-    streams = streams_of(SEED, ARMS)
-    at = [(one.round, one.iteration) for one in seen.noted]
-    # 12 owners have 479,001,600 orders; those of 72 rounds differ but in one seed of 50,000.
-    assert len({tuple(streams.permutations.order(*place)) for place in at}) == len(at)
-    assert len({streams.masks.uniform(*place) for place in at}) == len(at)
-
-
 def test_comp_sees_no_index(seen):
     own = {
         place: [payload[1:] for peer, payload in seen.transcripts["controller"].received

@@ -129,48 +129,6 @@ def test_a_run_is_its_twin(algorithm):
     assert (result.reward, result.pulls.tolist(), result.sums.tolist()) == (reward, pulls, sums)
 
 
-class Scattered:
-    """Owners each in a bank of its own, which knows its own key alone."""
-
-    def __init__(self, algorithm, budget, seed, **parameters):
-        self.banks = [
-            bank(algorithm, [own], len(MEANS), budget, **parameters) for own in owner_keys(seed, len(MEANS))
-        ]
-        self.choice, self.iterations = self.banks[0].choice, self.banks[0].iterations
-
-    def explores(self, round_):
-        (said,) = {bank.explores(round_) for bank in self.banks}
-        return said
-
-    def scores(self, round_, iteration):
-        return np.array([bank.scores(round_, iteration)[0] for bank in self.banks])
-
-    def mark(self, iteration, picked):
-        for place, bank in enumerate(self.banks):
-            bank.mark(iteration, picked[place : place + 1])
-
-    def observe(self, place, reward):
-        self.banks[place].observe(0, reward)
-
-    @property
-    def pulls(self):
-        return np.concatenate([bank.pulls for bank in self.banks])
-
-    @property
-    def sums(self):
-        return np.concatenate([bank.sums for bank in self.banks])
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_owners_alone_are_owners_together(algorithm):
-    owners = Scattered(algorithm, 1500, 2, **ALGORITHMS[algorithm])
-    apart = run_vertical(MEANS, owners, selector(algorithm, 1500, 2, **ALGORITHMS[algorithm]), 1500, 2)
-    together = run(algorithm, 1500, 2, **ALGORITHMS[algorithm])
-    assert apart.reward == together.reward
-    np.testing.assert_array_equal(apart.pulls, together.pulls)
-    np.testing.assert_array_equal(apart.sums, together.sums)
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_scores_of_a_hundred_owners_are_those_of_each_alone(algorithm):
     """Where compilers take several at a time, to the bit."""
@@ -231,13 +189,6 @@ def test_what_owners_cannot_play_is_refused_with_a_reason(algorithm, parameters,
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ValueError, match="keys has 4 owners; 1 to arms = 3"):
-        bank("ucb", owner_keys(0, 4), 3, 100)
-    with pytest.raises(ValueError, match="keys has 0 owners"):
-        bank("ucb", [], 3, 100)
-    owners = bank("ucb", owner_keys(0, 3), 3, 100)
-    with pytest.raises(ValueError, match="owners has 3 policies; 5"):
-        run_vertical(MEANS, owners, streams_of(0, 5), 100, 0)
     with pytest.raises(ValueError, match="choice is 'largest'"):
         SambaPlan(5, 100, Algorithm("ucb"), "largest", 1)
     with pytest.raises(ValueError, match="iterations is 0"):
@@ -294,11 +245,3 @@ def test_rewards_on_movielens_are_the_published_ones(algorithm):
 
 def test_every_algorithm_is_tried():
     assert {*ALGORITHMS, "reinforcement-comparison"} == {*RULES}
-
-
-@pytest.mark.parametrize("note", [(4, 20), (5, 21), (9, 7), (7, 7)])
-def test_rounds_that_cannot_be_noted_are_refused(note):
-    owners = bank("ucb", owner_keys(0, 5), 5, 20)
-    with pytest.raises(ValueError, match=r"note is \[.*rising integers in \[5, 20\] are required"):
-        run_vertical(MEANS, owners, streams_of(0, 5), 20, 0, note=note)
-    assert not owners.pulls.any()
