@@ -79,12 +79,12 @@ def test_holders_of_the_items_key_share_its_uses():
 
 
 def test_a_run_that_would_wear_the_key_out_does_not_start():
-    longest = 2**32 // (2 * 100) + 100
-    SambaPlan(100, longest, Algorithm("ucb"), "argmax", 1)
+    longest = 2**32 // (2 * 128) + 128
+    SambaPlan(128, longest, Algorithm("ucb"), "argmax", 1)
     with pytest.raises(ValueError, match=r"budget is .* at most 2\^32"):
-        SambaPlan(100, longest + 1, Algorithm("ucb"), "argmax", 1)
+        SambaPlan(128, longest + 1, Algorithm("ucb"), "argmax", 1)
     with pytest.raises(ValueError, match=r"at most 2\^32"):
-        SambaPlan.make(Algorithm("pursuit"), 100, longest)
+        SambaPlan.make(Algorithm("pursuit"), 128, longest)
 
 
 def test_nonces_are_never_used_twice():
