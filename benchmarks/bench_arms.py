@@ -10,10 +10,9 @@ import pytest
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.samba.crypto.keystreams import owner_keys
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.vertical import PlainSelector, run_vertical
+from fedbandit_envs.samba.keystreams import owner_keys
+from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, run_vertical
 
 ROUNDS = 100_000
 

@@ -7,17 +7,17 @@ the sum of all rewards, and nothing else. :func:`run_secure` runs the protocol; 
 
 The parts, from the bottom up:
 
-* ``crypto/``: keys, pseudorandom streams, encrypted scores and marks, Paillier, sealed links, certificates.
-* ``owners/``: the computations of a data owner: bandit algorithms, their state, Bernoulli arms.
-* ``vertical``: the same federation without encryption; ``plan``: the description of a run that every role is given.
-* ``roles/``: the customer, Controller, Comp and groups of data owners, as state machines over messages, and what each
-  could read of the messages that it received.
-* ``transports/``: delivery of frames between roles: in one process, by sockets, or with one process for each role.
+* ``messages``: kinds of messages, the items in them, and the record of what a role received.
+* ``keystreams``, ``keys``, ``ciphers``: pseudorandom streams, keyrings with certificates, encryption.
+* ``owners``: the computations of a data owner: bandit algorithms, their state, Bernoulli arms.
+* ``vertical``: the plan of a run, and the same federation without encryption.
+* ``roles``: the customer, Controller, Comp and groups of data owners, as state machines over messages.
+* ``network``, ``local``: delivery of frames by sockets, in one process, or with one process for each role.
 * ``runs``: whole runs, encrypted or not, from a list of arms or from settings as JSON.
 """
 
 from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import SecureRun, run_secure
 
 __all__ = ["Algorithm", "MissingExtraError", "SecureError", "SecureRun", "run_secure"]

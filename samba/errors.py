@@ -14,12 +14,5 @@ class SecureError(Exception):
         self.culprit = culprit
 
 
-class FrameError(SecureError):
-    """The error of a frame that is refused on arrival: truncated, oversized, out of sequence or modified.
-
-    No content of the frame has been used.
-    """
-
-
 class MissingExtraError(ImportError):
     """The error that libraries of an extra of this package are not installed; the message says how to install them."""

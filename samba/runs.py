@@ -11,18 +11,14 @@ from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import is_secret
-from fedbandit_envs.samba.crypto.certificates import issue_certificates
-from fedbandit_envs.samba.crypto.keys import deal_keys
-from fedbandit_envs.samba.crypto.keystreams import owner_keys
-from fedbandit_envs.samba.crypto.libraries import require_extra
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.record import Counts, Record
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
-from fedbandit_envs.samba.roles.role import RoleReport
-from fedbandit_envs.samba.transports.in_process import run_roles
-from fedbandit_envs.samba.transports.processes import play_in_processes
-from fedbandit_envs.samba.vertical import PlainSelector, VerticalResult, run_vertical
+from fedbandit_envs.samba.ciphers import require_extra
+from fedbandit_envs.samba.keys import deal_keys, issue_certificates
+from fedbandit_envs.samba.keystreams import owner_keys
+from fedbandit_envs.samba.local import play_in_processes, run_roles
+from fedbandit_envs.samba.messages import Counts, Record
+from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.roles import RoleReport, RoleSetup, make_role
+from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, VerticalResult, run_vertical
 
 Transport = Literal["local", "tcp"]
 """Where roles run: ``"local"``: all in this process; ``"tcp"``: each in its own process, connected by sockets."""
@@ -78,7 +74,7 @@ def run_secure(
         algorithm: The algorithm that owners play.
         budget: Number of rounds, N.
         seed: The seed of masks, permutations and random numbers; see
-            :func:`~fedbandit_envs.samba.crypto.keys.deal_keys`.
+            :func:`~fedbandit_envs.samba.keys.deal_keys`.
         transport: ``"local"``: all roles in this process; ``"tcp"``: each in its own process, connected by sockets.
         owners_per_role: Number of owners in a group, which share a role and its link; None for one group of all owners
             with ``"local"``, and for one owner in each group with ``"tcp"``. The result does not depend on it.
@@ -150,7 +146,7 @@ class SambaSettings:
     """The settings that determine a run, encrypted or not.
 
     Attributes:
-        algorithm: A name of :data:`fedbandit_envs.samba.owners.algorithm.RULES`, or ``"module:attribute"`` of a rule.
+        algorithm: A name of :data:`fedbandit_envs.samba.owners.RULES`, or ``"module:attribute"`` of a rule.
         ratings: The data set of ratings from which the arms' means are computed, see
             :func:`~fedbandit_envs.arms.ratings.arm_means`.
         arms: Number of owners, K.

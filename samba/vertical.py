@@ -5,18 +5,113 @@ only the picked owner sees its reward (SAMBA, section 3.1). Rounds are counted f
 rounds each owner is picked once; from round K + 1 on the selector picks.
 """
 
+import json
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from fedbandit_envs.baselines.arms.rules import Choice
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.samba.crypto.keystreams import Keystream, Permutations, derive_key, owner_keys
-from fedbandit_envs.samba.owners.bank import OwnerArm, OwnerBank
-from fedbandit_envs.samba.plan import SambaPlan
+from fedbandit_envs.samba.ciphers import MAX_ENCRYPTIONS
+from fedbandit_envs.samba.errors import SecureError
+from fedbandit_envs.samba.keystreams import Keystream, Permutations, derive_key, owner_keys
+from fedbandit_envs.samba.owners import Algorithm, OwnerBank, owner_rewards
+
+
+@dataclass(frozen=True)
+class SambaPlan:
+    """The plan of a run: its arms, rounds, algorithm, and how each iteration selects an owner.
+
+    A round has one or more iterations: in each, owners submit scores, one owner is picked, and every owner gets a mark
+    that tells whether it is the one; the owner picked in the last iteration pulls its arm.
+
+    Attributes:
+        arms: Number of owners, K.
+        budget: Number of rounds, N.
+        algorithm: The algorithm that owners play.
+        choice: How the last iteration of a round picks an owner: ``"argmax"``, by the largest score, or
+            ``"proportional"``, at random in proportion to scores. Earlier iterations pick the largest score.
+        iterations: Number of iterations in a round.
+
+    Example:
+        >>> plan = SambaPlan.make(Algorithm("pursuit"), arms=3, budget=100)
+        >>> plan.iterations, plan.choice_of(0), plan.choice_of(1)
+        (2, 'argmax', 'proportional')
+    """
+
+    arms: int
+    budget: int
+    algorithm: Algorithm
+    choice: Choice
+    iterations: int
+
+    def __post_init__(self) -> None:
+        """Checks that the plan can be run.
+
+        Raises:
+            TypeError: A number is no integer.
+            ValueError: A number is out of its range, the choice is unknown, or the run is so long that the key which
+                owners share with Comp would encrypt more than 2^32 items.
+        """
+        require_integer("arms", self.arms, 1)
+        require_integer("budget", self.budget, self.arms)
+        require_integer("iterations", self.iterations, 1)
+        require_choice("choice", self.choice, get_args(Choice))
+        encryptions = 2 * self.arms * self.iterations * (self.budget - self.arms)
+        if encryptions > MAX_ENCRYPTIONS:
+            raise ValueError(
+                f"budget is {self.budget}, which takes up to {encryptions:.2e} encryptions under one key; at most 2^32 "
+                "are allowed, since nonces are random"
+            )
+
+    @classmethod
+    def make(cls, algorithm: Algorithm, arms: int, budget: int) -> "SambaPlan":
+        """Returns the plan of a run; the algorithm determines the number of iterations and the rule of selection.
+
+        Args:
+            algorithm: The algorithm that owners play.
+            arms: Number of owners, K.
+            budget: Number of rounds, N.
+
+        Raises:
+            TypeError: The algorithm does not know a parameter, or a number is no integer; see
+                :meth:`.Algorithm.bank`.
+            ValueError: The algorithm cannot be played on encrypted scores, or a number is out of its range; see
+                :meth:`.Algorithm.bank`.
+        """
+        require_integer("arms", arms, 1)
+        require_integer("budget", budget, arms)
+        bank = algorithm.bank(owner_keys(0, 1), arms, budget)
+        return cls(arms, budget, algorithm, bank.choice, bank.iterations)
+
+    def choice_of(self, iteration: int) -> Choice:
+        """Returns how an iteration of a round picks an owner: ``choice`` for the last iteration, else ``"argmax"``."""
+        return self.choice if iteration == self.iterations - 1 else "argmax"
+
+    def to_bytes(self, modulus: int = 0) -> bytes:
+        """Returns the content of a PLAN message: the plan and the customer's Paillier modulus, as JSON.
+
+        Comp, which adds and encrypts no sums, is sent the modulus 0.
+        """
+        return json.dumps({**asdict(self), "modulus": f"{modulus:x}"}).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> tuple["SambaPlan", int]:
+        """Returns the plan and the customer's Paillier modulus from the content of a PLAN message.
+
+        Raises:
+            SecureError: The content does not describe a plan.
+        """
+        try:
+            parts = json.loads(content)
+            modulus = int(parts.pop("modulus"), 16)
+            return cls(**{**parts, "algorithm": Algorithm(**parts["algorithm"])}), modulus
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise SecureError(f"the plan of the run cannot be read: {error}") from error
 
 
 @kernel
@@ -184,18 +279,15 @@ def run_vertical(
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: The budget is below the number of owners, ``owners`` has another number of them, ``note`` is out of
-            its range or order, or a score is not finite or negative.
+        ValueError: The budget is below the number of owners, or a score is not finite or negative.
     """
     number = len(means)
     require_integer("budget", budget, number)
-    if list(note) != [round_ for round_ in sorted(set(note)) if number <= round_ <= budget]:
-        raise ValueError(f"note is {list(note)}; rising integers in [{number}, {budget}] are required")
-    if len(owners.pulls) != number:
-        raise ValueError(f"owners has {len(owners.pulls)} policies; {number}, one a mean, are required")
-    arms = [OwnerArm(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)]
+    arms = [
+        owner_rewards(mean, keys.reward) for mean, keys in zip(means, owner_keys(seed, number), strict=True)
+    ]
     for place, arm in enumerate(arms):
-        owners.observe(place, arm.pull())
+        owners.observe(place, next(arm))
     noted = [int(owners.sums.sum())] if number in note else []
     for round_ in range(number + 1, budget + 1):
         if owners.explores(round_):
@@ -205,7 +297,7 @@ def run_vertical(
                 picked = selector.select(owners.scores(round_, iteration), round_, iteration)
                 owners.mark(iteration, picked)
         place = int(picked.argmax())
-        owners.observe(place, arms[place].pull())
+        owners.observe(place, next(arms[place]))
         if round_ in note:
             noted.append(int(owners.sums.sum()))
     return VerticalResult(int(owners.sums.sum()), owners.pulls.copy(), owners.sums.copy(), tuple(noted))

@@ -6,7 +6,7 @@ from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.reproduction.experiment import LINEAR, Experiment, Measurement, Plan, Scale
 from fedbandit_envs.papers.samba.runs import select
-from fedbandit_envs.samba.crypto.libraries import require_extra
+from fedbandit_envs.samba.ciphers import require_extra
 
 ALGORITHMS = {
     "epsilon-greedy": "fixed epsilon",

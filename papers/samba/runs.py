@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.arms.ratings import arm_means
-from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
 
 

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.arms.rules import UCB, Choice
 from fedbandit_envs.cli import app
+from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba import runs as samba
-from fedbandit_envs.samba.crypto import paillier
-from fedbandit_envs.samba.crypto.keys import Keyring
-from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba.keys import Keyring
+from fedbandit_envs.samba.owners import Algorithm
 
 pytest.importorskip("cryptography")
 pytest.importorskip("phe")
@@ -30,7 +30,7 @@ runner = CliRunner()
 
 @pytest.fixture(autouse=True)
 def small_paillier_keys(monkeypatch):
-    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
 
 
 def call(*words):
@@ -160,7 +160,7 @@ def test_wrong_words_are_explained(monkeypatch, words, message):
 
 def test_a_run_that_fails_has_no_result(monkeypatch):
     from fedbandit_envs.samba.errors import SecureError
-    from fedbandit_envs.samba.roles.parties import Comp
+    from fedbandit_envs.samba.roles import Comp
 
     def fails(self, peer, kind, content):
         raise SecureError("an encrypted score does not open")

@@ -18,8 +18,8 @@ from fedbandit_envs.papers.reproduction.experiment import Measurement, Plan, Sca
 from fedbandit_envs.papers.samba import experiments as samba
 from fedbandit_envs.papers.samba.analysis import PUBLISHED
 from fedbandit_envs.papers.samba.runs import select
-from fedbandit_envs.samba.crypto import paillier
-from fedbandit_envs.samba.owners.algorithm import Algorithm
+from fedbandit_envs.samba import ciphers
+from fedbandit_envs.samba.owners import Algorithm
 
 TINY = {
     "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
@@ -70,7 +70,7 @@ def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name, 
     if name != "samba-fig8c":
         pytest.importorskip("phe")
         pytest.importorskip("cryptography")
-    monkeypatch.setattr(paillier, "KEY_BITS", 512)
+    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
     monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
     panels = ["movielens", "jester"] if panel == "all" else [panel]
     ran = reproduce(name, "--out", tmp_path, "--panel", panel)

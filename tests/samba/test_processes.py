@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from samba_runs import means_of, plain
 
-from fedbandit_envs.samba.crypto.keys import deal_keys
 from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
+from fedbandit_envs.samba.keys import deal_keys
+from fedbandit_envs.samba.local import play_in_processes
+from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.roles import RoleSetup, make_role
 from fedbandit_envs.samba.runs import run_secure
-from fedbandit_envs.samba.transports.processes import play_in_processes
 
 MEANS = means_of("movielens", 3)
 

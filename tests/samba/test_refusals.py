@@ -7,14 +7,12 @@ import numpy as np
 import pytest
 from samba_runs import assert_same, ends, make_roles, means_of, plain, play
 
-from fedbandit_envs.samba.crypto import link
-from fedbandit_envs.samba.crypto.items import MARK, SCORE, ItemCipher
-from fedbandit_envs.samba.crypto.link import Link
-from fedbandit_envs.samba.errors import FrameError, SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.record import Record
-from fedbandit_envs.samba.roles.messages import Kind
+from fedbandit_envs.samba import ciphers
+from fedbandit_envs.samba.ciphers import ItemCipher, Link
+from fedbandit_envs.samba.errors import SecureError
+from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record
+from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.vertical import SambaPlan
 
 MEANS = means_of("movielens", 3)
 
@@ -22,17 +20,19 @@ MEANS = means_of("movielens", 3)
 def test_frames_arrive_in_order_once_and_whole():
     here, there = ends()
     first, second = here.seal(b"first"), here.seal(b"second")
-    with pytest.raises(FrameError, match="frame 1 came from here; frame 0 is the next"):
+    with pytest.raises(SecureError, match="frame 1 came from here; frame 0 is the next"):
         there.open(second)
     there.accept(there.open(first))
-    with pytest.raises(FrameError, match="frame 0 came from here; frame 1 is the next"):
+    with pytest.raises(SecureError, match="frame 0 came from here; frame 1 is the next"):
         there.open(first)
     for length in range(len(second)):
-        with pytest.raises(FrameError, match="at least 25" if length < link.MIN_FRAME_BYTES else "wrong tag"):
+        with pytest.raises(
+            SecureError, match="at least 25" if length < ciphers.MIN_FRAME_BYTES else "wrong tag"
+        ):
             there.open(second[:length])
-    with pytest.raises(FrameError, match="wrong tag"):
+    with pytest.raises(SecureError, match="wrong tag"):
         there.open(second + b"\0")
-    with pytest.raises(FrameError, match="wrong tag"):  # its own words, sent back
+    with pytest.raises(SecureError, match="wrong tag"):  # its own words, sent back
         here.open(here.seal(b"third")[:0] + (0).to_bytes(8, "big") + first[8:])
     assert there.open(second) == b"second"
 
@@ -40,12 +40,12 @@ def test_frames_arrive_in_order_once_and_whole():
 def test_another_links_key_opens_nothing():
     here, _ = ends()
     stranger = Link("here", (bytes(32), bytes(32)), 1000, Record())
-    with pytest.raises(FrameError, match="modified, or sealed with another key"):
+    with pytest.raises(SecureError, match="modified, or sealed with another key"):
         stranger.open(here.seal(b"secret"))
 
 
 def test_a_link_ends_before_its_key_is_worn_out(monkeypatch):
-    monkeypatch.setattr(link, "MAX_ENCRYPTIONS", 3)
+    monkeypatch.setattr(ciphers, "MAX_ENCRYPTIONS", 3)
     here, _ = ends()
     for _ in range(3):
         here.seal(b"x")
@@ -74,17 +74,17 @@ def test_holders_of_the_items_key_share_its_uses():
         cipher.encrypt(bytes(2), MARK, 1, 0)
     roles = make_roles(Algorithm("ucb"), MEANS, 10, 0, [1, 2])
     holders = [roles[name]._cipher._left for name in ("comp", "owner-0", "owner-1")]
-    assert sum(holders) <= link.MAX_ENCRYPTIONS
+    assert sum(holders) <= ciphers.MAX_ENCRYPTIONS
     assert min(holders) > 2**29
 
 
 def test_a_run_that_would_wear_the_key_out_does_not_start():
-    longest = 2**32 // (2 * 100) + 100
-    SambaPlan(100, longest, Algorithm("ucb"), "argmax", 1)
+    longest = 2**32 // (2 * 128) + 128
+    SambaPlan(128, longest, Algorithm("ucb"), "argmax", 1)
     with pytest.raises(ValueError, match=r"budget is .* at most 2\^32"):
-        SambaPlan(100, longest + 1, Algorithm("ucb"), "argmax", 1)
+        SambaPlan(128, longest + 1, Algorithm("ucb"), "argmax", 1)
     with pytest.raises(ValueError, match=r"at most 2\^32"):
-        SambaPlan.make(Algorithm("pursuit"), 100, longest)
+        SambaPlan.make(Algorithm("pursuit"), 128, longest)
 
 
 def test_nonces_are_never_used_twice():
@@ -128,7 +128,7 @@ def test_ten_thousand_mutations_of_frames_are_refused_and_change_nothing():
                 mutant[place:place] = rng.randbytes(rng.randint(1, 8))
             if mutant == frame:
                 continue
-            with pytest.raises(FrameError):
+            with pytest.raises(SecureError):
                 takes(peer, bytes(mutant))
             tried[0] += 1
 
@@ -209,7 +209,7 @@ def test_frames_of_two_owners_swapped_within_a_round_are_refused():
     first = roles["customer"].start()[0].data
     told = {sealed.receiver: sealed.data for sealed in roles["controller"].handle("customer", first)}
     scores = {name: roles[name].handle("controller", told[name])[0].data for name in ("owner-0", "owner-1")}
-    with pytest.raises(FrameError, match="wrong tag"):
+    with pytest.raises(SecureError, match="wrong tag"):
         roles["controller"].handle("owner-0", scores["owner-1"])
     with pytest.raises(SecureError, match="no link to owner-9"):
         roles["controller"].handle("owner-9", scores["owner-1"])

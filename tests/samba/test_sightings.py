@@ -3,8 +3,8 @@
 import pytest
 from samba_runs import make_roles, means_of, plain, play, streams_of
 
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.roles.sightings import KNOWS, sightings
+from fedbandit_envs.samba.messages import KNOWS, sightings
+from fedbandit_envs.samba.owners import Algorithm
 
 pytest.importorskip("phe", reason="the extra 'secure' is not installed")
 
@@ -13,11 +13,11 @@ ARMS, BUDGET, SEED = 5, 40, 3
 
 @pytest.fixture(scope="module", params=["ucb", "epsilon-greedy", "pursuit"])
 def played(request):
-    from fedbandit_envs.samba.crypto import paillier
+    from fedbandit_envs.samba import ciphers
 
     algorithm, means = Algorithm(request.param), means_of("movielens", ARMS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(paillier, "KEY_BITS", 512)
+        patch.setattr(ciphers, "KEY_BITS", 512)
         roles = make_roles(algorithm, means, BUDGET, SEED, [1] * ARMS, transcripts=True)
         play(roles)
     transcripts = {name: role.record for name, role in roles.items()}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
@@ -9,12 +10,17 @@ from types import SimpleNamespace
 import pytest
 from samba_runs import certificates_of, make_roles, means_of, plain
 
-from fedbandit_envs.samba.errors import FrameError, SecureError
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.transports.network import Session, meet, with_length
+from fedbandit_envs.samba.errors import SecureError
+from fedbandit_envs.samba.keys import tls_context
+from fedbandit_envs.samba.network import Session, meet, parse_address
+from fedbandit_envs.samba.owners import Algorithm
 
 MEANS = means_of("movielens", 3)
 HERE = "127.0.0.1:0"
+
+
+def with_length(frame: bytes) -> bytes:
+    return len(frame).to_bytes(4, "big") + frame
 
 
 async def gather(roles, leave_out=(), certificates=None, through=None, meanwhile=None, timeout=10.0):
@@ -203,13 +209,13 @@ def _later(frame: bytes) -> bytes:
 
 # By frame 6 (name, hello, scores of four rounds) the run is on its way.
 MEDDLING = {
-    "tampered": (lambda said: [_flipped(said[-1])], FrameError, "wrong tag"),
-    "replayed": (lambda said: [said[-1], said[-1]], FrameError, "is the next"),
-    "from later": (lambda said: [_later(said[-1])], FrameError, "is the next"),
-    "earlier": (lambda said: [said[3]], FrameError, "is the next"),
-    "shortened": (lambda said: [said[-1][:-1]], FrameError, "wrong tag"),
-    "empty": (lambda said: [b""], FrameError, "at least"),
-    "two gigabytes": (lambda said: [Raw((1 << 31).to_bytes(4, "big") + bytes(100))], FrameError, "2147483648"),
+    "tampered": (lambda said: [_flipped(said[-1])], SecureError, "wrong tag"),
+    "replayed": (lambda said: [said[-1], said[-1]], SecureError, "is the next"),
+    "from later": (lambda said: [_later(said[-1])], SecureError, "is the next"),
+    "earlier": (lambda said: [said[3]], SecureError, "is the next"),
+    "shortened": (lambda said: [said[-1][:-1]], SecureError, "wrong tag"),
+    "empty": (lambda said: [b""], SecureError, "at least"),
+    "two gigabytes": (lambda said: [Raw((1 << 31).to_bytes(4, "big") + bytes(100))], SecureError, "2147483648"),
     "lost": (lambda said: None, SecureError, "owner-0 has gone in round"),
     "swallowed": (lambda said: [], SecureError, "owner-0 sent nothing for 4 s in round"),
 }  # fmt: skip
@@ -275,7 +281,7 @@ def test_who_does_not_wait_for_the_others_ends_the_run():
         session = Session(roles["controller"], 10.0, lambda round_, rounds: None)
         hello = roles["customer"].links["controller"].seal(b"\0customer")
         session.greet("customer", nowhere, hello)
-        with pytest.raises(FrameError, match="frame 0 came from customer; frame 1 is the next"):
+        with pytest.raises(SecureError, match="frame 0 came from customer; frame 1 is the next"):
             session.greet("customer", nowhere, hello)
         session.receive("customer", b"early")
         with pytest.raises(SecureError, match="customer does not wait for the others"):
@@ -317,3 +323,29 @@ def test_controller_that_is_not_there_is_named():
     roles = make_roles(Algorithm("ucb"), MEANS, 30, 3)
     with pytest.raises(SecureError, match=r"controller at 127\.0\.0\.1:1 cannot be reached"):
         asyncio.run(meet(roles["comp"], "127.0.0.1:1", None, 0.2))
+
+
+@pytest.mark.parametrize(
+    "address", ["", "127.0.0.1", ":80", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:70000"]
+)
+def test_addresses_are_checked(address):
+    with pytest.raises(ValueError, match="HOST:PORT is required"):
+        parse_address(address, tls=True)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:1", "192.168.0.1:1", "[::]:1", "example.org:1"])
+def test_addresses_that_others_reach_need_tls(address):
+    with pytest.raises(ValueError, match="TLS is required"):
+        parse_address(address, tls=False)
+    assert parse_address(address, tls=True)[1] == 1
+
+
+def test_loopback_needs_no_tls():
+    assert parse_address("localhost:1", tls=False) == ("localhost", 1)
+    assert parse_address("[::1]:1", tls=False) == ("::1", 1)
+
+
+def test_tls_is_modern_and_mutual():
+    context = tls_context(certificates_of(["comp", "owner-0"])["comp"], server=True)
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_3

@@ -5,11 +5,9 @@ import pytest
 from samba_runs import streams_of
 
 from fedbandit_envs.arms.ratings import packaged_means
-from fedbandit_envs.samba.crypto.keystreams import Keystream, derive_key, owner_keys
-from fedbandit_envs.samba.owners.algorithm import RULES, Algorithm
-from fedbandit_envs.samba.owners.bank import OwnerArm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.vertical import PlainSelector, choose, run_vertical
+from fedbandit_envs.samba.keystreams import Keystream, derive_key, owner_keys
+from fedbandit_envs.samba.owners import RULES, Algorithm, owner_rewards
+from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, choose, run_vertical
 
 ALGORITHMS = {
     "epsilon-greedy": {"epsilon": 0.2},
@@ -131,48 +129,6 @@ def test_a_run_is_its_twin(algorithm):
     assert (result.reward, result.pulls.tolist(), result.sums.tolist()) == (reward, pulls, sums)
 
 
-class Scattered:
-    """Owners each in a bank of its own, which knows its own key alone."""
-
-    def __init__(self, algorithm, budget, seed, **parameters):
-        self.banks = [
-            bank(algorithm, [own], len(MEANS), budget, **parameters) for own in owner_keys(seed, len(MEANS))
-        ]
-        self.choice, self.iterations = self.banks[0].choice, self.banks[0].iterations
-
-    def explores(self, round_):
-        (said,) = {bank.explores(round_) for bank in self.banks}
-        return said
-
-    def scores(self, round_, iteration):
-        return np.array([bank.scores(round_, iteration)[0] for bank in self.banks])
-
-    def mark(self, iteration, picked):
-        for place, bank in enumerate(self.banks):
-            bank.mark(iteration, picked[place : place + 1])
-
-    def observe(self, place, reward):
-        self.banks[place].observe(0, reward)
-
-    @property
-    def pulls(self):
-        return np.concatenate([bank.pulls for bank in self.banks])
-
-    @property
-    def sums(self):
-        return np.concatenate([bank.sums for bank in self.banks])
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_owners_alone_are_owners_together(algorithm):
-    owners = Scattered(algorithm, 1500, 2, **ALGORITHMS[algorithm])
-    apart = run_vertical(MEANS, owners, selector(algorithm, 1500, 2, **ALGORITHMS[algorithm]), 1500, 2)
-    together = run(algorithm, 1500, 2, **ALGORITHMS[algorithm])
-    assert apart.reward == together.reward
-    np.testing.assert_array_equal(apart.pulls, together.pulls)
-    np.testing.assert_array_equal(apart.sums, together.sums)
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_scores_of_a_hundred_owners_are_those_of_each_alone(algorithm):
     """Where compilers take several at a time, to the bit."""
@@ -196,11 +152,11 @@ def test_scores_of_a_hundred_owners_are_those_of_each_alone(algorithm):
 
 def test_an_owners_rewards_are_counted_in_its_own_pulls():
     keys = owner_keys(3, 2)
-    arms = [OwnerArm(0.5, own.reward) for own in keys]
-    first = [arms[0].pull() for _ in range(600)]
-    mixed = OwnerArm(0.5, keys[0].reward)
-    assert [(arms[1].pull(), mixed.pull())[1] for _ in range(600)] == first
-    assert [OwnerArm(mean, keys[0].reward).pull() for mean in (0.0, 1.0)] == [0, 1]
+    arms = [owner_rewards(0.5, own.reward) for own in keys]
+    first = [next(arms[0]) for _ in range(600)]
+    mixed = owner_rewards(0.5, keys[0].reward)
+    assert [(next(arms[1]), next(mixed))[1] for _ in range(600)] == first
+    assert [next(owner_rewards(mean, keys[0].reward)) for mean in (0.0, 1.0)] == [0, 1]
     # 600 fair coins: outside in 1 of 10,000 runs, were the seed not fixed.
     assert abs(sum(first) - 300) < 48
 
@@ -233,19 +189,12 @@ def test_what_owners_cannot_play_is_refused_with_a_reason(algorithm, parameters,
 
 
 def test_mistakes_are_named():
-    with pytest.raises(ValueError, match="keys has 4 owners; 1 to arms = 3"):
-        bank("ucb", owner_keys(0, 4), 3, 100)
-    with pytest.raises(ValueError, match="keys has 0 owners"):
-        bank("ucb", [], 3, 100)
-    owners = bank("ucb", owner_keys(0, 3), 3, 100)
-    with pytest.raises(ValueError, match="owners has 3 policies; 5"):
-        run_vertical(MEANS, owners, streams_of(0, 5), 100, 0)
     with pytest.raises(ValueError, match="choice is 'largest'"):
         SambaPlan(5, 100, Algorithm("ucb"), "largest", 1)
     with pytest.raises(ValueError, match="iterations is 0"):
         SambaPlan(5, 100, Algorithm("ucb"), "argmax", 0)
     with pytest.raises(ValueError, match=r"mean is 1.1"):
-        OwnerArm(1.1, bytes(32))
+        owner_rewards(1.1, bytes(32))
     with pytest.raises(ValueError, match="key has 5 bytes"):
         Keystream(b"short")
     with pytest.raises(ValueError, match="seed is -1"):
@@ -296,11 +245,3 @@ def test_rewards_on_movielens_are_the_published_ones(algorithm):
 
 def test_every_algorithm_is_tried():
     assert {*ALGORITHMS, "reinforcement-comparison"} == {*RULES}
-
-
-@pytest.mark.parametrize("note", [(4, 20), (5, 21), (9, 7), (7, 7)])
-def test_rounds_that_cannot_be_noted_are_refused(note):
-    owners = bank("ucb", owner_keys(0, 5), 5, 20)
-    with pytest.raises(ValueError, match=r"note is \[.*rising integers in \[5, 20\] are required"):
-        run_vertical(MEANS, owners, streams_of(0, 5), 20, 0, note=note)
-    assert not owners.pulls.any()

@@ -6,18 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
-from fedbandit_envs.samba.crypto.certificates import issue_certificates
-from fedbandit_envs.samba.crypto.keys import Certificate, deal_keys
-from fedbandit_envs.samba.crypto.keystreams import owner_keys
-from fedbandit_envs.samba.crypto.link import Link
-from fedbandit_envs.samba.owners.algorithm import Algorithm
-from fedbandit_envs.samba.plan import SambaPlan
-from fedbandit_envs.samba.record import Record
-from fedbandit_envs.samba.roles.messages import Frame
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
-from fedbandit_envs.samba.roles.role import Role
-from fedbandit_envs.samba.transports.in_process import run_roles
-from fedbandit_envs.samba.vertical import PlainSelector, VerticalResult, run_vertical
+from fedbandit_envs.samba.ciphers import Link
+from fedbandit_envs.samba.keys import Certificate, deal_keys, issue_certificates
+from fedbandit_envs.samba.keystreams import owner_keys
+from fedbandit_envs.samba.local import run_roles
+from fedbandit_envs.samba.messages import Frame, Record
+from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.roles import Role, RoleSetup, make_role
+from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, VerticalResult, run_vertical
 
 ALGORITHMS = ("epsilon-greedy", "epsilon-decreasing", "ucb", "thompson", "softmax", "pursuit")
 DATA = ("movielens", "jester")

@@ -13,12 +13,10 @@ from contextlib import suppress
 from ipaddress import ip_address
 from time import process_time
 
-from fedbandit_envs.samba.crypto.certificates import tls_context
-from fedbandit_envs.samba.crypto.keys import Certificate
-from fedbandit_envs.samba.errors import FrameError, SecureError
-from fedbandit_envs.samba.roles.messages import Frame, Kind
-from fedbandit_envs.samba.roles.parties import RoleSetup, make_role
-from fedbandit_envs.samba.roles.role import ALIVE, Role, RoleReport
+from fedbandit_envs.samba.errors import SecureError
+from fedbandit_envs.samba.keys import Certificate, tls_context
+from fedbandit_envs.samba.messages import Frame, Kind
+from fedbandit_envs.samba.roles import ALIVE, Role, RoleReport, RoleSetup, make_role
 
 HUB = "controller"
 """Name of the role that listens for connections; all other roles connect to it."""
@@ -36,43 +34,28 @@ _PATIENCE = 3
 _CLOSING_SECONDS = 5.0
 _LAST_PORT = 65535
 _RETRY_SECONDS = 0.1
-_MAX_NAMED = 3
 
 
-def with_length(frame: bytes) -> bytes:
+def _with_length(frame: bytes) -> bytes:
     """Returns the bytes that are written to a stream for a frame: its length (4 bytes, big-endian), then the frame."""
     return len(frame).to_bytes(_LENGTH_BYTES, "big") + frame
 
 
-async def read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes | None:
-    """Returns the next frame of a stream, or None where the stream ends between frames or the connection is lost.
-
-    Args:
-        reader: The stream.
-        sender: Name of the sender, for error messages.
-        max_bytes: Length of the longest frame that is allowed.
+async def _read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes | None:
+    """Returns the next frame of a stream, or None where the stream ends or the connection is lost.
 
     Raises:
-        FrameError: The stream ends within the frame; or the announced length of the frame is greater than is allowed,
-            in which case the frame itself is not read.
+        SecureError: The announced length of the frame is greater than is allowed; the frame itself is not read.
     """
-    head = b""
     try:
-        head = await reader.readexactly(_LENGTH_BYTES)
-        length = int.from_bytes(head, "big")
+        length = int.from_bytes(await reader.readexactly(_LENGTH_BYTES), "big")
         if length > max_bytes:
-            raise FrameError(
+            raise SecureError(
                 f"{sender} announces a frame of {length} bytes; at most {max_bytes} are allowed", sender
             )
         return await reader.readexactly(length)
-    except IncompleteReadError as error:
-        if held := head + error.partial:
-            raise FrameError(
-                f"the stream of {sender} ends within a frame, after {len(held)} bytes of it", sender
-            ) from error
-    except OSError:
-        pass
-    return None
+    except (IncompleteReadError, OSError):
+        return None
 
 
 class Session:
@@ -126,7 +109,7 @@ class Session:
                     peer = await self._prove(reader, writer)
             while (
                 peer
-                and (frame := await read_frame(reader, peer, self.role.links[peer].max_bytes)) is not None
+                and (frame := await _read_frame(reader, peer, self.role.links[peer].max_bytes)) is not None
             ):
                 self.receive(peer, frame)
             if not peer and not self._is_hub:
@@ -156,10 +139,10 @@ class Session:
             SecureError: The other role is connected already or unknown, its certificate has another name, or its proof
                 of identity is refused.
         """
-        writer.write(with_length(self.role.name.encode()))
+        writer.write(_with_length(self.role.name.encode()))
         if not self._is_hub:
-            writer.write(with_length(self._hello(HUB)))
-        claimed = await read_frame(reader, "a stranger", _MAX_HELLO)
+            writer.write(_with_length(self._hello(HUB)))
+        claimed = await _read_frame(reader, "a stranger", _MAX_HELLO)
         if claimed is None:
             return ""
         name = claimed.decode(errors="replace")
@@ -170,7 +153,7 @@ class Session:
             shown = [value for part in subject for key, value in part if key == "commonName"]
             if shown != [name]:
                 raise SecureError(f"somebody says it is {name!r}, with a certificate of {', '.join(shown)!r}")
-        hello = await read_frame(reader, "a stranger", _MAX_HELLO)
+        hello = await _read_frame(reader, "a stranger", _MAX_HELLO)
         if hello is None:
             return ""
         self.greet(name, writer, hello)
@@ -201,7 +184,7 @@ class Session:
         self._writers[peer] = writer
         self._last_arrival = self._loop.time()
         if self._is_hub:
-            writer.write(with_length(self._hello(peer)))
+            writer.write(_with_length(self._hello(peer)))
         if not self.missing:
             self._send(self.role.start())
             for early in self._early.items():
@@ -261,7 +244,7 @@ class Session:
             writer = self._writers.get(to)
             if writer is None:
                 raise SecureError(f"{to} has gone {self._when()}", to)
-            writer.write(with_length(data))
+            writer.write(_with_length(data))
 
     def _check_timeout(self) -> None:
         """Ends the run if no message has arrived within the timeout.
@@ -274,16 +257,13 @@ class Session:
             waiting = list(self._writers) if self.missing else ["customer"]
             for peer in waiting if self._is_hub else []:
                 if writer := self._writers.get(peer):
-                    writer.write(with_length(self.role.links[peer].seal(ALIVE)))
+                    writer.write(_with_length(self.role.links[peer].seal(ALIVE)))
             return
         late = self.missing or self.role.waits_for()
-        named = ", ".join(late[:_MAX_NAMED])
-        if len(late) > _MAX_NAMED:
-            named += f" and {len(late) - _MAX_NAMED} more"
         what = "sent nothing"
         if self.missing:
             what = "did not connect" + (f" (turned away: {self._turned_away})" if self._turned_away else "")
-        self.fail(SecureError(f"{named} {what} for {self._timeout:g} s {self._when()}", late[0]))
+        self.fail(SecureError(f"{', '.join(late)} {what} for {self._timeout:g} s {self._when()}", late[0]))
 
     def _when(self) -> str:
         return f"in round {self.role.round}" if self.role.round else "before the first round"

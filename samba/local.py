@@ -1,18 +1,62 @@
-"""Runs with all roles on this machine, each in its own process, connected by sockets on the loopback address."""
+"""Runs with all roles on this machine: in this process, or each in its own, connected by sockets."""
 
 import multiprocessing
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from time import monotonic
+from time import monotonic, process_time
 from typing import Any
 
 from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.roles.parties import RoleSetup
-from fedbandit_envs.samba.roles.role import RoleReport
-from fedbandit_envs.samba.transports.network import HUB, play_over_network
+from fedbandit_envs.samba.messages import Frame
+from fedbandit_envs.samba.network import HUB, play_over_network
+from fedbandit_envs.samba.roles import Role, RoleReport, RoleSetup
+
+_ROUNDS_PER_CALL = 64
+
+
+def run_roles(
+    roles: Mapping[str, Role],
+    advance: Callable[[int], None] = lambda rounds: None,
+    observer: list[Frame] | None = None,
+) -> dict[str, float]:
+    """Plays a run by passing frames between roles until all are done; returns the CPU seconds of each role by name.
+
+    Args:
+        roles: Roles by name.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
+        observer: A list to which every frame is appended; None for no list.
+
+    Raises:
+        SecureError: A role has refused a frame; or a role waits for a frame and no more frames are sent.
+    """
+    spent = dict.fromkeys(roles, 0.0)
+    on_their_way: deque[Frame] = deque()
+    controller, reported = roles["controller"], 0
+    before = process_time()
+    for name, role in roles.items():
+        on_their_way.extend(role.start())
+        before, spent[name] = (now := process_time()), now - before
+    while on_their_way:
+        frame = on_their_way.popleft()
+        if observer is not None:
+            observer.append(frame)
+        sender, name, data = frame
+        before = process_time()
+        on_their_way.extend(roles[name].handle(sender, data))
+        spent[name] += process_time() - before
+        if controller.round >= reported + _ROUNDS_PER_CALL:
+            advance(controller.round - reported)
+            reported = controller.round
+    for name, role in roles.items():
+        if not role.done:
+            peers = role.waits_for()
+            raise SecureError(f"{name} waits for {', '.join(peers)}, and nothing is on its way", peers[0])
+    return spent
+
 
 _PATIENCE = 5
 _LAST_WORDS_SECONDS = 1.0

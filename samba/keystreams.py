@@ -64,12 +64,10 @@ class Keystream:
             width: Number of words for each round and iteration.
 
         Raises:
-            TypeError: ``width`` is no integer.
-            ValueError: The key has another length, or ``width`` is below 1.
+            ValueError: The key has another length.
         """
         if len(key) != KEY_BYTES:
             raise ValueError(f"key has {len(key)} bytes; {KEY_BYTES} are required")
-        require_integer("width", width, 1)
         self._key = key
         self._width = width
         self._rounds = max(1, _BLOCK_BYTES // (8 * width))

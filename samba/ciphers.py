@@ -1,0 +1,274 @@
+"""Encryption: links between roles, scores and marks, and the owners' sums, by the ciphers of well-known libraries.
+
+A frame on a link is a sequence number (8 bytes) and the message under AES-256-GCM, with that number as the nonce; so no
+nonce is used twice with the same key. An observer sees nothing but the lengths of messages. A frame that was modified,
+repeated, swapped with another, taken from another link, or sent after a frame that got lost is refused.
+
+An item is a score or a mark. An encrypted item is a random nonce (12 bytes), the item under AES-256-GCM, and a tag (16
+bytes). Its associated data are direction, round and iteration, so that it cannot be decrypted as an item of another
+direction, round or iteration. They do not contain the owner: Comp must not learn whose score it decrypts.
+"""
+
+import os
+from collections.abc import Iterable
+from importlib import import_module
+from itertools import repeat
+from types import ModuleType
+
+import numpy as np
+
+from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+from fedbandit_envs.samba.messages import NONCE_BYTES, ItemType, Record
+
+AEAD = "cryptography.hazmat.primitives.ciphers.aead"
+"""Name of the module that has the cipher ``AESGCM``."""
+
+
+def _load(name: str) -> ModuleType:
+    """Imports a module of the ``[secure]`` extra by its name and returns it.
+
+    Raises:
+        MissingExtraError: The module cannot be imported; the message says how to install the extra.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{name} cannot be imported ({error}); the secure protocol needs the [secure] extra: "
+            "python -m pip install 'fedbandit-envs[secure]'"
+        ) from error
+
+
+def require_extra() -> None:
+    """Imports all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
+
+    Raises:
+        MissingExtraError: A library is missing; the message says how to install the extra.
+    """
+    for name in (AEAD, "gmpy2", "phe"):
+        _load(name)
+
+
+MAX_ENCRYPTIONS = 1 << 32
+"""Largest number of encryptions under one key."""
+
+_NUMBER_BYTES = 8
+_TAG_BYTES = 16
+MIN_FRAME_BYTES = _NUMBER_BYTES + _TAG_BYTES + 1
+"""Number of bytes of the shortest possible frame, whose message (the payload) has one byte."""
+
+
+class Link:
+    """One role's end of a link to a peer: it encrypts the frames to the peer and decrypts those from the peer."""
+
+    def __init__(self, peer: str, keys: tuple[bytes, bytes], max_bytes: int, record: Record) -> None:
+        """Sets up a link on which no frame has been sent yet.
+
+        Args:
+            peer: Name of the role at the other end.
+            keys: The key of frames to the peer and the key of frames from the peer, both new, 32 bytes each.
+            max_bytes: Length of the longest frame that is accepted.
+            record: The record of the role at this end; it counts frames sent and keeps messages received.
+        """
+        self.peer = peer
+        self.max_bytes = max_bytes
+        sending, receiving = map(_load(AEAD).AESGCM, keys)
+        self._seal, self._open = sending.encrypt, receiving.decrypt
+        self._invalid_tag = _load("cryptography.exceptions").InvalidTag
+        self._sent = 0
+        self._received = 0
+        self._record = record
+
+    def seal(self, payload: bytes) -> bytes:
+        """Returns the next frame to the peer, an encrypted message with its sequence number.
+
+        Raises:
+            SecureError: 2^32 frames have been sent.
+        """
+        if self._sent >= MAX_ENCRYPTIONS:
+            raise SecureError(f"the key of the link to {self.peer} has been used for 2^32 frames")
+        number = self._sent.to_bytes(_NUMBER_BYTES, "big")
+        frame: bytes = number + self._seal(bytes(4) + number, payload, None)
+        self._sent += 1
+        self._record.counts.frames += 1
+        self._record.counts.bytes += len(frame)
+        return frame
+
+    def open(self, frame: bytes) -> bytes:
+        """Returns the decrypted message of the next frame from the peer, after checking that the frame is authentic.
+
+        The link expects the same frame again until :meth:`accept` is called.
+
+        Raises:
+            SecureError: The frame is not the next one in order, was modified, or is too short or too long.
+        """
+        peer, expected = self.peer, self._received
+        if not MIN_FRAME_BYTES <= len(frame) <= self.max_bytes:
+            bound = f"most {self.max_bytes} are allowed"
+            if len(frame) < MIN_FRAME_BYTES:
+                bound = f"least {MIN_FRAME_BYTES} are required"
+            raise SecureError(f"a frame from {peer} has {len(frame)} bytes; at {bound}", peer)
+        number = int.from_bytes(frame[:_NUMBER_BYTES], "big")
+        if number != expected:
+            raise SecureError(f"frame {number} came from {peer}; frame {expected} is the next", peer)
+        try:
+            payload: bytes = self._open(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
+        except self._invalid_tag as error:
+            raise SecureError(
+                f"frame {number} from {peer} has a wrong tag: it was modified, or sealed with another key",
+                peer,
+            ) from error
+        return payload
+
+    def accept(self, payload: bytes) -> None:
+        """Makes the link expect the next frame, after the role has accepted the message of this one."""
+        self._received += 1
+        self._record.add_received(self.peer, payload)
+
+
+class ItemCipher:
+    """A cipher for lists of scores or marks: AES-256-GCM with a random nonce for each item."""
+
+    def __init__(self, key: bytes, max_encryptions: int, record: Record) -> None:
+        """Makes the cipher of one holder of a key.
+
+        Args:
+            key: 32 bytes, fresh in every run.
+            max_encryptions: Number of items that this holder of the key may encrypt; all holders together may encrypt
+                2^32, since nonces are random.
+            record: The record of the role that holds the cipher.
+        """
+        cipher = _load(AEAD).AESGCM(key)
+        self._encrypt, self._decrypt = cipher.encrypt, cipher.decrypt
+        self._invalid_tag = _load("cryptography.exceptions").InvalidTag
+        self._left = max_encryptions
+        self._record = record
+
+    def encrypt(self, items: bytes, type_: ItemType, round_: int, iteration: int) -> bytes:
+        """Returns the encrypted items, one after another.
+
+        Args:
+            items: The items, one after another.
+            type_: Scores or marks.
+            round_: The round t, counted from 1.
+            iteration: The iteration within the round, counted from 0.
+
+        Raises:
+            SecureError: This holder of the key has encrypted too many items already to encrypt these.
+        """
+        number = len(items) // type_.size
+        if number > self._left:
+            raise SecureError(
+                "the key of owners and Comp has been used up; it allows 2^32 encryptions in a run"
+            )
+        bound = type_.associated_data(round_, iteration)
+        plain = np.frombuffer(items, f"V{type_.size}").tolist()
+        encrypted = np.empty(number, type_.layout)
+        encrypted["nonce"] = nonces = np.frombuffer(os.urandom(number * NONCE_BYTES), f"V{NONCE_BYTES}")
+        sealed = b"".join(map(self._encrypt, nonces.tolist(), plain, repeat(bound)))
+        encrypted["sealed"] = np.frombuffer(sealed, encrypted.dtype["sealed"])
+        self._left -= number
+        self._record.counts.aes_encryptions += number
+        return encrypted.tobytes()
+
+    def decrypt(self, encrypted: bytes, number: int, type_: ItemType, round_: int, iteration: int) -> bytes:
+        """Returns the decrypted items, one after another, after checking that all of them are authentic.
+
+        Args:
+            encrypted: The encrypted items, one after another.
+            number: Number of items.
+            type_: Scores or marks.
+            round_: The round t, counted from 1.
+            iteration: The iteration within the round, counted from 0.
+
+        Raises:
+            SecureError: ``encrypted`` has another length than ``number`` items have; or an item was modified, or
+                encrypted with another key, type, round or iteration.
+        """
+        if len(encrypted) != number * type_.encrypted_size:
+            raise SecureError(
+                f"encrypted items have {len(encrypted)} bytes; {number * type_.encrypted_size} are required"
+            )
+        bound = type_.associated_data(round_, iteration)
+        parts = np.frombuffer(encrypted, type_.layout)
+        try:
+            plain = b"".join(
+                map(self._decrypt, parts["nonce"].tolist(), parts["sealed"].tolist(), repeat(bound))
+            )
+        except self._invalid_tag as error:
+            raise SecureError(
+                f"an encrypted {type_.name} does not decrypt as one of round {round_}, iteration {iteration}: it was "
+                "modified, comes from another place or round, or was encrypted with another key"
+            ) from error
+        self._record.counts.aes_decryptions += number
+        self._record.add_decrypted(bound, plain)
+        return plain
+
+
+KEY_BITS = 2048
+
+
+class Paillier:
+    """The customer's Paillier key, with the private half in the customer's hands only.
+
+    Attributes:
+        modulus: n, the product of two primes: the public key.
+    """
+
+    def __init__(self, record: Record, modulus: int | None = None) -> None:
+        """Makes the key.
+
+        Args:
+            record: The record of the role that uses the key.
+            modulus: The modulus that the customer has sent; None to draw a new key with its private half.
+
+        Raises:
+            SecureError: The modulus is even or has another number of bits than 2048.
+        """
+        _load("gmpy2")
+        phe = _load("phe.paillier")
+        if modulus is None:
+            self._public, self._private = phe.generate_paillier_keypair(n_length=KEY_BITS)
+        elif modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
+            raise SecureError(
+                f"the customer's modulus has {modulus.bit_length()} bits; an odd number of {KEY_BITS} is required"
+            )
+        else:
+            self._public = phe.PaillierPublicKey(modulus)
+        self.modulus = int(self._public.n)
+        self.ciphertext_bytes = 2 * KEY_BITS // 8
+        self._record = record
+
+    def encrypt(self, value: int) -> bytes:
+        """Returns a randomised encryption of a number."""
+        self._record.counts.paillier_encryptions += 1
+        return int(self._public.raw_encrypt(int(value))).to_bytes(self.ciphertext_bytes, "big")
+
+    def add(self, encrypted: Iterable[bytes]) -> bytes:
+        """Returns an encryption of the sum of encrypted numbers: the product of their ciphertexts.
+
+        Raises:
+            SecureError: One of the encrypted numbers is no ciphertext under this key.
+        """
+        product, *others = map(self._read, encrypted)
+        for other in others:
+            product = product * other % self._public.nsquare
+        self._record.counts.paillier_multiplications += len(others)
+        return product.to_bytes(self.ciphertext_bytes, "big")
+
+    def decrypt(self, encrypted: bytes) -> int:
+        """Returns the decrypted number, at least 0 and below the modulus; only the customer can.
+
+        Raises:
+            SecureError: ``encrypted`` is no ciphertext under this key.
+        """
+        value = int(self._private.raw_decrypt(self._read(encrypted)))
+        self._record.counts.paillier_decryptions += 1
+        self._record.add_decrypted(b"", value.to_bytes(KEY_BITS // 8, "big"))
+        return value
+
+    def _read(self, encrypted: bytes) -> int:
+        number = int.from_bytes(encrypted, "big")
+        if len(encrypted) != self.ciphertext_bytes or not number % self.modulus or number >= self.modulus**2:
+            raise SecureError("an encrypted sum or total is no ciphertext under the customer's key")
+        return number
