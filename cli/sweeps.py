@@ -18,13 +18,15 @@ from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_assignm
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs, write_tables
 from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
-from fedbandit_envs.papers.reproduction.experiment import experiments
-from fedbandit_envs.papers.reproduction.page import Reproduction
+from fedbandit_envs.papers.catalogue import experiments
+from fedbandit_envs.papers.page import Reproduction
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(experiments())}, or all.")],
+    experiment: Annotated[
+        str | None, typer.Argument(help="Name of an experiment, or all; without it, they are listed.")
+    ] = None,
     scale: Annotated[
         str, typer.Option(help="small (minutes, some hours) or paper; some have tiny or medium.")
     ] = "small",
@@ -53,8 +55,12 @@ def reproduce(
 
     Example: `fedbandit reproduce fed-pe --scale tiny --out reproduction`
     """
+    known = experiments()
+    if experiment is None:
+        for name, one in known.items():
+            typer.echo(f"{name}: {one.title}. {one.shows} at scale {next(iter(one.scales))}.")
+        return
     with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
-        known = experiments()
         table = None if data is None else read_value(data)
         if data is not None and not isinstance(table, dict):
             table = {"name": "ratings", "table": data, "scale": [1, 5]}
