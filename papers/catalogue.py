@@ -2,11 +2,11 @@
 
 from functools import cache
 
-from fedbandit_envs.papers import pfcb
+from fedbandit_envs.papers import fairx, pfcb
 from fedbandit_envs.papers.experiment import Experiment
 from fedbandit_envs.registry.plugins import Registry
 
-PAPERS = (pfcb,)
+PAPERS = (pfcb, fairx)
 
 
 @cache
