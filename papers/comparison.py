@@ -245,3 +245,18 @@ def claim_of(result: RunResult, composition: Composition) -> Claim:
 def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> dict[str, dict[Any, Any]]:
     """Returns the value of a function of each result, by name and x."""
     return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
+
+
+def bounded(head: str, what: str, here: Mean | str, bound: float | None = None) -> dict[str, Mean | str]:
+    """Returns a row of a table of verdicts: what was measured, and whether it is at most a bound, if there is one.
+
+    Args:
+        head: Head of the first column.
+        what: What was measured.
+        here: The measurement.
+        bound: The bound; None for a measurement without a verdict.
+    """
+    limit, verdict_here = "", ""
+    if bound is not None and isinstance(here, Mean):
+        limit, verdict_here = f"at most {bound:.3g}", here.at_most(bound)
+    return {head: what, "here": here, "bound": limit, "verdict": verdict_here}

@@ -1,17 +1,20 @@
-"""Runs that compare ways to spend one privacy budget: the number of releases, their times and their shares."""
+"""Ways to spend one privacy budget: the number of releases, their times and their shares."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.private_federation.experiments import PROBLEMS as COMPARED
-from fedbandit_envs.papers.reproduction.experiment import Experiment, Plan, Scale
+from fedbandit_envs.papers.comparison import Mean, claim_of, final_regret, least, over, ratio
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -22,7 +25,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 EPSILON, DELTA = 1.0, 1e-5
-_GOOD, _GIVEN = "good_and_defective", "as_given"
+GOOD, GIVEN = "good_and_defective", "as_given"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Candidate:
         # The L2 distance of neighbours under "one-quantity", in units of the capacity. One altered quantity changes the
         # number of units and the number of good units by up to the capacity each, hence sqrt(2); the numbers of good
         # and of defective units change by the capacity in total, hence 1.
-        budget = (EPSILON, DELTA, 1.0 if self.pair == _GOOD else sqrt(2))
+        budget = (EPSILON, DELTA, 1.0 if self.pair == GOOD else sqrt(2))
         if self.how == "equal":
             return {**equal_shares(*budget[:2], self.releases(rounds), budget[2]), "pair": self.pair}
         return {**uneven_shares(self._proportions(rounds), *budget), "pair": self.pair}
@@ -131,107 +134,86 @@ def uneven_shares(proportions: Array, epsilon: float, delta: float, norm: float)
     return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": proportions.tolist()}
 
 
-@dataclass(frozen=True)
-class BudgetProblem:
+class BudgetProblem(NamedTuple):
     """A problem in which candidates, that is, ways to spend the privacy budget, are compared.
 
-    Environment, title and number of seeds are those of the experiment ``private-federation`` (:data:`COMPARED`), on
-    whose first setting its sweeps are played.
+    Environment, title and number of seeds are those of ``private_federation``, on whose first setting its sweeps are
+    played.
 
     Attributes:
         rounds: Horizon, as a share of the scale's horizon.
         candidates: The candidates, by name.
-        choices: Pairs of names of candidates that differ in one respect only, by a description of it.
+        choices: Triples: what two candidates differ in, what the one is compared with, and the names of both.
     """
 
     rounds: float
     candidates: Mapping[str, Candidate]
-    choices: Mapping[str, tuple[str, str]]
+    choices: list[tuple[str, str, str, str]]
 
 
-def _doubling(start: int, stop: int | None = None) -> dict[str, Any]:
-    """Returns the specification of a schedule that sends in the rounds that are powers of two.
-
-    Args:
-        start: The first of these rounds.
-        stop: Stop of the schedule ``doubling``; None for no end.
-    """
+def _powers(start: int, stop: int | None = None) -> dict[str, Any]:
     return {"name": "doubling", "start": start, "stop": stop}
 
 
 def _few(*starts: int) -> dict[str, dict[str, Any]]:
-    """Returns specifications of schedules with few releases, by name.
-
-    There is one with the powers of two from each of the rounds ``starts`` on, and two with rounds in geometric
-    progression.
-    """
-    few = {f"powers of two from {start}": _doubling(start) for start in starts}
-    return few | {
-        f"{count} in geometric progression": {"name": "geometric", "count": count} for count in (1, 3)
-    }
+    """Returns schedules with few releases by name: powers of two from ``starts`` on, and geometric progressions."""
+    few = {f"powers of two from {start}": _powers(start) for start in starts}
+    return few | {f"{n} in geometric progression": {"name": "geometric", "count": n} for n in (1, 3)}
 
 
-def _continual(*starts: int) -> tuple[dict[str, Candidate], dict[str, tuple[str, str]]]:
-    """Returns candidates of continual release, and pairs of them that differ in one respect.
-
-    Args:
-        *starts: Rounds of the first release, a power of two each; there is a candidate for each.
-
-    Returns:
-        The candidates by name, and pairs of names by a description of what is compared.
-    """
+def _continual(*starts: int) -> BudgetProblem:
+    """Returns candidates of continual release; ``starts`` are rounds of the first release, a power of two each."""
     first, last = (f"powers of two from {start}" for start in (starts[0], starts[-1]))
     found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(*starts).items()}
     found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
     found["one a round"] = Candidate({"name": "every_round"}, "blt")
-    found |= {f"{first}, {name}": Candidate(_doubling(starts[0]), name) for name in ("tree", "honaker")}
-    return found, {
-        f"{first} over those from {starts[-1]}": (first, last),
-        "the square root's noise over the tree's": (first, f"{first}, tree"),
-        f"{first} over a hundred at equal gaps": (first, "a hundred, equal gaps"),
-        f"{first} over one a round": (first, "one a round"),
-    }
+    found |= {f"{first}, {name}": Candidate(_powers(starts[0]), name) for name in ("tree", "honaker")}
+    choices = [
+        (first, f"those from {starts[-1]}", first, last),
+        ("the square root's noise", "the tree's", first, f"{first}, tree"),
+        (first, "a hundred at equal gaps", first, "a hundred, equal gaps"),
+        (first, "one a round", first, "one a round"),
+    ]
+    return BudgetProblem(0.1 if starts[-1] == 512 else 0.2, found, choices)
 
 
-_PAPERS = _doubling(200, 40_000)
-_DECREASING, _EQUAL = "P-FCB's rounds and shares", "P-FCB's rounds, equal shares"
-_GROWING = "P-FCB's rounds, growing shares, pair"
+_PAPERS = _powers(200, 40_000)
+_EQUAL, _PAIR = "P-FCB's rounds, equal shares", "P-FCB's rounds, equal shares, pair"
+_DECREASING, _GROWING = "P-FCB's rounds and shares", "P-FCB's rounds, growing shares, pair"
 
 PROBLEMS = {
     "procurement": BudgetProblem(
         0.3,
         {
-            _DECREASING: Candidate(_PAPERS, "decreasing", _GIVEN),
-            _EQUAL: Candidate(_PAPERS, "equal", _GIVEN),
-            f"{_EQUAL}, pair": Candidate(_PAPERS, "equal", _GOOD),
-            _GROWING: Candidate(_PAPERS, "growing", _GOOD),
-            **{name: Candidate(when, "equal", _GOOD) for name, when in _few(32, 1024, 8192).items()},
-            "ten, equal gaps": Candidate({"name": "fixed_gap", "gap": 0.1}, "equal", _GOOD),
+            _DECREASING: Candidate(_PAPERS, "decreasing", GIVEN),
+            _EQUAL: Candidate(_PAPERS, "equal", GIVEN),
+            _PAIR: Candidate(_PAPERS, "equal", GOOD),
+            _GROWING: Candidate(_PAPERS, "growing", GOOD),
+            **{name: Candidate(when, "equal", GOOD) for name, when in _few(32, 1024, 8192).items()},
+            "ten, equal gaps": Candidate({"name": "fixed_gap", "gap": 0.1}, "equal", GOOD),
         },
-        {
-            "equal shares over decreasing ones": (_EQUAL, _DECREASING),
-            "noise on good and defective units over noise on units and good ones": (
-                f"{_EQUAL}, pair",
-                _EQUAL,
-            ),
-            "growing shares over equal ones": (_GROWING, f"{_EQUAL}, pair"),
-            "a first release in round 32 over one in 1024": (
+        [
+            ("equal shares", "decreasing ones", _EQUAL, _DECREASING),
+            ("noise on good and defective units", "noise on units and good ones", _PAIR, _EQUAL),
+            ("growing shares", "equal ones", _GROWING, _PAIR),
+            (
+                "a first release in round 32",
+                "one in 1024",
                 "powers of two from 32",
                 "powers of two from 1024",
             ),
-        },
+        ],
     ),
-    "linear": BudgetProblem(0.1, *_continual(1, 64, 512)),
-    "exposure": BudgetProblem(0.2, *_continual(1, 64, 1024)),
-    "arms": BudgetProblem(0.2, *_continual(1, 64, 1024)),
+    "linear": _continual(1, 64, 512),
+    "exposure": _continual(1, 64, 1024),
+    "arms": _continual(1, 64, 1024),
 }
 
 
-def runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
-    problem, compared, names = PROBLEMS[plan.panel], COMPARED[plan.panel], BASELINE_OF[plan.panel]
-    rounds = max(1, round(plan.scale.rounds * problem.rounds))
-    env_id = compared.cases[0].env_id
+    problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
+    rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
     silence = RunSpec(names[TUNED], env_id, rounds, plan.scale.trials, delta=DELTA, labels={"line": TUNED})
     return [silence] + [
         replace(
@@ -247,12 +229,66 @@ def runs(plan: Plan) -> list[RunSpec]:
     ]
 
 
+def _report(section: Section, runs: PanelRuns) -> None:
+    """Reports noise and regret of each candidate, the recommended one, and curves over the number of releases.
+
+    A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
+    """
+    problem, found = PROBLEMS[runs.panel], runs.by("line")
+    silence = found.pop(TUNED)
+    best = least(found)
+    verdicts = [
+        {"regret of": best, "/ that of": TUNED, "here": ratio(found[best], silence), "": "recommended"}
+    ]
+    for name, value in over(found, found[best]).items():
+        if name != best and not value.low > 1:
+            verdicts.append({"regret of": name, "/ that of": best, "here": value, "": "not told apart"})
+    for what, other, one, another in problem.choices:
+        value = ratio(found[one], found[another])
+        verdicts.append({"regret of": what, "/ that of": other, "here": value, "": ""})
+    rows: list[dict[str, Any]] = [
+        {
+            "releases": TUNED,
+            "how shared out": "-",
+            "number": 0,
+            "sd of the first": "-",
+            "sd of their sum": "-",
+            "epsilon spent": "-",
+            "regret (± 95 %)": final_regret(silence),
+            f"/ {TUNED}": 1,
+        }
+    ]
+    curves: dict[str, list[tuple[int, Mean]]] = {}
+    for name, result in found.items():
+        candidate, rounds, value = problem.candidates[name], int(result.rounds[-1]), ratio(result, silence)
+        first, total = candidate.deviations(rounds)
+        cells = (
+            name,
+            str(candidate),
+            candidate.releases(rounds),
+            f"{first:.2f}",
+            f"{total:.2f}",
+            f"{claim_of(result, 'exact').epsilon:.4f}",
+            final_regret(result),
+            value,
+        )
+        rows.append(dict(zip(rows[0], cells, strict=True)))
+        point = Mean(value.value, value.low, value.high, value.instances)
+        curves.setdefault(str(candidate), []).append((candidate.releases(rounds), point))
+    section.table("verdicts", verdicts)
+    section.table("regret", rows)
+    # Sorted by number of releases alone: candidates with the same number keep their order.
+    section.draw({how: sorted(points, key=itemgetter(0)) for how, points in curves.items()})
+
+
 EXPERIMENTS = {
     "private-budget": Experiment(
         "Private federation: what one budget buys",
+        "Which number, times and shares of releases make the most of one epsilon; 5 minutes.",
         {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 20), "paper": Scale(100_000, 20)},
-        runs,
+        _runs,
+        _report,
         {name: COMPARED[name].title for name in PROBLEMS},
     )
 }
