@@ -180,32 +180,30 @@ def _named(labels: Mapping[str, Any]) -> str:
 
 
 def _order(section: Section, runs: PanelRuns) -> None:
-    for delta in runs.values("delta"):
-        found = runs.where(delta=None).by("line") | runs.where(delta=delta).by("line")
+    free, deltas = runs.where(delta=None).by("line"), runs.values("delta")
+    by_delta = {delta: free | runs.where(delta=delta).by("line") for delta in deltas}
+    for delta, found in by_delta.items():
         asked: list[tuple[tuple[str, str], float | None]] = [(pair, 1) for pair in pairwise(LADDER)]
         if delta == USUAL["delta"]:
             asked += [*TARGETS.items(), ((SERVER, TRUE), None), ((MOST, SERVER), None)]
-        section.table(
-            f"verdicts{delta:g}",
-            [
-                bounded("regret", f"{above} / {below}", ratio(found[above], found[below]), bound)
-                for (above, below), bound in asked
-            ],
-        )
-        section.table(
-            f"lines{delta:g}",
-            [
-                {
-                    "line": line,
-                    "baseline": BASELINE_OF[line],
-                    "regret per agent (± 95 %)": final_regret(found[line]),
-                    "/ silence": "1" if line == SILENT else ratio(found[line], found[SILENT]),
-                    "/ true data": "1" if line == TRUE else ratio(found[line], found[TRUE]),
-                    "claim against a fellow agent": against_fellow(found[line]),
-                }
-                for line in sorted(found, key=lambda line: float(regret_by_instance(found[line]).mean()))
-            ],
-        )
+        verdicts = [
+            bounded("regret", f"{above} / {below}", ratio(found[above], found[below]), bound)
+            for (above, below), bound in asked
+        ]
+        section.table(f"verdicts{delta:g}", verdicts)
+    for delta, found in by_delta.items():
+        rows = [
+            {
+                "line": line,
+                "baseline": BASELINE_OF[line],
+                "regret per agent (± 95 %)": final_regret(found[line]),
+                "/ silence": "1" if line == SILENT else ratio(found[line], found[SILENT]),
+                "/ true data": "1" if line == TRUE else ratio(found[line], found[TRUE]),
+                "claim against a fellow agent": against_fellow(found[line]),
+            }
+            for line in sorted(found, key=lambda line: float(regret_by_instance(found[line]).mean()))
+        ]
+        section.table(f"lines{delta:g}", rows)
 
 
 _TITLE = "Zhou and Chowdhury"

@@ -189,14 +189,15 @@ def _report_generalised(section: Section, runs: PanelRuns) -> None:
     if runs.panel == "regret":
         section.table("verdicts", _regret_verdicts(runs))
         section.table("regret", _costs(runs))
-    for problem in runs.values("problem"):
-        at = runs.where(problem=problem)
+    problems = {problem: runs.where(problem=problem) for problem in runs.values("problem")}
+    for problem, at in problems.items():
         near, alone = ratio(at["DisLinUCB, small D"], at[SHARED]), ratio(at["DisLinUCB"], at[ALONE])
         verdicts = [
             bounded("regret", "DisLinUCB, small D / all shared", near, 1.2),
             bounded("regret", "DisLinUCB / alone", alone, 1),
         ]
         section.table(f"verdicts-{problem}", verdicts)
+    for problem, at in problems.items():
         section.table(f"regret-{problem}", _costs(at))
     for labels, result in runs.rows:
         points = zip(result.rounds, result.regret.sum(axis=2), strict=True)
