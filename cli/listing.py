@@ -15,7 +15,7 @@ from fedbandit_envs.leaderboard.engine import belongs
 from fedbandit_envs.leaderboard.entries import baselines_of
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.leaderboard.tracks import tracks_of
-from fedbandit_envs.papers.reproduction.experiment import experiments
+from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.mechanisms.registry import MECHANISMS

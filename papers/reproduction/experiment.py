@@ -17,7 +17,6 @@ from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.source import source_digest
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.registry.plugins import Registry
 
 LINEAR = {"xscale": "linear", "yscale": "linear"}
 
@@ -280,15 +279,10 @@ class PanelRuns:
 
 
 @cache
-def experiments() -> Registry[Experiment]:
-    """Returns all experiments by name.
-
-    They are defined by ``EXPERIMENTS`` in the module ``experiments`` of each folder of ``papers``, and in modules of
-    plug-ins of the group ``papers``.
-    """
+def experiments() -> dict[str, Experiment]:
+    """Returns the experiments with templates: ``EXPERIMENTS`` in the module ``experiments`` of each folder."""
     # Imported by name at run time: `papers` is a higher layer, which this module may not import.
     papers = import_module("fedbandit_envs.papers")
     folders = sorted(f.name for f in iter_modules(papers.__path__) if f.ispkg and f.name != "reproduction")
     modules = [import_module(f"{papers.__name__}.{folder}.experiments") for folder in folders]
-    own = {name: one for module in modules for name, one in module.EXPERIMENTS.items()}
-    return Registry(own, papers=lambda plugin: dict(plugin.content.EXPERIMENTS))
+    return {name: one for module in modules for name, one in module.EXPERIMENTS.items()}

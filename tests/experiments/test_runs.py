@@ -15,8 +15,8 @@ from fedbandit_envs.experiments.result import RunResult, weakest
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.papers.pfcb import experiments as pfcb
-from fedbandit_envs.papers.reproduction.experiment import Plan, Scale
+from fedbandit_envs.papers import pfcb
+from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.procurement_v0 import parallel_env
 
 

@@ -13,7 +13,7 @@ from fedbandit_envs.experiments import source, store
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import DamagedShardError, DamagedShardWarning, ShardLock, Store
-from fedbandit_envs.papers.feducb_critique.runs import first_messages
+from fedbandit_envs.papers.feducb_critique import first_messages
 
 CELL = Drawn(tuple(range(4)), numbers=50)
 

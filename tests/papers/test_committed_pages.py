@@ -9,6 +9,7 @@ from pages import check_page
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
+from fedbandit_envs.papers import page as scripts
 from fedbandit_envs.papers.reproduction.page import Reproduction
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "reproductions").glob("*.md"))
@@ -30,8 +31,9 @@ def test_the_command_that_a_page_states_makes_files_of_its_name(page, tmp_path, 
     assert stated, f"{page.name} states no command"
     monkeypatch.setattr("fedbandit_envs.cli.terminal.play_missing", lambda *_: None)
     monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
+    monkeypatch.setattr(scripts.Reproduction, "report", lambda self: [self._out / f"{self.stem}.md"])
     # No name depends on how much noise there is, which takes long to find for a shuffler.
-    monkeypatch.setattr("fedbandit_envs.papers.trust.experiments._noise_multiplier", lambda *_: 1.0)
+    monkeypatch.setattr("fedbandit_envs.papers.trust._noise_multiplier", lambda *_: 1.0)
     ran = CliRunner().invoke(app, [*shlex.split(stated[1]), "--out", str(tmp_path)])
     assert ran.exit_code == 0, ran.output
     assert ran.output.split()[-1].endswith(f"/{page.name}")
