@@ -21,7 +21,8 @@ from fedbandit_envs.papers.comparison import (
 )
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, all_over_rounds, by_line
-from fedbandit_envs.papers.trust import Releases, against_fellow, analytic_noise_multiplier
+from fedbandit_envs.papers.trust import Releases, against_fellow
+from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 
 SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
 MOST, SERVER, TRUE = "aggregator, all honest", "server", "true data"

@@ -146,15 +146,15 @@ def tune(name: str, line: str, epsilon: float, agents: int, rounds: int = 10_000
 
 
 @cache
-def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int, delta: float = DELTA) -> float:
+def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> float:
     """Returns the noise of one clipped release, in units of the clip, for a claim about all data of an agent.
 
     A change of all data moves each release by 2 clips at most, so that all releases together have mu = 2 sqrt(releases)
     / multiplier; a shuffled batch shows a fellow agent the messages of all others.
     """
     if line == SHUFFLER:
-        return 2 / largest_loss(epsilon, delta, [agents - 1] * releases)
-    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, delta)
+        return 2 / largest_loss(epsilon, DELTA, [agents - 1] * releases)
+    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, DELTA)
 
 
 def run(
