@@ -18,7 +18,8 @@ from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_assignm
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs, write_tables
 from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
-from fedbandit_envs.papers.catalogue import experiments, reproduction
+from fedbandit_envs.papers.catalogue import experiments
+from fedbandit_envs.papers.page import Reproduction
 from fedbandit_envs.wrappers.privacy.budget import BudgetExhaustedError
 
 
@@ -57,7 +58,7 @@ def reproduce(
     known = experiments()
     if experiment is None:
         for name, one in known.items():
-            typer.echo(f"{name}: {one.title}. {getattr(one, 'shows', '')}".rstrip())
+            typer.echo(f"{name}: {one.title}. {one.shows}.")
         return
     with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
         table = None if data is None else read_value(data)
@@ -71,8 +72,8 @@ def reproduce(
             if mode in one.modes and panel in (*one.panels, "all") and (table is None or one.needs_data)
         ]
         reproductions = {
-            name: reproduction(
-                name, out,
+            name: Reproduction(
+                name, known[name], out,
                 scale=scale, panel=panel, mode=mode, rounds=rounds, trials=trials, data=table,
             )
             for name in (names or known if experiment == "all" else [experiment])

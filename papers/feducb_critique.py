@@ -23,7 +23,7 @@ from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers.comparison import FAILS, each, exponents, final_regret, mean_of, regret_by_instance
 from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.feducb.experiments import DELTA, SHARED, linear_run
+from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
 from fedbandit_envs.papers.page import Section, by_line
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.attacks import epsilon_from_rates, rate_at_least, rate_at_most

@@ -85,17 +85,13 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
         wrappers["privatizer"] = noise | {"releases": every}
     if line == HALF:
         wrappers["channel"]["stage"] = {"name": "aggregator", "honest": max(1, agents // 2)}
+    printed = "Printed" if line in (EXACT, *NOISE_OF) else ""
     return RunSpec(
-        BASELINE_OF[line],
-        "FedLinearSpherePrinted-v0" if line in (EXACT, *NOISE_OF) else "FedLinearSphere-v0",
-        scale.rounds,
-        scale.trials,
+        BASELINE_OF[line], f"FedLinearSphere{printed}-v0", scale.rounds, scale.trials,
         env_kwargs={} if agents == USUAL["agents"] else {"num_agents": agents},
-        policy_kwargs=noise | {"gap": gap} if line in NOISE_OF else {},
-        wrapper_kwargs=wrappers,
-        delta=at["delta"],
-        labels={"line": line, **varied},
-    )
+        policy_kwargs=noise | {"gap": gap} if line in NOISE_OF else {}, wrapper_kwargs=wrappers,
+        delta=at["delta"], labels={"line": line, **varied},
+    )  # fmt: skip
 
 
 def protecting_agents(line: str, epsilon: float, scale: Scale) -> RunSpec:

@@ -26,6 +26,11 @@ from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
 EPSILON, DELTA = 1.0, 1e-5
 GOOD, GIVEN = "good_and_defective", "as_given"
+HEADS = (
+    "releases", "how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent", "regret (± 95 %)",
+    f"/ {TUNED}",
+)  # fmt: skip
+"""Heads of the columns of a problem's table."""
 
 
 @dataclass(frozen=True)
@@ -246,35 +251,17 @@ def _report(section: Section, runs: PanelRuns) -> None:
     for what, other, one, another in problem.choices:
         value = ratio(found[one], found[another])
         verdicts.append({"regret of": what, "/ that of": other, "here": value, "": ""})
-    rows: list[dict[str, Any]] = [
-        {
-            "releases": TUNED,
-            "how shared out": "-",
-            "number": 0,
-            "sd of the first": "-",
-            "sd of their sum": "-",
-            "epsilon spent": "-",
-            "regret (± 95 %)": final_regret(silence),
-            f"/ {TUNED}": 1,
-        }
-    ]
+    rows = [dict(zip(HEADS, (TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1), strict=True))]
     curves: dict[str, list[tuple[int, Mean]]] = {}
     for name, result in found.items():
-        candidate, rounds, value = problem.candidates[name], int(result.rounds[-1]), ratio(result, silence)
-        first, total = candidate.deviations(rounds)
-        cells = (
-            name,
-            str(candidate),
-            candidate.releases(rounds),
-            f"{first:.2f}",
-            f"{total:.2f}",
-            f"{claim_of(result, 'exact').epsilon:.4f}",
-            final_regret(result),
-            value,
-        )
-        rows.append(dict(zip(rows[0], cells, strict=True)))
+        candidate, rounds = problem.candidates[name], int(result.rounds[-1])
+        how, releases, value = str(candidate), candidate.releases(rounds), ratio(result, silence)
+        noise = [f"{deviation:.2f}" for deviation in candidate.deviations(rounds)]
+        spent = f"{claim_of(result, 'exact').epsilon:.4f}"
+        cells = (name, how, releases, *noise, spent, final_regret(result), value)
+        rows.append(dict(zip(HEADS, cells, strict=True)))
         point = Mean(value.value, value.low, value.high, value.instances)
-        curves.setdefault(str(candidate), []).append((candidate.releases(rounds), point))
+        curves.setdefault(how, []).append((releases, point))
     section.table("verdicts", verdicts)
     section.table("regret", rows)
     # Sorted by number of releases alone: candidates with the same number keep their order.
