@@ -40,8 +40,8 @@ def reproduce(
     """
     from fedbandit_envs.basics.checks import require_choice
     from fedbandit_envs.experiments.spec import read_value
-    from fedbandit_envs.papers.reproduction.experiment import experiments
-    from fedbandit_envs.papers.reproduction.page import Reproduction
+    from fedbandit_envs.papers.catalogue import (experiments)
+    from fedbandit_envs.papers.page import (Reproduction)
 
     with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
         known = experiments()

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from generator import (
+    architecture,
     baselines,
-    claims_page,
     copied,
     environments,
-    gallery,
+    leaderboard,
     pictures,
     reference,
     wrappers,
@@ -26,6 +26,7 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Google's sections are read.
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
+    app.connect("build-finished", leaderboard.write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -41,9 +42,8 @@ def generate(docs: Path) -> None:
         wrappers,
         baselines,
         reference,
-        claims_page,
-        gallery,
         pictures,
+        architecture,
         copied,
     ):
         part.write(folder, docs)

@@ -6,8 +6,8 @@ import fedbandit_envs
 from fedbandit_envs.basics.entry_points import resolve
 from generator.folder import Folder
 from generator.markup import problem_of, table
-from generator.reproduction_page import read
 
+_MADE = re.compile(r"<!-- (\S+) made -->\s+Made by `([^`]+)`")
 _FILM = "PYTHONPATH=docs python docs/generator/film.py docs/static/federation.gif"
 _SITE = "sphinx-build -W -b html docs docs/_build/html"
 _REPORT = "fedbandit leaderboard report --results {0} --out {0}"
@@ -33,8 +33,9 @@ def commands(docs: Path) -> dict[str, str]:
         "static/federation.gif": _FILM,
         **{f"generated/environments/{problem}.{kind}": _SITE for problem in problems for kind in ("gif", "png")},
         **{
-            f"reproductions/{path.stem}.png": read(path).command
+            f"reproductions/{stem}.png": command
             for path in sorted((docs / "reproductions").glob("*.md"))
+            for stem, command in _MADE.findall(path.read_text())
         },
     }  # fmt: skip
 

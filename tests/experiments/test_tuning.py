@@ -12,7 +12,8 @@ from fedbandit_envs.baselines.tuned import DATA, constants
 from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, mean_regret, tuning_runs
-from fedbandit_envs.papers.reproduction.experiment import Plan, experiments
+from fedbandit_envs.papers.catalogue import experiments
+from fedbandit_envs.papers.experiment import (Plan)
 from fedbandit_envs.registry.problems import TuningSpec
 
 TUNED_NAMES = [(name, problem) for problem, one in TUNINGS.items() for name in one.baselines]
@@ -127,7 +128,7 @@ def test_what_weighs_has_silence_s_constants(problem):
 
 def test_no_experiment_plays_what_was_tuned_on(monkeypatch):
     # No seed depends on how much noise there is, which takes long to find for a shuffler.
-    monkeypatch.setattr("fedbandit_envs.papers.trust.experiments._noise_multiplier", lambda *_: 1.0)
+    monkeypatch.setattr("fedbandit_envs.papers.trust._noise_multiplier", lambda *_: 1.0)
     played = 0
     # SAMBA's, which need an extra to be planned, have nothing that was tuned.
     for experiment in (one for name, one in experiments().items() if not name.startswith("samba")):

@@ -1,37 +1,71 @@
-"""Every page of a reproduction that is kept here says what its CSV file says."""
+"""Every page of a paper says what its numbers say, and its commands make its pictures."""
 
 import re
 import shlex
 from pathlib import Path
 
 import pytest
-from pages import check_page
+from pages import cells
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.papers.reproduction.page import Reproduction
+from fedbandit_envs.papers import page as scripts
+from fedbandit_envs.papers.catalogue import PAPERS, experiments
+from fedbandit_envs.papers.page import parts_of, read_numbers
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "reproductions").glob("*.md"))
-
-
-def test_there_are_pages():
-    assert PAGES
+FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
+PAGES = [FOLDER / f"{paper.__name__.rpartition('.')[2]}.md" for paper in PAPERS]
+MADE = {
+    name.removesuffix(" made"): part
+    for page in PAGES
+    for name, part in parts_of(page.read_text()).items()
+    if name.endswith(" made")
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_says_what_its_csv_file_says(page):
-    check_page(page)
-    assert page.with_suffix(".png").exists()
+def test_a_page_says_what_its_numbers_say(page):
+    """All cells with digits are those of the numbers, and all numbers with a text stand in a table or in a sentence."""
+    text = page.read_text()
+    sentences = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    said, known = set(), set()
+    for mark, part in parts_of(text).items():
+        stem, panel, *_ = mark.split(" ")
+        said |= {(stem, panel, *cell) for cell in cells(part) if not mark.endswith(" numbers")}
+    for row in read_numbers(page.with_suffix(".csv.gz")):
+        stem = "-".join(filter(None, (row["experiment"], row["scale"], row["settings"])))
+        assert f"<!-- {stem} " in text
+        assert f"]({stem}.png)" in text
+        if row["quantity"] == "in the text":
+            assert row["printed"] in sentences or row["printed"] in text, row
+        elif row["printed"]:
+            known.add((stem, row["panel"], row["name"], row["quantity"], row["printed"]))
+        ends = [float(row[key]) for key in ("low", "value", "high") if row[key]]
+        assert ends == sorted(ends), row
+    assert said == known
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_command_that_a_page_states_makes_files_of_its_name(page, tmp_path, monkeypatch):
-    stated = re.search("^Made by `fedbandit (.*)`, whose runs", page.read_text(), re.MULTILINE)
-    assert stated, f"{page.name} states no command"
+def test_every_picture_has_its_command():
+    assert {path.stem for path in FOLDER.glob("*.png")} == set(MADE)
+
+
+@pytest.mark.parametrize("stem", MADE)
+def test_the_command_that_a_page_states_makes_its_picture(stem, tmp_path, monkeypatch):
+    stated = re.search("^Made by `fedbandit (.*)`, whose runs", MADE[stem], re.MULTILINE)
+    assert stated
     monkeypatch.setattr("fedbandit_envs.cli.terminal.play_missing", lambda *_: None)
-    monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
+    monkeypatch.setattr(scripts.Reproduction, "report", lambda self: [self.stem])
     # No name depends on how much noise there is, which takes long to find for a shuffler.
-    monkeypatch.setattr("fedbandit_envs.papers.trust.experiments._noise_multiplier", lambda *_: 1.0)
+    monkeypatch.setattr("fedbandit_envs.papers.trust._noise_multiplier", lambda *_: 1.0)
     ran = CliRunner().invoke(app, [*shlex.split(stated[1]), "--out", str(tmp_path)])
     assert ran.exit_code == 0, ran.output
-    assert ran.output.split()[-1].endswith(f"/{page.name}")
+    assert ran.output.split()[-1] == stem
+
+
+def test_the_list_says_what_every_experiment_shows():
+    ran = CliRunner().invoke(app, ["reproduce"])
+    assert ran.exit_code == 0
+    assert len(experiments()) == len(ran.output.splitlines())
+    for name, one in experiments().items():
+        assert f"{name}: {one.title}. {one.shows}." in ran.output
+        assert re.search("; (about )?.*(seconds|minute|minutes|hour|hours)", one.shows), one.shows

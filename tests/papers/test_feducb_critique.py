@@ -1,28 +1,26 @@
-"""What is measured of FedUCB besides regret, against formulas and simulations of the tests' own, and its page."""
+"""What is measured of FedUCB besides regret, against formulas and simulations of the tests' own."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from pages import check_page
-from typer.testing import CliRunner
 
-from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.store import source_digest
-from fedbandit_envs.papers.feducb_critique.analysis import (
+from fedbandit_envs.experiments.store import (source_digest)
+from fedbandit_envs.papers.experiment import Measurement, Plan
+from fedbandit_envs.papers.feducb_critique import (
     ERROR,
-    epsilon_at_least,
-    printed_bound,
-)
-from fedbandit_envs.papers.feducb_critique.experiments import EXPERIMENTS, FIXED, PRINTED, TRUE
-from fedbandit_envs.papers.feducb_critique.runs import (
+    EXPERIMENTS,
+    FIXED,
+    PRINTED,
+    TRUE,
     added_noise,
+    epsilon_at_least,
     first_messages,
+    printed_bound,
     printed_rounds,
     printed_trigger,
 )
-from fedbandit_envs.papers.reproduction.experiment import Measurement, Plan
 
 
 def played(cell):
@@ -33,21 +31,6 @@ def attack(baseline, horizons, made_for):
     """The measurement of an attack on 40 federations with each history."""
     arguments = {"baseline": baseline, "epsilon": 3.0, "horizons": horizons, "made_for": made_for}
     return Measurement(first_messages, arguments, range(40), 40, 1.0)
-
-
-@pytest.mark.ci
-def test_the_page_on_what_is_wrong_with_fed_ucb(tmp_path):
-    words = ["reproduce", "feducb-critique", "--scale", "tiny", "--out", str(tmp_path)]
-    ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})
-    assert ran.exit_code == 0, ran.output
-    page = (tmp_path / "feducb-critique-tiny.md").read_text()
-    for title in EXPERIMENTS["feducb-critique"].panels.values():
-        assert f"## {title}" in page
-    # The trigger's times refute an epsilon of 1, and times fixed in advance refute nothing.
-    assert page.count("**refuted**") >= 1
-    assert page.count("| half | 0.00 | stands | the promise |") == 1
-    assert (tmp_path / "feducb-critique-tiny.png").stat().st_size > 10_000
-    check_page(tmp_path / "feducb-critique-tiny.md")
 
 
 @pytest.mark.parametrize("made_for", [None, 7])

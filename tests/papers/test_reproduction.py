@@ -1,28 +1,19 @@
 """Reproductions: pages, plans, and the paper's headline at its own horizon."""
 
-import csv
-from dataclasses import replace
-
 import pytest
-from pages import check_page
+from pages import check_paper
 from paper_runs import labelled, played
-from toy_paper.experiments import TOY
+from toy_paper import TOY
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.papers.pfcb import experiments as pfcb
-from fedbandit_envs.papers.reproduction.comparison import (
-    ratio,
-)
-from fedbandit_envs.papers.reproduction.experiment import Plan, Scale, experiments
-from fedbandit_envs.papers.reproduction.page import Reproduction, Section
-
-TINY = Scale(600, 2)
-TINY_PLAN = Plan("uniform", TINY, "default")
-
-
-def described(scale, mode):
-    return Section(experiments()["pfcb-exp1"], Plan("uniform", scale, mode)).render("setting.md.j2")
+from fedbandit_envs.papers import page as scripts
+from fedbandit_envs.papers import pfcb
+from fedbandit_envs.papers.catalogue import experiments
+from fedbandit_envs.papers.comparison import ratio
+from fedbandit_envs.papers.experiment import Plan, Scale
+from fedbandit_envs.papers.page import Reproduction
+from fedbandit_envs.papers.reproduction import page as templated
 
 
 def reproduce(*words):
@@ -48,38 +39,21 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode, one):
         # In 300 rounds and more what is shared changes regret, so that the lines of a page differ.
         result = reproduce(*words, "--rounds", 300, "--trials", 2)
         assert result.exit_code == 0, result.output
-    suffix = "small-rounds300-trials2" + ("-printed" if mode == "printed" else "")
+    found = {}
     for name in names:
-        panels = {one[name]} if name in one else set(pfcb.PANELS)
-        stem = f"{name}-{suffix}" + (f"-{one[name]}" if name in one else "")
-        page = (tmp_path / f"{stem}.md").read_text()
-        assert "Scale `small-rounds300-trials2`: T = 300, 5 markets x 2 runs" in page
-        for panel in panels:
-            assert f"## {pfcb.PANELS[panel]}\n" in page
-        assert f"{stem}.png" in page
-        assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
-        assert {row["panel"] for row in check_page(tmp_path / f"{stem}.md")} == panels
+        chosen = [one[name]] * (name in one) + ["printed"] * (mode == "printed")
+        stem = "-".join([f"{name}-small-rounds300-trials2", *chosen])
+        parts, rows = check_paper(tmp_path, "pfcb", stem)
+        assert {row["panel"] for row in rows} == ({one[name]} if name in one else set(pfcb.PANELS))
         # Of another horizon than the paper's nothing is said.
-        assert "agrees" not in page
-        assert "differs |" not in page
-        assert "**differs**" not in page
-    exp1 = (tmp_path / f"pfcb-exp1-{suffix}.md").read_text()
+        found[name] = "".join(parts.values())
+        assert "agrees" not in found[name]
+        assert "differs" not in found[name]
     if mode == "printed":
-        assert "| the eight more communications |" in exp1
-        assert "What breaks." in exp1
+        assert "| the eight more communications |" in found["pfcb-exp1"]
     else:
         for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "without the check"):
-            assert text in exp1
-
-
-def test_the_setting_says_where_it_is_not_the_paper_s():
-    paper = described(pfcb.SCALES["paper"], "default")
-    assert "T = 100,000, 5 markets x 20 runs (as in the paper)" in paper
-    for other in (replace(pfcb.SCALES["paper"], trials=19), pfcb.SCALES["small"]):
-        assert "(the paper: T = 100,000, 5 markets x 20 runs)" in described(other, "default")
-    for text in ("N(alpha, 0)", "omega2", "1.2 epsilon", "over markets", "too few for any"):
-        assert text in paper
-    assert "Algorithm 2" in described(pfcb.SCALES["paper"], "printed")
+            assert text in found["pfcb-exp1"]
 
 
 def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
@@ -88,7 +62,8 @@ def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
         "fedbandit_envs.cli.terminal.play_missing",
         lambda name, backend, cells, folder: played.append(len(cells)),
     )
-    monkeypatch.setattr(Reproduction, "report", lambda self: [self._file("md")])
+    for module in (scripts, templated):
+        monkeypatch.setattr(module.Reproduction, "report", lambda self: [])
     result = reproduce("all", "--out", tmp_path, "--mode", "printed", "--rounds", 50, "--trials", 2)
     assert result.exit_code == 0, result.output
     assert len(played) == sum("printed" in experiment.modes for experiment in experiments().values()) == 4
@@ -97,17 +72,15 @@ def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
     assert "is 'odd'; one of" in " ".join(refused.output.split())
 
 
-def test_an_experiment_is_data_an_analysis_and_templates(monkeypatch, tmp_path):
+def test_an_experiment_is_data_and_a_report(monkeypatch, tmp_path):
     monkeypatch.setitem(experiments(), "toy", TOY)
     result = reproduce("toy", "--out", tmp_path, "--trials", 6)
     assert result.exit_code == 0, result.output
-    page = (tmp_path / "toy-small-trials6.md").read_text()
-    assert "Scale `small-trials6`: T = 300, default algorithms." in page
-    assert "## The federation\n\nOrder: exploratory; 0." in page
-    assert "| one-round | zcdp |" in page
-    assert "| 0.1 |" in page
-    assert "6 trials are too few for verdicts" in page
-    rows = check_page(tmp_path / "toy-small-trials6.md")
+    page = (tmp_path / "toy_paper.md").read_text()
+    assert "![Radius of confidence](toy-small-trials6.png)" in page
+    parts, rows = check_paper(tmp_path, "toy_paper", "toy-small-trials6")
+    assert "| exploratory |" in parts["federation sentences"]
+    assert "| one-round | zcdp |" in parts["federation claims"]
     (row,) = (row for row in rows if row["quantity"] == "ratio")
     assert (row["panel"], row["instances"]) == ("federation", "6")
     shards = sorted((tmp_path / "shards").iterdir())
@@ -115,7 +88,15 @@ def test_an_experiment_is_data_an_analysis_and_templates(monkeypatch, tmp_path):
     # Other settings are other files, and what they share is not played again.
     stamps = {path: path.stat().st_mtime_ns for path in shards}
     assert reproduce("toy", "--out", tmp_path, "--trials", 6, "--panel", "federation").exit_code == 0
-    assert (tmp_path / "toy-small-trials6-federation.md").exists()
+    # Prose that is written into a page stays, and tables are written in their places.
+    both = (tmp_path / "toy_paper.md").read_text()
+    (tmp_path / "toy_paper.md").write_text("By hand.\n" + both)
+    assert both.count("<!-- toy-small-trials6-federation federation claims -->") == 1
+    numbers = (tmp_path / "toy_paper.csv.gz").read_bytes()
+    assert reproduce("toy", "--out", tmp_path, "--trials", 6).exit_code == 0
+    assert (tmp_path / "toy_paper.md").read_text() == "By hand.\n" + both
+    assert (tmp_path / "toy_paper.csv.gz").read_bytes() == numbers
+    check_paper(tmp_path, "toy_paper", "toy-small-trials6-federation")
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == stamps
     for words, message in (
         (("--mode", "printed"), "mode of toy is 'printed'; one of 'default' is required"),
@@ -194,12 +175,12 @@ def test_p_fcb_at_the_paper_s_scale(tmp_path):
     for name in ("pfcb-exp1", "pfcb-exp2", "pfcb-exp3", "pfcb-fig2"):
         result = reproduce(name, "--scale", "paper", "--out", tmp_path)
         assert result.exit_code == 0, result.output
-        check_page(tmp_path / f"{name}-paper.md")
-    with (tmp_path / "pfcb-exp1-paper.csv").open() as file:
-        frr = {
-            row["panel"]: float(row["value"])
-            for row in csv.DictReader(file)
-            if (row["name"], row["quantity"]) == ("P-FCB", "/ SS-UCB (FRR) [runs]")
-        }
+        _, rows = check_paper(tmp_path, "pfcb", f"{name}-paper")
+        if name == "pfcb-exp1":
+            frr = {
+                row["panel"]: float(row["value"])
+                for row in rows
+                if (row["name"], row["quantity"]) == ("P-FCB", "/ SS-UCB (FRR)")
+            }
     assert set(frr) == set(pfcb.PANELS)
     assert all(0.60 <= value <= 0.75 for value in frr.values())

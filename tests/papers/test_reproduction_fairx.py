@@ -3,15 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from pages import check_page
+from pages import check_paper
 from pairs import every_second
 from paper_runs import labelled, played
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.papers.fairx import experiments as fairx
-from fedbandit_envs.papers.reproduction.comparison import falls, ordered, ratio
-from fedbandit_envs.papers.reproduction.experiment import Plan, Scale, experiments
+from fedbandit_envs.papers import fairx
+from fedbandit_envs.papers.catalogue import experiments
+from fedbandit_envs.papers.comparison import falls, ordered, ratio
+from fedbandit_envs.papers.experiment import Plan, Scale
 
 
 @pytest.mark.parametrize("name", every_second(name for name in experiments() if name.startswith("fairx")))
@@ -20,20 +21,14 @@ def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
     ran = CliRunner().invoke(app, words, env={"TERM": "dumb"})
     assert ran.exit_code == 0, ran.output
     stem = f"{name}-small-rounds30-trials2"
-    page = (tmp_path / f"{stem}.md").read_text()
-    assert "T = 30 (the thesis has 100,000" in page
-    assert "2 runs make no interval" in page
-    assert "fairness regret" in page
-    for title in experiments()[name].panels.values():
-        assert f"## {title}" in page
-    # Silence stands beside everything, at the radius that serves it best too.
+    parts, rows = check_paper(tmp_path, "fairx", stem)
+    assert {row["panel"] for row in rows} == {*experiments()[name].panels}
+    # Silence stands beside everything.
+    page = "".join(parts.values())
     assert fairx.SILENT in page
     if name.startswith("fairx-exp"):
         assert fairx.PRIV in page
-        assert "placebo" in page
-        assert "The thesis says" in page
-    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
-    check_page(tmp_path / f"{stem}.md")
+        assert "| the paper says |" in page
 
 
 def test_placebos_are_the_same_runs_on_noise():

@@ -12,10 +12,11 @@ from fedbandit_envs.cli import app
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.papers.feducb.analysis import nearer_to_one
-from fedbandit_envs.papers.feducb.experiments import EXPERIMENTS, budgets
-from fedbandit_envs.papers.reproduction.comparison import Ratio, ordered, ratio
-from fedbandit_envs.papers.reproduction.experiment import Plan, Scale
+from fedbandit_envs.papers.feducb import (nearer_to_one)
+from fedbandit_envs.papers.feducb.experiments import (EXPERIMENTS)
+from fedbandit_envs.papers.feducb import (budgets)
+from fedbandit_envs.papers.comparison import (Ratio, ordered, ratio)
+from fedbandit_envs.papers.experiment import (Plan, Scale)
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.papers.reproduction.experiment import Measurement, Plan, Scale, experiments
-from fedbandit_envs.papers.samba import experiments as samba
-from fedbandit_envs.papers.samba.analysis import PUBLISHED
-from fedbandit_envs.papers.samba.runs import select
+from fedbandit_envs.papers.catalogue import experiments
+from fedbandit_envs.papers.experiment import (Measurement, Plan, Scale)
+from fedbandit_envs.papers.catalogue import (experiments as samba)
+from fedbandit_envs.papers.samba import (PUBLISHED)
+from fedbandit_envs.papers.samba import (select)
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba.owners import Algorithm
 

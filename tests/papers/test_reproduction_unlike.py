@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from fedbandit_envs.arms.ratings import mean_ratings
 from fedbandit_envs.cli import app
 from fedbandit_envs.gaussian.registered import PROBLEM
-from fedbandit_envs.papers.reproduction.experiment import Plan
-from fedbandit_envs.papers.reproduction.page import Reproduction
-from fedbandit_envs.papers.unlike.analysis import cost, regret_at, slope, total
-from fedbandit_envs.papers.unlike.experiments import EXPERIMENTS, PLAIN
+from fedbandit_envs.papers.experiment import (Plan)
+from fedbandit_envs.papers.page import (Reproduction)
+from fedbandit_envs.papers.unlike import (cost, regret_at, slope, total)
+from fedbandit_envs.papers.unlike import (EXPERIMENTS, PLAIN)
 
 MEANS = np.array(PROBLEM.presets["FedMixed-v0"].kwargs["means"])
 

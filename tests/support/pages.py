@@ -4,6 +4,8 @@ import csv
 import re
 from pathlib import Path
 
+from fedbandit_envs.papers.page import parts_of, read_numbers
+
 _NUMBER = r"[+-]?(?:[\d,]*\.?\d+(?:e[+-]?\d+)?%?|inf|nan)"
 _MEASURE = re.compile(
     rf"(?P<value>{_NUMBER})?(?: ± (?P<half>{_NUMBER}))?(?: ?\[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
@@ -43,15 +45,45 @@ def _digits(text):
 
 def check_page(path: Path):
     """Demands of a page that its numbers are those of its CSV file, and of both that intervals hold their values."""
-    page = path.read_text()
     with path.with_suffix(".csv").open() as file:
         rows = list(csv.DictReader(file))
+    return check_numbers(path.read_text(), rows)
+
+
+def check_section(section):
+    """Demands the same of the tables of a section and of its rows."""
+    check_numbers(
+        "\n\n".join(text for name, text in section.tables.items() if name != "numbers"), section.rows, ""
+    )
+    return section.rows
+
+
+def check_paper(folder, paper, stem):
+    """Demands the same of the parts of a paper's page that an experiment has made, and returns the rows of numbers."""
+    parts = parts_of((folder / f"{paper}.md").read_text())
+    own = {name.removeprefix(f"{stem} "): text for name, text in parts.items() if name.startswith(f"{stem} ")}
+    assert own.pop("made").startswith("Made by `fedbandit reproduce ")
+    rows = [
+        row
+        for row in read_numbers(folder / f"{paper}.csv.gz")
+        if stem == "-".join(filter(None, (row["experiment"], row["scale"], row["settings"])))
+    ]
+    for panel in {name.partition(" ")[0] for name in own}:
+        tables = [
+            t for name, t in own.items() if name.partition(" ")[0] == panel and not name.endswith(" numbers")
+        ]
+        check_numbers("\n\n".join(tables), [row for row in rows if row["panel"] == panel], "")
+    assert (folder / f"{stem}.png").stat().st_size > 10_000
+    return own, rows
+
+
+def check_numbers(page, rows, prose=None):
     tabled = [row for row in rows if row["printed"] and row["quantity"] != "in the text"]
     assert cells(page) == [(row["name"], row["quantity"], row["printed"]) for row in tabled]
     sentences = "\n".join(line for line in page.splitlines() if not line.startswith("|"))
     for row in rows:
-        numbers = {key: float(row[key]) for key in ("value", "low", "high") if row[key]}
-        if row["quantity"] == "in the text":
+        numbers = {key: float(row[key]) for key in ("value", "low", "high") if row[key] != ""}
+        if row["quantity"] == "in the text" and prose is None:
             assert row["printed"] in sentences, row
         if row["quantity"] == "ratio" and not row["printed"]:
             # Of two trials there is no interval.

@@ -2,8 +2,10 @@
 
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.papers.reproduction.experiment import LabelledResult, PanelRuns, Plan
-from fedbandit_envs.papers.reproduction.page import Section
+from fedbandit_envs.papers.experiment import PanelRuns as NewRuns
+from fedbandit_envs.papers.reproduction.experiment import (LabelledResult)
+from fedbandit_envs.papers.experiment import (PanelRuns, Plan)
+from fedbandit_envs.papers.page import (Section)
 
 
 def labelled(runs, **labels):
@@ -12,9 +14,10 @@ def labelled(runs, **labels):
 
 
 def played(runs, plan, folder):
-    """Plays runs and returns their results as templates get them."""
+    """Plays runs and returns their results as templates, or reports, get them."""
     play(runs, folder)
-    return PanelRuns(plan, [LabelledResult(run.labels, Store(folder).load(run)) for run in runs])
+    known = PanelRuns if isinstance(plan, Plan) else NewRuns
+    return known(plan, [LabelledResult(run.labels, Store(folder).load(run)) for run in runs])
 
 
 def section_of(experiment, panel, rows):

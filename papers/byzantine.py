@@ -1,0 +1,84 @@
+"""How much Byzantine agents (liars) raise the regret of honest agents; the experiment is from no paper."""
+
+from operator import methodcaller
+
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.comparison import each, final_regret, over
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+
+SILENT = "LinUCB"
+MEANINGS = {
+    SILENT: "silent",
+    "FedUCB-nonprivate": "true data, added up",
+    "FedUCB-trimmed": "true data, without the two in five senders furthest from the median",
+    "FedUCB-trimmed-mean": "true data, each number without a quarter of the senders at either end",
+    "FedUCB-min": "noisy data, added up",
+    "FedUCB-min-trimmed": "noisy data, without the two in five senders furthest from the median",
+}
+"""A description of each baseline compared, by name."""
+SHARES = (0.0, 0.1, 0.2, 0.3, 0.4)
+SHARE, BOUND = 0.2, 1.3
+"""With this share of liars honest agents should have at most this multiple of their regret without liars."""
+
+
+def _runs(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of a panel: each of its baselines with each share of liars, under the panel's attack."""
+    attack, _, private = plan.panel.partition("-")
+    names = ("FedUCB-min", "FedUCB-min-trimmed") if private else tuple(MEANINGS)[1:4]
+    return [
+        RunSpec(
+            name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials,
+            env_kwargs={"num_agents": 10, "dim": 5, "num_arms": 20, "gap": 0.1},
+            stack=[("fedbandit_envs.wrappers.byzantine:Byzantine", {"agents": share, "attack": attack})],
+            delta=0.1, labels={"line": name, "liars": share},
+        )
+        for name in (SILENT, *names)
+        for share in SHARES
+    ]  # fmt: skip
+
+
+def _report(section: Section, runs: PanelRuns) -> None:
+    """Reports whether honest agents keep the bound, and their regret by the share of liars."""
+    honest = each(runs.lines("liars"), methodcaller("of", "honest"))
+    regrets = each(honest, final_regret)
+    grown = {line: over(own, own[0.0]) for line, own in honest.items()}
+    beside = {line: over(own, honest[SILENT]) for line, own in honest.items()}
+    bounds = [
+        {
+            "algorithm": line,
+            "holds?": grown[line][SHARE].at_most(BOUND),
+            "over its own without liars": grown[line][SHARE],
+            "over silence": beside[line][SHARE],
+        }
+        for line in honest
+        if line != SILENT
+    ]
+    head = "honest agents' regret at T (± 95 %)"
+    rows = [
+        {head: line, "what it does": MEANINGS[line]} | {f"{x:.0%} liars": y for x, y in own.items()}
+        for line, own in regrets.items()
+    ]
+    section.table("bounds", bounds)
+    section.table("regret", rows)
+    section.draw(regrets)
+    section.record(grown, "{} / without liars")
+    section.record(beside, "{} / silent")
+
+
+EXPERIMENTS = {
+    "byzantine": Experiment(
+        "Liars: honest agents' regret against their share",
+        "How much more regret honest agents have if others lie; 3 minutes.",
+        {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear"},
+        {"small": Scale(10_000, 20), "paper": Scale(100_000, 20)},
+        _runs,
+        _report,
+        {
+            "garbage": "Garbage, true data",
+            "sign_flip": "Sign flip, true data",
+            "garbage-private": "Garbage, private, epsilon = 1",
+            "sign_flip-private": "Sign flip, private, epsilon = 1",
+        },
+    )
+}

@@ -1,0 +1,92 @@
+"""Handwritten digits as a federated bandit, an arm a class; the experiment is from no paper."""
+
+from typing import Any
+
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.comparison import bounded, final_regret, ratio
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section, all_over_rounds
+
+DELTA = 1e-5
+ALPHA = 0.1
+RANDOM, ALONE, BY_ARM, SHARED = "random", "alone", "alone, a regression for each arm", "all shared"
+PAPER, OURS, PLACEBO = "FedUCB-min", "FedUCB-weighted", "placebo"
+MEANINGS = {
+    RANDOM: "guesses",
+    ALONE: "LinUCB on own answers",
+    BY_ARM: "the same with a constant radius",
+    SHARED: "LinUCB on the answers of all agents, sent without noise in every round",
+    PAPER: "noisy sums, sent in rounds 1, 2, 4 ..., added up",
+    OURS: "the same, weighted by their precision",
+    PLACEBO: "FedUCB-weighted on noise alone",
+}
+"""What each algorithm does, by the first part of its name."""
+RADIUS = {"beta_scale": 0.2}
+"""Of the factors of the radius that tuning tries, the best for agents alone, on seeds that are not played here."""
+
+
+def _runs(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs: agents whose classes are alike, or drawn from Dirichlet(:data:`ALPHA`)."""
+    digits = {"name": "classification", "data": "digits", "components": 10}
+    if plan.panel == "unlike":
+        digits["alpha"] = ALPHA
+
+    def run(line: str, baseline: str, policy: dict[str, Any] = RADIUS, **wrappers: Any) -> RunSpec:
+        contexts = {**digits, "features": "shared"} if line == BY_ARM else digits
+        return RunSpec(
+            baseline, "FedClassification-v0", plan.scale.rounds, plan.scale.trials, delta=DELTA,
+            env_kwargs={"contexts": contexts}, policy_kwargs=policy, wrapper_kwargs=wrappers, labels={"line": line},
+        )  # fmt: skip
+
+    return [
+        run(RANDOM, "random-arm", {}),
+        run(ALONE, "LinUCB"),
+        run(BY_ARM, "LinUCB-disjoint", {"alpha": 1.0}),
+        run(SHARED, "FedUCB-nonprivate", channel={"schedule": "every_round"}),
+        *(
+            run(f"{name}, epsilon = {epsilon:g}", name, privatizer={"epsilon": epsilon, "delta": DELTA})
+            for name in (PAPER, OURS)
+            for epsilon in (1.0, 10.0)
+        ),
+        run(PLACEBO, "FedUCB-weighted-placebo", privatizer={"epsilon": 10.0, "delta": DELTA}),
+    ]
+
+
+def _report(section: Section, runs: PanelRuns) -> None:
+    """Reports wrong answers of each algorithm, also over those of agents alone, and verdicts on these."""
+    found = runs.by("line")
+    beside = {line: ratio(result, found[ALONE]) for line, result in found.items() if line != ALONE}
+    bounds = {SHARED: 0.8} | {line: 1 for line in found if line.startswith((PAPER, OURS))}
+    verdicts = [
+        bounded("wrong answers", f"{line} / alone", beside[line], bound) for line, bound in bounds.items()
+    ]
+    best = f"{OURS}, epsilon = 10"
+    verdicts.append(bounded("wrong answers", f"{best} / placebo", ratio(found[best], found[PLACEBO])))
+    rows = [
+        {
+            "algorithm": line,
+            "what it does": MEANINGS[line.partition(", eps")[0]],
+            "wrong answers (± 95 %)": final_regret(result),
+            "/ alone": beside.get(line, "1"),
+        }
+        for line, result in found.items()
+    ]
+    section.table("verdicts", verdicts)
+    section.table("answers", rows)
+    section.draw(all_over_rounds(runs))
+
+
+EXPERIMENTS = {
+    "classification": Experiment(
+        "Digits: agents that learn to read, alone, together and behind noise",
+        "Whether agents who name handwritten digits gain by sharing, with and without noise; 10 minutes.",
+        {"x": "round", "y": "wrong answers per agent", **LINEAR},
+        {"tiny": Scale(30, 2), "small": Scale(1_000, 20), "paper": Scale(10_000, 20)},
+        _runs,
+        _report,
+        {
+            "alike": "Agents with the same classes",
+            "unlike": "Classes drawn from Dirichlet(0.1) for each agent",
+        },
+    )
+}

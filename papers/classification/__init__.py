@@ -1,1 +1,0 @@
-"""Experiment on real data: handwritten digits as a federated bandit, alone, together and behind noise."""

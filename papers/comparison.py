@@ -1,0 +1,262 @@
+"""Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
+
+The unit of replication is the problem instance: where several seeds play one instance, their mean is one value.
+Verdicts on bounds come from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
+
+Intervals have 95 % coverage, so the true value is beyond a given end of one with probability of about 1 / 40. A joint
+verdict "holds" on several ratios has no larger error probability than one on a single ratio, since each has to hold. A
+joint verdict "does not hold" is less safe, since one wrong verdict among them is enough.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf, isnan
+from typing import Any, Literal
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.privacy import Claim, Composition
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.statistics import Middle, mean_and_half_width, ratio_with_interval
+
+ENOUGH = 20
+"""Smallest number of problem instances from which a verdict follows; figures from fewer are exploratory."""
+
+Statement = Literal["holds", "does **not** hold", "undecided", "exploratory"]
+FAILS: Statement = "does **not** hold"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean with its 95 % interval; the ends are NaN if there is none.
+
+    Attributes:
+        value: The mean.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        instances: Number of problem instances that the interval is over.
+        spec: Format with which the numbers are written.
+    """
+
+    value: float
+    low: float
+    high: float
+    instances: int
+    spec: str = field(default=".0f", kw_only=True)
+
+    def __str__(self) -> str:
+        """Returns the mean with the half width of its interval, if there is one."""
+        half = "" if isnan(self.low) else f" ± {(self.high - self.low) / 2:{self.spec}}"
+        return f"{self.value:{self.spec}}{half}"
+
+    def holds(self, number: float) -> Statement:
+        """Returns the verdict on whether a number lies within the interval, as the true value does."""
+        return "exploratory" if self.instances < ENOUGH else holds_if(self.low <= number <= self.high)
+
+    def at_most(self, bound: float) -> Statement:
+        """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
+        return verdict(self, high=bound)
+
+    def at_least(self, bound: float) -> Statement:
+        """Returns the verdict on whether the value is at least ``bound``; undecided if the interval contains it."""
+        return verdict(self, low=bound)
+
+
+@dataclass(frozen=True)
+class Ratio(Mean):
+    """Regret of one run divided by that of another run over the same instances.
+
+    Its value is NaN if this is only a prediction interval.
+    """
+
+    def __str__(self) -> str:
+        """Returns the ratio and its interval, if there is one."""
+        if isnan(self.value):
+            return f"[{self.low:.2f}, {self.high:.2f}]"
+        return f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
+
+
+def verdict(measure: Mean, low: float = -inf, high: float = inf) -> Statement:
+    """Returns the verdict on whether the true value of what was measured lies between two bounds.
+
+    It holds if the whole interval lies there, does not hold if it lies outside; else it is undecided. For fewer
+    than :data:`ENOUGH` instances there is no verdict, but "exploratory".
+    """
+    if measure.instances < ENOUGH:
+        return "exploratory"
+    if low <= measure.low and measure.high <= high:
+        return "holds"
+    return FAILS if measure.high < low or high < measure.low else "undecided"
+
+
+def holds_if(condition: bool) -> Statement:
+    """Returns the verdict "holds" if the condition is true, else "does **not** hold"."""
+    return "holds" if condition else FAILS
+
+
+def all_hold(statements: Iterable[Statement]) -> Statement:
+    """Returns the joint verdict on statements.
+
+    It is "exploratory" if some statement is; else "does **not** hold" if some statement does not hold; else
+    "undecided" if some statement is; else "holds".
+    """
+    found = set(statements)
+    worst: tuple[Statement, ...] = ("exploratory", FAILS, "undecided")
+    return next((statement for statement in worst if statement in found), "holds")
+
+
+def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
+    """Returns the joint verdict on whether all ratios are at most ``bound``."""
+    return all_hold(value.at_most(bound) for value in ratios)
+
+
+def lies_within(number: float, measure: Mean) -> str:
+    """Returns a text that says whether a number lies within the interval of a measured mean or ratio."""
+    lies = {"holds": "lies", FAILS: "does **not** lie"}.get(measure.holds(number))
+    return f"{number:g} {lies} within the interval" if lies else f"whether it is {number:g}: exploratory"
+
+
+def by_instance(result: RunResult, values: Array) -> Array:
+    """Returns the mean over all seeds of each problem instance.
+
+    Args:
+        result: The run, whose seeds are assigned to its instances cyclically, or draw an instance each.
+        values: One value for each seed on the last axis, ``(..., seeds)``.
+
+    Returns:
+        One value for each instance, ``(..., instances)``.
+    """
+    if result.instances is None:
+        return values
+    means: Array = values.reshape(*values.shape[:-1], -1, result.instances).mean(axis=-2)
+    return means
+
+
+def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
+    """Returns the cumulative regret on each problem instance, averaged over agents and seeds, ``(instances,)``."""
+    return by_instance(result, result.regret[checkpoint].mean(axis=1))
+
+
+def mean_of(values: Array, spec: str = ".0f") -> Mean:
+    """Returns the mean of values ``(instances,)`` with Student's 95 % interval, or without one if they are too few."""
+    mean, half = (float(part) for part in mean_and_half_width(values))
+    return Mean(mean, mean - half, mean + half, values.size, spec=spec)
+
+
+def final_regret(result: RunResult) -> Mean:
+    """Returns cumulative regret per agent at the horizon, with its 95 % interval over instances."""
+    return mean_of(regret_by_instance(result))
+
+
+def over_rounds(result: RunResult) -> dict[int, Mean]:
+    """Returns the curve of cumulative regret per agent over rounds; each mean has its interval over instances."""
+    regret = by_instance(result, result.regret.mean(axis=2))
+    return {at: mean_of(values) for at, values in zip(result.rounds, regret, strict=True)}
+
+
+def compare(above: Array, below: Array, middle: Middle = "mean") -> Ratio:
+    """Returns the ratio of the means (or medians) of two arrays ``(instances,)``, with its 95 % interval."""
+    return Ratio(*ratio_with_interval(above, below, middle=middle), above.size)
+
+
+def ratio(
+    numerator: RunResult, denominator: RunResult, checkpoint: int = -1, middle: Middle = "mean"
+) -> Ratio:
+    """Returns the regret of one run divided by that of another over the same problem instances.
+
+    Args:
+        numerator: The run whose regret is divided.
+        denominator: The run by whose regret it is divided.
+        checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
+        middle: Average over instances that is taken of both regrets before they are divided.
+
+    Raises:
+        ValueError: The runs have different numbers of seeds, or of problem instances.
+    """
+    (above, instances), (below, others) = (
+        (run.regret.shape[1], run.instances) for run in (numerator, denominator)
+    )
+    if (below, others) != (above, instances):
+        raise ValueError(
+            f"denominator has {below} seeds of {others or 'as many'} instances; the numerator's {above} of "
+            f"{instances or 'as many'} are required"
+        )
+    return compare(
+        regret_by_instance(numerator, checkpoint), regret_by_instance(denominator, checkpoint), middle
+    )
+
+
+def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:
+    """Returns for each x the ratio of a run's regret to another's: to ``below`` itself, or to ``below[x]``."""
+    return {x: ratio(run, below[x] if isinstance(below, Mapping) else below) for x, run in above.items()}
+
+
+def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[str, dict[Any, Ratio]]:
+    """Returns for each algorithm but the rival the ratio of its regret to the rival's, by name and x."""
+    return {name: over(own, lines[rival]) for name, own in lines.items() if name != rival}
+
+
+def ordered(runs: Iterable[RunResult]) -> tuple[Statement, list[Ratio]]:
+    """Returns the verdict on whether regret rises from each run to the next, and each run's over the next one's."""
+    ratios = [ratio(before, after) for before, after in pairwise(runs)]
+    return all_at_most(ratios), ratios
+
+
+def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
+    """Returns the verdict on whether regret falls as x rises, and the ratios of regret at neighbouring x.
+
+    The ratios are each one's regret over that at the next smaller x, the largest x first.
+    """
+    return ordered([points[x] for x in sorted(points, reverse=True)])
+
+
+def exponents(points: Mapping[float, RunResult]) -> Array:
+    """Returns for each instance the exponent p of regret growing as x^p, fitted to logarithms, ``(instances,)``."""
+    regret = np.array([regret_by_instance(result) for result in points.values()])
+    slopes: Array = np.polyfit(np.log(list(points)), np.log(regret), 1)[0]
+    return slopes
+
+
+def least(results: Mapping[str, RunResult], start: str = "") -> str:
+    """Returns the name of the run with the least mean regret among those whose names begin with ``start``."""
+    names = [name for name in results if name.startswith(start)]
+    return min(names, key=lambda name: float(regret_by_instance(results[name]).mean()))
+
+
+def pays_at(points: Mapping[float, Ratio]) -> str:
+    """Returns as text the x at which the whole interval of a ratio of regrets is at most 1.
+
+    The text is ``exploratory`` if a ratio has too few instances, and ``none of those tried`` if no x qualifies.
+    """
+    found = {x: value.at_most(1) for x, value in points.items()}
+    if "exploratory" in found.values():
+        return "exploratory"
+    return ", ".join(f"{x:g}" for x, says in found.items() if says == "holds") or "none of those tried"
+
+
+def claim_of(result: RunResult, composition: Composition) -> Claim:
+    """Returns a result's privacy claim under a composition, for the adjacency that its claims begin with."""
+    kind = (result.claims[0].adjacency, composition)
+    return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
+
+
+def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> dict[str, dict[Any, Any]]:
+    """Returns the value of a function of each result, by name and x."""
+    return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
+
+
+def bounded(head: str, what: str, here: Mean | str, bound: float | None = None) -> dict[str, Mean | str]:
+    """Returns a row of a table of verdicts: what was measured, and whether it is at most a bound, if there is one.
+
+    Args:
+        head: Head of the first column.
+        what: What was measured.
+        here: The measurement.
+        bound: The bound; None for a measurement without a verdict.
+    """
+    limit, verdict_here = "", ""
+    if bound is not None and isinstance(here, Mean):
+        limit, verdict_here = f"at most {bound:.3g}", here.at_most(bound)
+    return {head: what, "here": here, "bound": limit, "verdict": verdict_here}

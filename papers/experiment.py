@@ -1,0 +1,258 @@
+"""An experiment of a paper as data: its runs and measurements, their results, and the function that reports on them."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from time import process_time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.experiments.store import (source_digest)
+from fedbandit_envs.experiments.spec import RunSpec
+
+if TYPE_CHECKING:
+    from fedbandit_envs.papers.page import Section
+
+LINEAR = {"xscale": "linear", "yscale": "linear"}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The size of a reproduction: horizon, runs and values of sweeps.
+
+    Attributes:
+        rounds: Horizon T.
+        trials: Runs of each problem instance, each on a seed of its own; at least two.
+        sweeps: Values of each quantity that is varied, by the quantity's name.
+        lean: Whether costly runs are left out, which other scales have.
+    """
+
+    rounds: int
+    trials: int
+    sweeps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    lean: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+            ValueError: ``rounds`` or ``trials`` is too small.
+        """
+        require_integer("rounds", self.rounds, 1)
+        require_integer("trials", self.trials, 2)
+
+
+class Plan(NamedTuple):
+    """The settings of one panel that the user has chosen.
+
+    Attributes:
+        panel: Name of the panel, a part of the experiment.
+        scale: Horizon, number of trials and values of sweeps.
+        mode: One of the experiment's modes, that is, variants of the algorithms.
+        data: The user's own data, for panels that need them, as a specification of :func:`.basics.config.make`.
+    """
+
+    panel: str
+    scale: Scale
+    mode: str
+    data: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A call of a measuring function, which can be played in shards and stored like a run of a baseline.
+
+    It is a :class:`~fedbandit_envs.experiments.store.Cell`.
+
+    Attributes:
+        measure: The function, called as ``measure(seeds, advance, **arguments)``. It calls ``advance`` with the share
+            of its work that was done since the last call. It returns, by name, arrays whose first axis has the length
+            of ``seeds``, and JSON values that are the same for all seeds.
+        arguments: Further arguments of the function, JSON values.
+        seeds: Seeds of all shards together.
+        per_shard: Largest number of seeds in one shard.
+        work: Work for each seed, in agent-rounds (rounds of one agent) or what takes about as long.
+        labels: Values by which the measurement differs from other runs of its panel; not a part of the key.
+    """
+
+    measure: Callable[..., Mapping[str, Any]]
+    arguments: Mapping[str, Any]
+    seeds: range
+    per_shard: int
+    work: float
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> list[Any]:
+        """Everything on which the result depends, as JSON values, so that shards with the same key can be reused."""
+        # The store itself adds a digest of the package's source without the papers' modules. So the digest of the
+        # function's module is added here.
+        module = self.measure.__module__
+        seeds = [self.seeds.start, self.seeds.stop]
+        return [module, self.measure.__name__, dict(self.arguments), seeds, source_digest(module)]
+
+    @property
+    def size(self) -> float:
+        """Work of all seeds, in agent-rounds or what takes about as long."""
+        return float(self.work * len(self.seeds))
+
+    def split(self) -> list["Measurement"]:
+        """Returns the measurement split into shards with at most ``per_shard`` seeds each."""
+        starts = range(0, len(self.seeds), self.per_shard)
+        return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
+
+    def play(self, advance: Callable[[float], None]) -> Arrays:
+        """Calls the function and returns the arrays that are written to the shard's file.
+
+        Args:
+            advance: Called with the amount of work, in units of ``size``, that was done since its last call.
+
+        Returns:
+            The function's arrays by name, ``others`` (its other values as JSON text) and ``cpu_seconds``.
+        """
+        start = process_time()
+        found = self.measure(self.seeds, lambda share: advance(share * self.size), **self.arguments)
+        arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+        others = {name: value for name, value in found.items() if name not in arrays}
+        written = np.array(json.dumps(others))
+        return {**arrays, "others": written, "cpu_seconds": np.array(process_time() - start)}
+
+    def join(self, parts: Sequence[Arrays]) -> SimpleNamespace:
+        """Returns the result of the whole measurement, put together from its shards.
+
+        Args:
+            parts: Contents of the shards' files, in the order of seeds.
+
+        Returns:
+            An object whose attributes are the function's values by name, with arrays for all seeds, and
+            ``cpu_seconds``, the sum over shards.
+        """
+        names = parts[0].keys() - {"others", "cpu_seconds"}
+        return SimpleNamespace(
+            **{name: np.concatenate([part[name] for part in parts]) for name in names},
+            **json.loads(str(parts[0]["others"])),
+            cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
+        )
+
+
+@dataclass(frozen=True)
+class PanelRuns:
+    """The results of one panel, as rows of a table whose columns are the labels of the runs.
+
+    Attributes:
+        plan: Panel, scale and mode that the user has chosen.
+        rows: The results with their labels, in the order in which the experiment lists its runs.
+    """
+
+    plan: Plan
+    rows: Sequence[tuple[Mapping[str, Any], Any]]
+
+    @property
+    def panel(self) -> str:
+        """Name of the panel."""
+        return self.plan.panel
+
+    def where(self, **labels: Any) -> "PanelRuns":
+        """Returns the results that have all of the given labels.
+
+        Args:
+            **labels: Required values by column; None selects results that lack the column.
+        """
+        wanted = labels.items()
+        rows = [row for row in self.rows if all(row[0].get(name) == value for name, value in wanted)]
+        return PanelRuns(self.plan, rows)
+
+    def values(self, column: str) -> list[Any]:
+        """Returns the distinct values of a column of labels, in the order of the rows; rows without it are skipped."""
+        return list(dict.fromkeys(labels[column] for labels, _ in self.rows if column in labels))
+
+    def __contains__(self, line: str) -> bool:
+        return line in self.values("line")
+
+    def one(self, line: str, **labels: Any) -> Any:
+        """Returns the only result with the given labels.
+
+        Args:
+            line: Required label ``line``, the algorithm's name on the page.
+            **labels: Required values of other columns. Columns that are not named may have any value.
+
+        Raises:
+            KeyError: No result has these labels, or several have.
+        """
+        found = self.where(line=line, **labels).rows
+        if len(found) != 1:
+            raise KeyError(
+                f"{len(found)} runs of panel {self.panel!r} have line {line!r} and labels {labels}"
+            )
+        return found[0][1]
+
+    __getitem__ = one
+
+    def by(self, column: str, **labels: Any) -> dict[Any, Any]:
+        """Returns the results with the given labels, by the value of a column.
+
+        Args:
+            column: Column of labels whose values are the keys; results that lack the column are left out.
+            **labels: Required values of other columns.
+        """
+        return {own[column]: result for own, result in self.where(**labels).rows if column in own}
+
+    def lines(
+        self, column: str, name: Callable[[Mapping[str, Any]], str] = itemgetter("line")
+    ) -> dict[str, dict[Any, Any]]:
+        """Returns the results by the run's name and by the value of a column.
+
+        A result that lacks the column is repeated for all values that the column has, so that it is drawn as a
+        horizontal line.
+
+        Args:
+            column: Column of labels that is varied.
+            name: Function that returns a run's name from its other labels; by default the label ``line``.
+        """
+        found: dict[str, dict[Any, Any]] = {}
+        for labels, result in self.rows:
+            others = {key: value for key, value in labels.items() if key != column}
+            at = [labels[column]] if column in labels else self.values(column)
+            found.setdefault(name(others), {}).update(dict.fromkeys(at, result))
+        return found
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment of a paper.
+
+    Attributes:
+        title: Title of the page's section and of the picture.
+        shows: What it shows, in a sentence, and about how long the scale ``small`` takes, for the list of experiments.
+        axes: Axes of the picture: ``x`` and ``y`` (labels), ``xscale`` and ``yscale`` (``linear``, or ``log``, which is
+            the default).
+        scales: Sizes that can be run, by name: at least ``small``, and ``paper`` for the paper's size.
+        runs: Function that returns the runs of a panel; each run has different ``labels``.
+        report: Function that writes the tables and curves of a panel from the results of its runs.
+        panels: Titles of the panels by name; each panel is a part of the picture.
+        modes: Names of variants of the algorithms. The first is the default; in ``printed`` algorithms follow the paper
+            letter by letter.
+        panel_axes: Axes that differ from those of the picture, by the panel's name.
+        needs_data: Names of the panels that need the user's own data; they are left out where none are given.
+    """
+
+    title: str
+    shows: str
+    axes: Mapping[str, str]
+    scales: Mapping[str, Scale]
+    runs: Callable[[Plan], Sequence[RunSpec | Measurement]]
+    report: "Callable[[Section, PanelRuns], None]"
+    panels: Mapping[str, str] = field(default_factory=lambda: {"all": "All runs"})
+    modes: tuple[str, ...] = ("default",)
+    panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    needs_data: tuple[str, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """Name of the paper's module, which is the name of its page."""
+        return self.runs.__module__.rpartition(".")[2]

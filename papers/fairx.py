@@ -1,0 +1,516 @@
+"""Experiments on exposure fairness: four of the thesis (Solanki 2024, section 6.5), and this project's own."""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import pairwise, product
+from math import log
+from typing import Any
+
+import numpy as np
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.comparison import (
+    Mean,
+    Ratio,
+    Statement,
+    all_at_most,
+    compare,
+    each,
+    exponents,
+    falls,
+    final_regret,
+    least,
+    lies_within,
+    mean_of,
+    over,
+    ratio,
+    regret_by_instance,
+)
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section, all_over_rounds, by_x
+
+THESIS_ROUNDS = 100_000
+
+SILENT, FED, PRIV, WEIGHTED = "FairX-LinUCB", "Fed-FairX-LinUCB", "Priv-FairX-LinUCB", "Priv-FairX-weighted"
+GREEDY = "FairX-LinUCB-greedy"
+PLACEBO = ", placebo"
+"""End of the name of an algorithm in whose runs the messages carry nothing but noise."""
+
+THESIS = (SILENT, FED, PRIV, PRIV + PLACEBO)
+CONTROLS = (
+    SILENT, PRIV, "FairX-LinUCB-0.1", GREEDY, "Fed-FairX-LinUCB-greedy", "Fed-FairX-LinUCB-listing",
+    "Priv-FairX-LinUCB-on-sum", "Priv-FairX-LinUCB-printed", WEIGHTED, WEIGHTED + PLACEBO, "best-arm", "equal-shares",
+)  # fmt: skip
+PROTOCOLS = (PRIV, "B1", "B2")
+LEARNERS = {
+    "best-arm": "best arm",
+    SILENT: "fair, optimistic",
+    GREEDY: "fair, radius 0",
+    "equal-shares": "equal",
+}
+SOLVERS = {"frank_wolfe": (1, 2, 3, 5, 10), "projected_gradient": (3, 10, 30), "at the estimate": (0,)}
+"""Numbers of steps that are tried, by the solver that searches for the optimistic parameter.
+
+``at the estimate`` stands for no search: the policy acts on the estimate.
+"""
+
+_SMALL: Mapping[str, tuple[float, ...]] = {
+    "agents": (2, 5, 10),
+    "epsilon": (0.5, 2.0, 8.0),
+    "merit": (0.5, 2.0, 5.0, 10.0, 20.0, 50.0),
+    "radius": (0.0, 0.01, 0.03, 0.1, 0.3, 1.0),
+    **SOLVERS,
+}
+_PAPER: Mapping[str, tuple[float, ...]] = {
+    **_SMALL,
+    "agents": (2, 5, 10, 20),
+    "epsilon": (0.5, 1.0, 2.0, 5.0, 10.0),
+    "merit": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0),
+}
+SCALES = {"small": Scale(5_000, 20, _SMALL), "paper": Scale(THESIS_ROUNDS, 20, _PAPER)}
+"""Sizes of the experiments; an experiment uses the sweeps of those quantities that it varies."""
+PRIVATE_SCALES = {
+    "small": Scale(5_000, 20, {**_SMALL, "agents": (10,)}),
+    "paper": Scale(THESIS_ROUNDS, 20, {**_SMALL, "agents": (10, 40)}),
+}
+
+
+def _grid(
+    plan: Plan,
+    lines: Iterable[str],
+    *sweeps: str,
+    env_id: str = "FedExposure-v0",
+    policy: Mapping[str, Any] = {},
+    **env_kwargs: Any,
+) -> list[RunSpec]:
+    """Returns the runs of each algorithm at each combination of the swept values.
+
+    Args:
+        plan: The panel's settings; its scale has the values of sweeps.
+        lines: Names of baselines. A name that ends with :data:`PLACEBO` means the baseline with nothing but noise in
+            its messages.
+        *sweeps: Names of the quantities that are varied: ``agents`` (their number), ``epsilon``, ``merit`` (the scale
+            of merit), ``radius`` (the factor of the confidence radius), or one of :data:`SOLVERS` (its number of
+            steps). Runs have the values as labels.
+        env_id: The environment.
+        policy: Changes to the arguments of the policies.
+        **env_kwargs: Changes to the environment's preset.
+    """
+    runs = []
+    values = product(*(plan.scale.sweeps[name] for name in sweeps))
+    points = [dict(zip(sweeps, map(float, value), strict=True)) for value in values]
+    for line, point in product(lines, points):
+        baseline, env, constants = line.removesuffix(PLACEBO), dict(env_kwargs), dict(policy)
+        if "agents" in point:
+            env["num_agents"] = int(point["agents"])
+        if "merit" in point:
+            env["merit"] = {"name": "exponential", "scale": point["merit"]}
+        if "radius" in point:
+            constants["beta_scale"] = point["radius"]
+        for solver in SOLVERS.keys() & point:
+            constants |= {"solver": solver, "steps": int(point[solver])} if point[solver] else {"steps": 0}
+        run = RunSpec(
+            baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=constants,
+            wrapper_kwargs={"privatizer": {"epsilon": point["epsilon"]}} if "epsilon" in point else {},
+            stack=[("fedbandit_envs.wrappers.placebo:Placebo", {})] if line != baseline else [],
+            delta=0.1, labels={"line": line, **point},
+        )  # fmt: skip
+        runs.append(run)
+    return runs
+
+
+def _exp1(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 1: fairness regret over rounds, silent, federated and private."""
+    return _grid(plan, THESIS if plan.panel == "thesis" else CONTROLS)
+
+
+def _exp2(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 2: fairness regret over rounds under other protocols of communication."""
+    return _grid(plan, [SILENT, *(name + end for name in PROTOCOLS for end in ("", PLACEBO))])
+
+
+def _exp3(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 3: fairness regret at T against the number of agents."""
+    return _grid(plan, [SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED], "agents")
+
+
+def _exp4(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Exp 4: fairness regret at T against epsilon."""
+    return _grid(plan, [PRIV, PRIV + PLACEBO, WEIGHTED], "epsilon") + _grid(plan, [SILENT, FED, GREEDY])
+
+
+def _solver(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that vary two constants that no paper specifies: the solver's steps and the radius' scale."""
+    if plan.panel == "radius":
+        return _grid(plan, [SILENT, FED, PRIV], "radius")
+    return [run for solver in SOLVERS for run in _grid(plan, [SILENT, FED], solver)]
+
+
+def _private(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that show whether private federation pays.
+
+    This project's private baseline and the thesis' one are compared with tuned agents that do not communicate.
+    """
+    noise_sd = float(plan.panel)
+    env_id = "FedExposureNoisy-v0" if plan.panel == "0.5" else "FedExposure-v0"
+    policy = {"noise_sd": noise_sd}
+    weighing = {**policy, "pool": {"name": "precision", "reward_variance": noise_sd**2}}
+    return [
+        *_grid(plan, [GREEDY], "agents", env_id=env_id, policy=policy),
+        *_grid(plan, [PRIV], "agents", "epsilon", env_id=env_id, policy=policy),
+        *_grid(plan, [WEIGHTED, WEIGHTED + PLACEBO], "agents", "epsilon", env_id=env_id, policy=weighing),
+    ]
+
+
+def _shares(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that show each worker's (arm's) share of the pulls; the ten workers' contexts are fixed."""
+    contexts = (np.random.default_rng(6).random((10, 5)) / np.sqrt(5)).round(3).tolist()
+    return _grid(plan, LEARNERS, contexts=contexts, instance_seed=0)
+
+
+def _price(plan: Plan) -> list[RunSpec]:
+    """Returns the runs that measure fairness regret and reward regret at each scale of merit.
+
+    They show how much reward a fair policy gives up, and how unfair a policy is that maximises reward.
+    """
+    return _grid(plan, LEARNERS, "merit")
+
+
+NEVER_ABOVE = 1.05
+"""Bound set in advance for the fairness regret of this project's private baseline, relative to tuned silent agents."""
+
+
+def _over(page: Section, runs: PanelRuns, above: str, below: str) -> Ratio:
+    """Returns the ratio of two algorithms' fairness regret, and adds it to the numbers."""
+    value = ratio(runs[above], runs[below])
+    page.say(**{f"{above} / {'B0' if below == SILENT and runs.panel == 'thesis' else below}": value})
+    return value
+
+
+def _power(page: Section, runs: PanelRuns, line: str) -> Mean:
+    """Returns the exponent p of regret growing as t^p, from round T / 10 to T, and adds it to the numbers."""
+    value = power_of_rounds(runs[line])
+    page.say(**{f"{line}, power of T": value})
+    return value
+
+
+def power_of_rounds(result: RunResult) -> Mean:
+    """Returns the exponent p of regret growing as t^p, from round T / 10 to the horizon T; the mean over seeds."""
+    early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
+    grown = np.log(regret_by_instance(result) / regret_by_instance(result, early))
+    return mean_of(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
+
+
+def _regrets(page: Section, runs: PanelRuns) -> None:
+    """Writes the table of fairness regret and reward regret at the horizon, and draws regret over rounds."""
+    lines = []
+    for line, result in runs.by("line").items():
+        lines.append({
+            "algorithm": line,
+            "solver, steps, beta scale": _constants(line),
+            "releases an agent": releases(result),
+            "fairness regret at T (± 95 %)": final_regret(result),
+            "/ B0": "1" if line == SILENT else ratio(result, runs[SILENT]),
+            "reward regret at T": f"{result.info['reward_regret'].mean() * result.rounds[-1]:,.0f}",
+        })  # fmt: skip
+    page.table("regrets", lines)
+    page.draw(all_over_rounds(runs))
+
+
+def releases(result: RunResult) -> str:
+    """Returns the mean number of releases that an agent made in a run, as text; ``-`` without communication."""
+    messages = result.traffic.get("messages")
+    return "-" if messages is None else f"{messages.mean() / (result.regret.shape[2] - 1):,.0f}"
+
+
+def _constants(line: str) -> str:
+    arguments = BASELINES[line.removesuffix(PLACEBO)].policy_kwargs
+    if "solver" not in arguments:
+        return "-"
+    radius = arguments["beta_scale"]
+    return f"{arguments['solver']}, {arguments['steps']}, {radius:g}" if radius else "none, 0, 0"
+
+
+def _report_exp1(page: Section, runs: PanelRuns) -> None:
+    _regrets(page, runs)
+    if runs.panel == "thesis":
+        fed, private, placebo = (_over(page, runs, line, SILENT) for line in (FED, PRIV, PRIV + PLACEBO))
+        powers = [f"{line} like T^{_power(page, runs, line)}" for line in (SILENT, FED, PRIV)]
+        both = "Both federated learning algorithms outperformed the single-agent baseline in terms of fairness regret."
+        page.sentences(
+            (both, f"Fed / B0 {fed}", f"Fed < B0: {fed.at_most(1)}"),
+            (both, f"Priv / B0 {private}; noise alone {placebo}", f"Priv < B0: {private.at_most(1)}"),
+            (
+                "We show that both Fed-FairX-LinUCB and Priv-FairX-LinUCB achieve near-optimal fairness regret.",
+                f"over the last tenfold of rounds {'; '.join(powers)}",
+                "it names no optimum",
+            ),
+        )
+        page.claims(runs[PRIV].claims)
+        return
+    lines = runs.by("line")
+    best, ours, sum_ = least(lines, SILENT), WEIGHTED + PLACEBO, "Priv-FairX-LinUCB-on-sum"
+    pairs = [
+        (PRIV, SILENT), (PRIV, best), (best, SILENT), (WEIGHTED, best), (ours, best), (sum_, SILENT),
+        ("Priv-FairX-LinUCB-printed", SILENT), ("best-arm", "equal-shares"),
+    ]  # fmt: skip
+    found = [_over(page, runs, *pair) for pair in pairs]
+    improves = (
+        "Priv-FairX-LinUCB significantly improves over non-collaborative learning while maintaining privacy"
+    )
+    page.sentences(
+        (improves, f"Priv / B0 {found[0]}", f"Priv < B0: {found[0].at_most(1)}"),
+        (
+            improves,
+            f"Priv / the best silence here ({best}) {found[1]}",
+            f"Priv < the best silence here: {found[1].at_most(1)}",
+        ),
+    )
+    page.table("least", [{"fairness regret": "least of all", "algorithm": least(lines)}])
+
+
+def _report_exp2(page: Section, runs: PanelRuns) -> None:
+    _regrets(page, runs)
+    first, second = (_over(page, runs, PRIV, line) for line in ("B1", "B2"))
+    powers = [_power(page, runs, line) for line in ("B2", PRIV)]
+    page.sentences(
+        (
+            "Priv-FairX-LinUCB outperforms B1 while producing comparable performance for B2.",
+            f"Priv / B1 {first}; Priv / B2 {second}",
+            f"Priv < B1: {first.at_most(1)}; Priv < B2: {second.at_most(1)}; comparable: no measure is named",
+        ),
+        (
+            "in theory, fairness regrets could be as bad as O(T)",
+            f"over the last tenfold of rounds B2 grows like T^{powers[0]}, Priv like T^{powers[1]}",
+            "it names no measure",
+        ),
+    )
+
+
+def _report_exp3(page: Section, runs: PanelRuns) -> None:
+    lines = runs.lines("agents")
+    curves = each(lines, final_regret)
+    page.table("regrets", by_x(curves, "federation", "{:g} agents"))
+    page.draw(curves)
+    page.record({line: over(own, lines[SILENT]) for line, own in lines.items()}, "{} / B0")
+    said = []
+    for line, expected in ((FED, -0.5), (PRIV, -0.5), (SILENT, 0)):
+        power = mean_of(exponents(lines[line]), ".3f")
+        page.say(**{f"{line}, power of m": power})
+        trend = "" if line == SILENT else f"; falls at every step: {falls(lines[line])[0]}"
+        said.append((
+            "The fairness regret scales as expected with respect to the number of agents, validating theoretical "
+            "results.",
+            f"{line}: like m^{power}",
+            f"{lies_within(expected, power)}{trend}",
+        ))  # fmt: skip
+    page.sentences(*said)
+
+
+def _report_exp4(page: Section, runs: PanelRuns) -> None:
+    lines = runs.lines("epsilon")
+    silent, greedy = runs[SILENT], runs[GREEDY]
+    table = [
+        {
+            "budget": f"epsilon {epsilon:g}",
+            PRIV: final_regret(result),
+            "/ B0": ratio(result, silent),
+            "placebo / B0": ratio(lines[PRIV + PLACEBO][epsilon], silent),
+            WEIGHTED: final_regret(lines[WEIGHTED][epsilon]),
+            f"/ {GREEDY}": ratio(lines[WEIGHTED][epsilon], greedy),
+        }
+        for epsilon, result in lines[PRIV].items()
+    ]
+    page.table("regrets", table)
+    page.draw(each(lines, final_regret))
+    page.record({WEIGHTED: over(lines[WEIGHTED], silent)}, "{} / B0")
+    page.say(**{GREEDY: final_regret(greedy), f"{GREEDY} / B0": ratio(greedy, silent)})
+    from_one = {epsilon: result for epsilon, result in lines[PRIV].items() if epsilon >= 1}
+    private, silence = over(from_one, silent), over(from_one, greedy)
+    page.sentences((
+        "The private algorithm achieved reasonable performance for ε values of 1 or greater, highlighting the "
+        "trade-off between privacy and regret.",
+        f"at epsilon of 1 or greater {_range(private.values(), '.2f')} times B0's, {_range(silence.values(), '.2f')} "
+        f"times that of {GREEDY}",
+        f"falls at every step with epsilon: {falls(lines[PRIV])[0]}; at most B0's: {all_at_most(private.values())}; at "
+        f"most {GREEDY}'s: {all_at_most(silence.values())}",
+    ))  # fmt: skip
+
+
+def _range(ratios: Iterable[Ratio], spec: str) -> str:
+    values = [one.value for one in ratios]
+    return f"{min(values):{spec}} to {max(values):{spec}}"
+
+
+_FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
+
+
+def _report_solver(page: Section, runs: PanelRuns) -> None:
+    if runs.panel == "radius":
+        curves = each(runs.lines("radius"), final_regret)
+        page.table("regrets", by_x(curves, "radius", "radius times {:g}"))
+        # A logarithmic axis has no 0.
+        zero = runs.values("radius")[1] / 3
+        page.draw({line: {x or zero: mean for x, mean in points.items()} for line, points in curves.items()})
+        at = {(line, x): runs.one(line, radius=x) for line in (SILENT, FED) for x in (0.0, 1.0)}
+        for line in (SILENT, FED):
+            page.say(**{f"{line}, radius 0 / printed": ratio(at[line, 0.0], at[line, 1.0])})
+        page.say(**{f"{FED} / {SILENT}": ratio(at[FED, 1.0], at[SILENT, 1.0])})
+        return
+    kinds = [*product((SILENT, FED), _FEW_AND_MANY)]
+    lines = [
+        {
+            "run, steps": f"{line}, {solver} {steps:g}",
+            "fairness regret at T (± 95 %)": final_regret(result),
+            "/ 3 steps of Frank and Wolfe": ratio(result, runs.one(line, frank_wolfe=3)),
+        }
+        for line, solver in [*kinds, (SILENT, "at the estimate"), (FED, "at the estimate")]
+        for steps, result in runs.by(solver, line=line).items()
+    ]
+    page.table("regrets", lines)
+    page.draw(each({f"{line}, {solver}": runs.by(solver, line=line) for line, solver in kinds}, final_regret))
+    fewer = []
+    for line, solver in kinds:
+        value = ratio(*(runs.one(line, **{solver: count}) for count in _FEW_AND_MANY[solver]))
+        says = {"fewer steps, less fairness regret": value.at_most(1), "ratio": value}
+        fewer.append({"run": f"{line}, {solver}", **says})
+    page.table("fewer steps", fewer)
+    pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
+    shared = {
+        "true data / silence, all solvers": _range(pairs, ".3f"),
+        "less fairness regret": all_at_most(pairs),
+    }
+    page.table("true data", [shared])
+
+
+def _report_private(page: Section, runs: PanelRuns) -> None:
+    lines, curves = [], {}
+    for agents, silence in runs.by("agents", line=GREEDY).items():
+        own = runs.where(agents=agents)
+        for epsilon, result in own.by("epsilon", line=WEIGHTED).items():
+            at = own.where(epsilon=epsilon)
+            value = ratio(result, silence)
+            lines.append({
+                "federation": f"{agents:g} agents, epsilon {epsilon:g}",
+                GREEDY: final_regret(silence),
+                WEIGHTED: final_regret(result),
+                "/ silence": value,
+                "placebo / silence": ratio(at[WEIGHTED + PLACEBO], silence),
+                f"never above {NEVER_ABOVE}?": value.at_most(NEVER_ABOVE),
+                "pays?": value.at_most(1),
+                PRIV: final_regret(at[PRIV]),
+                f"{WEIGHTED} / {PRIV}": ratio(result, at[PRIV]),
+            })  # fmt: skip
+        found = each(own.lines("epsilon"), final_regret)
+        names = {WEIGHTED: WEIGHTED, PRIV: PRIV, "silence": GREEDY}
+        curves |= {f"{name}, {agents:g} agents": found[line] for name, line in names.items()}
+    page.table("regrets", lines)
+    page.draw(curves)
+
+
+def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
+    """Returns each worker's (arm's) share of the pulls, averaged over all agents and runs.
+
+    Returns:
+        Shares by algorithm and by the worker's rank, where rank 1 has the largest deserved share. The last entry,
+        ``deserved``, has the shares that the workers deserve, so that its curve is drawn on top of similar ones.
+    """
+    totals = {line: result.totals["pulls"] for line, result in runs.by("line").items()}
+    totals["deserved"] = runs["best-arm"].totals["deserved"]
+    found = {name: total.mean(axis=(0, 1)) / runs["best-arm"].rounds[-1] for name, total in totals.items()}
+    order = np.argsort(-found["deserved"], kind="stable")
+    return {name: dict(enumerate(map(float, share[order]), 1)) for name, share in found.items()}
+
+
+def _report_shares(page: Section, runs: PanelRuns) -> None:
+    found = shares(runs)
+    deserved = found["deserved"]
+    lines = []
+    for rank, share in deserved.items():
+        got = {f"{line} ({what})": f"{found[line][rank]:.3f}" for line, what in LEARNERS.items()}
+        lines.append({"worker, in order of merit": f"worker {rank}", "deserved": f"{share:.3f}", **got})
+    page.table("shares", lines)
+    page.draw(found)
+    sums = {line: sum(abs(got[i] - deserved[i]) for i in got) for line, got in found.items()}
+    differences = [
+        {
+            "algorithm": line,
+            "absolute differences, added up over workers": f"{sums[line]:.3f}",
+            "fairness regret at T (± 95 %)": final_regret(result),
+        }
+        for line, result in runs.by("line").items()
+    ]
+    page.table("differences", differences)
+
+
+def price_falls(runs: PanelRuns) -> Statement:
+    """Returns the verdict on whether a best-arm learner's reward regret, which is negative, nears 0 with each scale."""
+    found = [-run.info["reward_regret"].mean(axis=1) for run in runs.lines("merit")["best-arm"].values()]
+    return all_at_most(compare(later, earlier) for earlier, later in pairwise(found))
+
+
+def _report_price(page: Section, runs: PanelRuns) -> None:
+    columns, curves = {}, {}
+    for line, results in runs.lines("merit").items():
+        fairness = {x: mean_of(regret_by_instance(one) / one.rounds[-1], ".4f") for x, one in results.items()}
+        reward = {x: mean_of(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}
+        columns |= {f"{line}: fairness": fairness, f"{line}: reward": reward}
+        curves[line] = [(fairness[scale].value, reward[scale]) for scale in results]
+    page.table("regrets", by_x(columns, "merit", "exp({:g} mu)"))
+    page.draw(curves)
+    page.table(
+        "price",
+        [{"the price of fairness": "falls with the steepness of merit", "verdict": price_falls(runs)}],
+    )
+
+
+def _experiment(
+    title: str,
+    shows: str,
+    x: str,
+    runs: Callable[[Plan], list[RunSpec]],
+    report: Callable[[Section, PanelRuns], None],
+    scales: Mapping[str, Scale] = SCALES,
+    axes: Mapping[str, str] = {},
+    **others: Any,
+) -> Experiment:
+    """Returns an experiment whose y axis is fairness regret, if ``axes`` has no other."""
+    known = {"x": x, "y": "cumulative fairness regret per agent", **axes}
+    return Experiment(f"Exposure fairness, {title}", shows, known, scales, runs, report, **others)
+
+
+EXPERIMENTS = {
+    "fairx-exp1": _experiment(
+        "Exp 1: silent, federated, private", "What sharing and private sharing gain; half an hour",
+        "round", _exp1, _report_exp1, panels={"thesis": "As in the thesis", "controls": "Controls, and ours"},
+    ),
+    "fairx-exp2": _experiment(
+        "Exp 2: protocols of communication", "When to communicate; 10 minutes", "round", _exp2, _report_exp2,
+    ),
+    "fairx-exp3": _experiment(
+        "Exp 3: against the number of agents", "What more agents gain; half an hour", "agents", _exp3, _report_exp3,
+    ),
+    "fairx-exp4": _experiment(
+        "Exp 4: against epsilon", "What a smaller epsilon costs; half an hour", "epsilon", _exp4, _report_exp4,
+    ),
+    "fairx-solver": _experiment(
+        "what the papers leave open: solver steps and radius", "Whether open constants matter; an hour",
+        "steps of the solver", _solver, _report_solver,
+        panels={"steps": "Against the solver's steps, radius as printed", "radius": "Against the radius' scale"},
+        panel_axes={"radius": {"x": "scale of the radius"}},
+    ),
+    "fairx-private": _experiment(
+        "whether private federation pays", "Private sharing beside tuned silence; half an hour",
+        "epsilon", _private, _report_private, PRIVATE_SCALES,
+        panels={"0.1": "Reward noise 0.1", "0.5": "Reward noise 0.5"},
+    ),
+    "fairx-shares": _experiment(
+        "shares of the pulls against deserved shares", "Who gets the pulls; 5 minutes",
+        "worker, in order of merit", _shares, _report_shares, axes={"y": "share of the pulls", **LINEAR},
+    ),
+    "fairx-price": _experiment(
+        "the price of fairness over merit scales", "What fairness costs in reward; 20 minutes",
+        "fairness regret a round", _price, _report_price, axes={"y": "reward regret a round", **LINEAR},
+    ),
+}  # fmt: skip

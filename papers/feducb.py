@@ -1,0 +1,432 @@
+"""The FedUCB paper's experiments (Dubey and Pentland 2020, section 4.4 and appendix): runs, tables and verdicts."""
+
+from collections.abc import Iterable, Mapping
+from math import inf, isqrt, nan
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.core.privacy import (variance_of)
+from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.papers.comparison import (
+    Ratio,
+    Statement,
+    each,
+    exponents,
+    falls,
+    final_regret,
+    mean_of,
+    ordered,
+    over,
+    over_line,
+    over_rounds,
+    ratio,
+    regret_by_instance,
+)
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section, Table, all_over_rounds, by_line, by_x
+
+DELTA = 0.1
+PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
+
+RANDOM, SILENCE, PRIVATE_SILENCE = "random-arm", "LinUCB", "LinUCB-private"
+SILENT = (RANDOM, SILENCE, "LinUCB-0.5", PRIVATE_SILENCE)
+"""Baselines that send no messages; the last adds noise to the statistics from which the agent itself learns."""
+
+PRIVATE = ("FedUCB-printed", "FedUCB", "FedUCB-floor", "FedUCB-min")
+"""Private federations, all of which send in the same rounds."""
+
+SHARED, PLACEBO = "FedUCB-nonprivate", "FedUCB-placebo"
+TRIGGERED = ("FedUCB-printed-trigger", "FedUCB-nonprivate-trigger")
+"""Federations that synchronise when an agent asks for it."""
+
+GRAPHS: dict[str, tuple[Any, int]] = {
+    "complete": ("complete", 1),
+    "star": ({"edges": [[0, leaf] for leaf in range(1, 10)]}, 2),
+    "ring": ("ring", 5),
+    "line": ("line", 9),
+}
+"""Graphs over ten agents with their diameters; the star's hub is an agent."""
+
+FEDERATIONS = ("FedUCB-printed", "FedUCB", "FedUCB-min")
+"""The private federations that are compared in experiments with many or long runs."""
+
+FIG1B_FORMS = {"nonprivate": SHARED, "printed": "FedUCB-printed", "mended": "FedUCB", "least": "FedUCB-min"}
+"""The federation that a panel of Figure 1 B plays with several communication budgets, by the panel's name."""
+
+_COSTLY = ("LinUCB-0.5", PRIVATE_SILENCE, "FedUCB-floor", "FedUCB-min", *TRIGGERED)
+
+
+def linear_run(
+    plan: Plan, baseline: str, *, agents: float = 10, dim: float = 10, arms: int | None = None, gap: float = 0.1,
+    epsilon: float | None = None, wrappers: Mapping[str, dict[str, Any]] = {}, policy: Mapping[str, Any] = {},
+    **labels: Any,
+) -> RunSpec:  # fmt: skip
+    """Returns a run of a baseline on a linear bandit.
+
+    The run's labels are ``line`` (the baseline's name, unless ``labels`` has another), ``agents``, ``dim``, ``gap``,
+    ``epsilon`` if it is given, and ``labels``.
+
+    Args:
+        plan: The panel's settings; its scale has the horizon and the number of trials.
+        baseline: Name of the baseline.
+        agents: Number of agents M.
+        dim: Dimension d of contexts.
+        arms: Number of arms K; None for d^2.
+        gap: Difference between the best arm's mean and the others'.
+        epsilon: The privatizer's epsilon; None if there is no privatizer, or if all runs have the registered epsilon.
+        wrappers: Arguments of the baseline's wrappers that are changed, by the wrapper's role.
+        policy: Arguments of the baseline's policy that are changed.
+        **labels: Further labels.
+    """
+    known = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
+    # Baselines are registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one of
+    # another figure and is played only once.
+    changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
+    return RunSpec(
+        baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
+        env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
+        policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
+        labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
+        # Lean scales leave out costly runs, but a trial still takes minutes. So each trial is stored as a shard
+        # of its own, and a run with more trials can reuse it.
+        rows=int(agents) if plan.scale.lean else ROWS_PER_SHARD,
+    )  # fmt: skip
+
+
+def _played(plan: Plan, names: Iterable[str]) -> list[str]:
+    """Returns the names of the baselines that are played at the plan's scale; a lean scale leaves out costly ones."""
+    return [name for name in names if not (plan.scale.lean and name in _COSTLY)]
+
+
+def _fig1a(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Figure 1 A: regret at T against epsilon, or against the number of agents."""
+    swept, names = plan.scale.sweeps[plan.panel], (*SILENT, SHARED, *PRIVATE, PLACEBO)
+    if plan.panel == "agents":
+        return [linear_run(plan, name, agents=agents) for name in names for agents in swept]
+    return [
+        linear_run(plan, name, epsilon=epsilon)
+        for name in names
+        for epsilon in (swept if name in (PRIVATE_SILENCE, *PRIVATE, PLACEBO) else [None])
+    ]
+
+
+def budgets(agents: int, rounds: int) -> dict[str, Any]:
+    """Returns three schedules of communication by name, for M agents and T rounds.
+
+    They have about sqrt(M), log2 T and T synchronisations, hence O(M^1.5), O(M log T) and O(M T) messages.
+
+    Args:
+        agents: Number of agents M.
+        rounds: Horizon T.
+    """
+    return {
+        "sqrt M": {"name": "geometric", "count": isqrt(agents), "horizon": rounds},
+        "log T": {"name": "doubling", "start": 1, "stop": None},
+        "T": "every_round",
+    }
+
+
+def _fig1b(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Figure 1 B: one federation, the panel's, with three budgets of communication.
+
+    The federation adds noise by the same mechanism under each budget. Silent agents are played for comparison.
+    """
+    agents, form = int(plan.scale.sweeps["agents"][0]), FIG1B_FORMS[plan.panel]
+    roles = ("channel", "schedule"), ("privatizer", "releases")
+    trigger = [name for name in TRIGGERED if name == f"{form}-trigger"]
+    silent = [name for name in SILENT if (form, name) != (SHARED, PRIVATE_SILENCE)]
+    runs = [linear_run(plan, name, agents=agents) for name in _played(plan, silent + trigger)]
+    for budget, schedule in budgets(agents, plan.scale.rounds).items():
+        # Doubling rounds are the baselines' default. The argument is left out for them, so that the runs are the same
+        # as those of Figure 1 C and are played only once.
+        changed = () if budget == "log T" else roles[:1] if form == SHARED else roles
+        wrappers = {role: {argument: schedule} for role, argument in changed}
+        if not (plan.scale.lean and (form, budget) == ("FedUCB-min", "T")):
+            runs.append(linear_run(plan, form, agents=agents, wrappers=wrappers, budget=budget))
+    return runs
+
+
+def _fig1c(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Figure 1 C: regret at T against the dimension."""
+    sweeps = plan.scale.sweeps
+    most = sweeps.get("most arms", (inf,))[0]
+    return [
+        linear_run(plan, name, agents=sweeps["agents"][0], dim=dim, arms=int(min(dim * dim, most)))
+        for dim in sweeps["dim"]
+        for name in _played(plan, (*SILENT, SHARED, *PRIVATE))
+    ]
+
+
+def _fig2(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of Figure 2: regret at T against the gap, for several epsilons."""
+    sweeps = plan.scale.sweeps
+    without, private = (RANDOM, SILENCE, "LinUCB-0.5", SHARED), (PRIVATE_SILENCE, *FEDERATIONS)
+    return [
+        linear_run(plan, name, agents=sweeps["agents"][0], gap=gap, epsilon=epsilon)
+        for gap in sweeps["gap"]
+        for epsilon in (None, *sweeps["epsilon"])
+        for name in _played(plan, without if epsilon is None else private)
+    ]
+
+
+def _horizon(plan: Plan) -> list[RunSpec]:
+    """Returns runs for horizons as long as the paper's; they have only ten arms, since more would take too long."""
+    return [linear_run(plan, name, arms=10) for name in (RANDOM, *FEDERATIONS, SILENCE, SHARED)]
+
+
+def _graphs(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of the paper's Algorithm 3, in which messages travel over a graph, one edge a round.
+
+    Messages are forwarded for as many rounds as the graph's diameter, and each agent has as many estimators.
+    """
+    private = plan.panel == "private"
+    runs = [linear_run(plan, name) for name in SILENT if private or name != PRIVATE_SILENCE]
+    for graph, (topology, diameter) in GRAPHS.items():
+        channel = {"topology": topology, "time_to_live": diameter}
+        wrappers = {"interleaved": {"period": diameter}, "channel": channel}
+        name = "FedUCB-decentralised" + ("-private" if private else "")
+        runs.append(linear_run(plan, name, wrappers=wrappers, line=graph, diameter=diameter))
+    return runs
+
+
+def _equal_privacy(runs: PanelRuns) -> Table:
+    """Yields a table of the noise and the privacy claims of FedUCB as the paper prints it, and as corrected here.
+
+    Both forms promise the same epsilon. The noise is the largest standard deviation of a diagonal entry of a sum of
+    released statistics, at the baseline's default epsilon; entries off the diagonal have 1 / sqrt(2) of it.
+    """
+    for name in ("FedUCB-printed", "FedUCB"):
+        env = BASELINES[name].wrap(parallel_env(max_cycles=runs.plan.scale.rounds))
+        variance = env.policy_spec.release[variance_of("statistic")]
+        assert isinstance(variance, spaces.Box)
+        for claim in runs[name].claims:
+            if claim.adjacency == "one-observation":
+                yield {
+                    "form": name,
+                    "largest noise sd on a sum": f"{np.sqrt(variance.high.max()):.2f}",
+                    "composition": claim.composition,
+                    "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+                    "delta": claim.delta,
+                    "remark": claim.reason,
+                }
+
+
+def _name_of(labels: Mapping[str, Any]) -> str:
+    forms = {"line": "{}", "budget": "{}", "epsilon": "epsilon {:g}"}
+    return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
+
+
+def _regrets(page: Section, runs: PanelRuns) -> None:
+    """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
+    lines, silence = [], runs[SILENCE]
+    for labels, result in runs.rows:
+        name, value = _name_of(labels), ratio(result, silence)
+        messages = result.traffic.get("messages")
+        lines.append({
+            "algorithm": name,
+            "regret at T (± 95 %)": final_regret(result),
+            "/ silent": "1" if name == SILENCE else value,
+            "messages an agent": "-" if messages is None else f"{messages.mean():.0f}",
+        })  # fmt: skip
+        page.record({name: {"": value}}, "{} / silent")
+    page.table("regrets", lines)
+
+
+def _verdicts(page: Section, lines: Iterable[tuple[str, Any, str]], name: str = "verdicts") -> None:
+    page.table(name, [{"what": what, "here": here, "verdict": verdict} for what, here, verdict in lines])
+
+
+def _joined(ratios: Iterable[Ratio]) -> str:
+    return "; ".join(map(str, ratios))
+
+
+_USUAL = {
+    "ours / printed": ("FedUCB", "FedUCB-printed"),
+    "silence / true data": (SILENCE, SHARED),
+    "smaller bound / silence": ("FedUCB-min", SILENCE),
+    "printed / random": ("FedUCB-printed", RANDOM),
+    "placebo / silence": (PLACEBO, SILENCE),
+    "half the radius / silence": ("LinUCB-0.5", SILENCE),
+}
+
+
+def _report_fig1a(page: Section, runs: PanelRuns) -> None:
+    panel = runs.panel
+    usual, named = {"epsilon": 1.0, "agents": 10.0}[panel], runs.lines(panel, _name_of)
+    shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in named.items()])
+    _regrets(page, shown)
+    page.say(**{name: ratio(shown[above], shown[below]) for name, (above, below) in _USUAL.items()})
+    if panel == "epsilon":
+        page.table("equal privacy", _equal_privacy(shown))
+    page.table("sweep", by_x(each(named, final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
+    found = over_line(runs.lines(panel), SILENCE)
+    competitive = [
+        (f"{name}, {panel} {x:g}, over silence at most 1", value, value.at_most(1))
+        for name, ratios in found.items()
+        if name in PRIVATE
+        for x, value in ratios.items()
+    ]
+    _verdicts(page, competitive)
+    page.draw(over_line(named, SILENCE))
+
+
+def _report_fig1b(page: Section, runs: PanelRuns) -> None:
+    _regrets(page, runs)
+    by_budget = dict(reversed(runs.by("budget").items()))
+    statement, links = ordered(by_budget.values())
+    lines = [(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", _joined(links), str(statement))]
+    if runs.panel != "nonprivate":
+        for rival in (RANDOM, SILENCE):
+            lines.append((f"over {rival}", _joined(over(by_budget, runs[rival]).values()), "-"))
+    _verdicts(page, lines)
+    # The first rounds are left out, since all curves agree there.
+    first, curves = min(100, page.plan.scale.rounds // 10), {}
+    for labels, result in runs.rows:
+        line = "its trigger" if labels["line"] in TRIGGERED else labels["line"]
+        kept = {x: mean for x, mean in over_rounds(result).items() if x >= first}
+        curves[labels.get("budget", line)] = kept
+    page.draw(curves)
+
+
+def _report_fig1c(page: Section, runs: PanelRuns) -> None:
+    lines = runs.lines("dim", _name_of)
+    curves = each(lines, final_regret)
+    powers = {name: mean_of(exponents(own), ".2f") for name, own in lines.items()}
+    page.table("regrets", by_x(curves, "d", "{:g}"))
+    head = "exponent of d, fitted (± 95 % over trials)"
+    page.table("powers", [{"algorithm": name, head: power} for name, power in powers.items()])
+    _verdicts(
+        page, [(f"{name}: d^2", powers[name], powers[name].holds(2)) for name in PRIVATE if name in powers]
+    )
+    page.draw(curves)
+
+
+def _report_fig2(page: Section, runs: PanelRuns) -> None:
+    lines, epsilons = runs.lines("gap", _name_of), runs.values("epsilon")
+    curves, over_random = each(lines, final_regret), over_line(lines, RANDOM)
+    least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
+    by_gap = {line: over(own, most[line]) for line, own in least.items()}
+    page.table("regrets", by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
+    page.table("over random", by_line(over_random, "over random arms'", "gap {:g}"))
+    _verdicts(page, [(f"{name}: falls with the gap", "-", falls(own)[0]) for name, own in lines.items()])
+    head = f"regret at epsilon {min(epsilons):g} over that at {max(epsilons):g}"
+    page.table("sensitivity", by_line(by_gap, head, "gap {:g}"))
+    nearer = []
+    for name, ratios in by_gap.items():
+        first, *_, last = ratios.values()
+        nearer.append((f"{name}: nearer to 1", f"{first}; {last}", nearer_to_one(first, last)))
+    _verdicts(page, nearer, "sensitivity verdicts")
+    page.draw(curves)
+    page.record(over_random, "{} / random-arm")
+
+
+def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
+    """Returns the verdict on whether the last ratio is nearer to 1 than the first.
+
+    The distance of a ratio r from 1 is max(r, 1 / r). The verdict is undecided if the intervals of the two distances
+    overlap.
+    """
+    (first_low, first_high), (last_low, last_high) = map(_factor_to_one, (first, last))
+    return Ratio(nan, last_low / first_high, last_high / first_low, last.instances).at_most(1)
+
+
+def _factor_to_one(value: Ratio) -> tuple[float, float]:
+    """Returns the interval of max(r, 1 / r) for a ratio r; its lower end is 1 if the interval of r contains 1."""
+    ends = sorted(max(end, 1 / end) for end in (value.low, value.high))
+    return (1.0 if value.low <= 1 <= value.high else ends[0]), ends[1]
+
+
+def _report_graphs(page: Section, runs: PanelRuns) -> None:
+    _regrets(page, runs)
+    statement, links = ordered(runs.by("diameter").values())
+    alone = ratio(runs["line"], runs[SILENCE])
+    order = f"regret orders {' < '.join(GRAPHS)}"
+    _verdicts(page, [(order, _joined(links), statement), (f"line / {SILENCE} is 1", alone, alone.holds(1))])
+    page.draw(all_over_rounds(runs))
+
+
+def _report_horizon(page: Section, runs: PanelRuns) -> None:
+    _regrets(page, runs)
+    rounds = runs[RANDOM].rounds
+    powers = range(2, len(str(page.plan.scale.rounds)))
+    decades = [int(abs(rounds - 10**power).argmin()) for power in powers]
+    lines = [
+        {"round": f"{rounds[k]:,}"}
+        | {f"{name} / {RANDOM}": ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}
+        for k in decades
+    ]
+    if lines:
+        page.table("decades", lines)
+    if len(decades) > 1:
+        for name in FEDERATIONS:
+            start, end = (regret_by_instance(runs[name], k) for k in decades[-2:])
+            page.say(**{f"{name}, last decade": mean_of(end / start, ".2f")})
+    page.draw(all_over_rounds(runs))
+
+
+def _scales(small: Scale, paper: Mapping[str, Any] = {}, medium: Mapping[str, Any] = {}) -> dict[str, Scale]:
+    """Returns the scales of an experiment; ``medium`` has a hundredth of the paper's rounds, and is lean."""
+    scales = {"small": small, "paper": Scale(PAPER_ROUNDS, PAPER_TRIALS, paper)}
+    return scales | ({"medium": Scale(100_000, 3, medium, lean=True)} if medium else {})
+
+
+_REGRET = "cumulative regret per agent"
+EXPERIMENTS = {
+    "feducb-fig1a": Experiment(
+        "FedUCB, Figure 1 A: regret against epsilon and agents", "Whether FedUCB beats silence; half an hour",
+        {"x": "epsilon", "y": "regret / silent regret"},
+        _scales(
+            Scale(20_000, 20, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
+            {"epsilon": (0.1, 0.3, 1.0, 3.0, 10.0), "agents": (2, 5, 10, 50, 100)},
+        ),
+        _fig1a, _report_fig1a,
+        {"epsilon": "Against epsilon, 10 agents", "agents": "Against the number of agents, epsilon = 1"},
+        panel_axes={"agents": {"x": "agents"}},
+    ),
+    "feducb-fig1b": Experiment(
+        "FedUCB, Figure 1 B: regret for three budgets of communication", "What more messages buy; half an hour",
+        {"x": "round", "y": _REGRET},
+        _scales(Scale(5_000, 20, {"agents": (16,)}), {"agents": (100,)}, {"agents": (100,)}),
+        _fig1b, _report_fig1b,
+        {
+            "nonprivate": "True data",
+            "printed": "Private as printed, epsilon = 1",
+            "mended": "Private, mended, epsilon = 1",
+            "least": "Mended, never more optimistic than silence, epsilon = 1",
+        },
+    ),
+    "feducb-fig1c": Experiment(
+        "FedUCB, Figure 1 C: regret against the dimension", "How regret grows with d; 10 minutes",
+        {"x": "d", "y": _REGRET},
+        _scales(
+            Scale(20_000, 20, {"agents": (10,), "dim": (3, 5, 10)}),
+            {"agents": (100,), "dim": (5, 10, 15, 20)},
+            {"agents": (100,), "dim": (5, 10, 20), "most arms": (100,)},
+        ),
+        _fig1c, _report_fig1c,
+    ),
+    "feducb-fig2": Experiment(
+        "FedUCB, Figure 2: regret against the gap", "Whether wide gaps make privacy cheap; an hour",
+        {"x": "gap", "y": _REGRET},
+        _scales(
+            Scale(20_000, 20, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
+            {"agents": (10,), "gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)},
+            {"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)},
+        ),
+        _fig2, _report_fig2,
+    ),
+    "feducb-horizon": Experiment(
+        "FedUCB: regret, decade by decade", "For how long the printed form plays like random arms; 10 minutes",
+        {"x": "round", "y": _REGRET}, _scales(Scale(100_000, 20)), _horizon, _report_horizon,
+    ),
+    "feducb-graphs": Experiment(
+        "FedUCB, Algorithm 3 on graphs: complete, star, ring, line", "What graphs cost; 20 minutes",
+        {"x": "round", "y": _REGRET}, _scales(Scale(10_000, 20)), _graphs, _report_graphs,
+        {"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"},
+    ),
+}  # fmt: skip

@@ -1,0 +1,281 @@
+"""Ways to spend one privacy budget: the number of releases, their times and their shares."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import sqrt
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.comparison import Mean, claim_of, final_regret, least, over, ratio
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    analytic_noise_multiplier,
+    classic_noise_multiplier,
+    equal_shares,
+)
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
+
+EPSILON, DELTA = 1.0, 1e-5
+GOOD, GIVEN = "good_and_defective", "as_given"
+HEADS = (
+    "releases", "how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent", "regret (± 95 %)",
+    f"/ {TUNED}",
+)  # fmt: skip
+"""Heads of the columns of a problem's table."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to spend the privacy budget: when agents release, and how the budget is shared by the releases.
+
+    Attributes:
+        when: Rounds in which agents release: the specification of a schedule, without the horizon.
+        how: If counts are released, how they share the budget: ``equal``; ``decreasing``, as in P-FCB; or ``growing``,
+            P-FCB's shares in reverse. Else the name of the mechanism of continual release.
+        pair: If counts are released, the two arrays to which noise is added: ``as_given`` (units and good units) or
+            ``good_and_defective``; empty for continual release.
+    """
+
+    when: Mapping[str, Any]
+    how: str
+    pair: str = ""
+
+    def __str__(self) -> str:
+        """Returns as text how the budget is shared by the releases."""
+        return f"{self.how}, {self.pair.replace('_', ' ')}" if self.pair else self.how
+
+    def schedule(self, rounds: int) -> dict[str, Any]:
+        """Returns the specification of the schedule of releases, for an episode of ``rounds`` rounds."""
+        spec = dict(self.when)
+        if spec["name"] == "geometric":
+            spec["horizon"] = rounds
+        if spec["name"] == "fixed_gap":
+            spec["gap"] = max(1, round(spec["gap"] * rounds))
+        if spec["name"] == "doubling":
+            # In a short episode the first release comes at the last power of two, so that there is one at all.
+            spec["start"] = min(spec["start"], 1 << (rounds.bit_length() - 1))
+        return spec
+
+    def releases(self, rounds: int) -> int:
+        """Returns the number of releases of an agent in an episode of ``rounds`` rounds."""
+        return make_schedule(self.schedule(rounds)).count(rounds)
+
+    def privatizer(self, rounds: int) -> dict[str, Any]:
+        """Returns the arguments of the privatizer, for an episode of ``rounds`` rounds."""
+        if not self.pair:
+            releases = self.schedule(rounds)
+            return {"epsilon": EPSILON, "delta": DELTA, "mechanism": self.how, "releases": releases}
+        # The L2 distance of neighbours under "one-quantity", in units of the capacity. One altered quantity changes the
+        # number of units and the number of good units by up to the capacity each, hence sqrt(2); the numbers of good
+        # and of defective units change by the capacity in total, hence 1.
+        budget = (EPSILON, DELTA, 1.0 if self.pair == GOOD else sqrt(2))
+        if self.how == "equal":
+            return {**equal_shares(*budget[:2], self.releases(rounds), budget[2]), "pair": self.pair}
+        return {**uneven_shares(self._proportions(rounds), *budget), "pair": self.pair}
+
+    def _proportions(self, rounds: int) -> Array:
+        """Returns what the releases spend if their shares are not equal, up to a common factor, ``(releases,)``.
+
+        P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
+        too.
+        """
+        shares = decreasing(1.0, rounds)
+        shares = shares[np.minimum(np.arange(self.releases(rounds)), shares.size - 1)]
+        return shares[::-1] if self.how == "growing" else shares
+
+    def deviations(self, rounds: int) -> tuple[float, float]:
+        """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
+
+        They are for the count of good outcomes or, where a matrix is released, for an entry of its diagonal. The unit
+        is the capacity in procurement, and the largest size of one observation elsewhere.
+
+        Args:
+            rounds: Number of rounds of the episode.
+        """
+        releases, given = self.releases(rounds), self.privatizer(rounds)
+        if not self.pair:
+            noise = NOISES[given["mechanism"]](releases)
+            multiplier = analytic_noise_multiplier(EPSILON, DELTA) * np.sqrt(noise.column_square(releases))
+            first, total = (float(np.sqrt(noise.variance(count))) for count in (1, releases))
+            return multiplier * first, multiplier * total
+        if self.how == "equal":
+            sizes = np.full(releases, given["noise_multiplier"])
+        else:
+            multiplier = classic_noise_multiplier(given["epsilon"], given["delta"])
+            sizes = multiplier * sum(given["releases"]) / np.array(given["releases"])
+        return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
+
+
+# The classic calibration of Gaussian noise is proven for epsilon below 1 only. With a large delta for each released
+# value, the epsilon of each release is below 1 for the same noise.
+_LARGE_DELTA = 0.5
+
+
+def uneven_shares(proportions: Array, epsilon: float, delta: float, norm: float) -> dict[str, Any]:
+    """Returns arguments of ``GaussianPrivatizer`` for releases that spend different shares of its epsilon.
+
+    Args:
+        proportions: The share of each release, up to a common factor, ``(releases,)``.
+        epsilon: Epsilon of all releases together, > 0.
+        delta: Delta of all releases together, in (0, 1).
+        norm: L2 distance of neighbouring data sets in one release, in units of the sensitivity, > 0.
+
+    Returns:
+        ``epsilon``, ``delta`` and ``releases``, from which the privatizer computes the noise by the classic
+        calibration.
+    """
+    spent = proportions / proportions.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
+    mu = norm * float(np.sqrt(np.square(spent).sum()))
+    largest = (1 - 1e-9) / (analytic_noise_multiplier(epsilon, delta) * mu)
+    return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": proportions.tolist()}
+
+
+class BudgetProblem(NamedTuple):
+    """A problem in which candidates, that is, ways to spend the privacy budget, are compared.
+
+    Environment, title and number of seeds are those of ``private_federation``, on whose first setting its sweeps are
+    played.
+
+    Attributes:
+        rounds: Horizon, as a share of the scale's horizon.
+        candidates: The candidates, by name.
+        choices: Triples: what two candidates differ in, what the one is compared with, and the names of both.
+    """
+
+    rounds: float
+    candidates: Mapping[str, Candidate]
+    choices: list[tuple[str, str, str, str]]
+
+
+def _powers(start: int, stop: int | None = None) -> dict[str, Any]:
+    return {"name": "doubling", "start": start, "stop": stop}
+
+
+def _few(*starts: int) -> dict[str, dict[str, Any]]:
+    """Returns schedules with few releases by name: powers of two from ``starts`` on, and geometric progressions."""
+    few = {f"powers of two from {start}": _powers(start) for start in starts}
+    return few | {f"{n} in geometric progression": {"name": "geometric", "count": n} for n in (1, 3)}
+
+
+def _continual(*starts: int) -> BudgetProblem:
+    """Returns candidates of continual release; ``starts`` are rounds of the first release, a power of two each."""
+    first, last = (f"powers of two from {start}" for start in (starts[0], starts[-1]))
+    found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(*starts).items()}
+    found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
+    found["one a round"] = Candidate({"name": "every_round"}, "blt")
+    found |= {f"{first}, {name}": Candidate(_powers(starts[0]), name) for name in ("tree", "honaker")}
+    choices = [
+        (first, f"those from {starts[-1]}", first, last),
+        ("the square root's noise", "the tree's", first, f"{first}, tree"),
+        (first, "a hundred at equal gaps", first, "a hundred, equal gaps"),
+        (first, "one a round", first, "one a round"),
+    ]
+    return BudgetProblem(0.1 if starts[-1] == 512 else 0.2, found, choices)
+
+
+_PAPERS = _powers(200, 40_000)
+_EQUAL, _PAIR = "P-FCB's rounds, equal shares", "P-FCB's rounds, equal shares, pair"
+_DECREASING, _GROWING = "P-FCB's rounds and shares", "P-FCB's rounds, growing shares, pair"
+
+PROBLEMS = {
+    "procurement": BudgetProblem(
+        0.3,
+        {
+            _DECREASING: Candidate(_PAPERS, "decreasing", GIVEN),
+            _EQUAL: Candidate(_PAPERS, "equal", GIVEN),
+            _PAIR: Candidate(_PAPERS, "equal", GOOD),
+            _GROWING: Candidate(_PAPERS, "growing", GOOD),
+            **{name: Candidate(when, "equal", GOOD) for name, when in _few(32, 1024, 8192).items()},
+            "ten, equal gaps": Candidate({"name": "fixed_gap", "gap": 0.1}, "equal", GOOD),
+        },
+        [
+            ("equal shares", "decreasing ones", _EQUAL, _DECREASING),
+            ("noise on good and defective units", "noise on units and good ones", _PAIR, _EQUAL),
+            ("growing shares", "equal ones", _GROWING, _PAIR),
+            (
+                "a first release in round 32",
+                "one in 1024",
+                "powers of two from 32",
+                "powers of two from 1024",
+            ),
+        ],
+    ),
+    "linear": _continual(1, 64, 512),
+    "exposure": _continual(1, 64, 1024),
+    "arms": _continual(1, 64, 1024),
+}
+
+
+def _runs(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
+    problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
+    rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
+    silence = RunSpec(names[TUNED], env_id, rounds, plan.scale.trials, delta=DELTA, labels={"line": TUNED})
+    return [silence] + [
+        replace(
+            silence,
+            baseline=names[OURS],
+            wrapper_kwargs={
+                "privatizer": candidate.privatizer(rounds),
+                "channel": {"schedule": candidate.schedule(rounds)},
+            },
+            labels={"line": name},
+        )
+        for name, candidate in problem.candidates.items()
+    ]
+
+
+def _report(section: Section, runs: PanelRuns) -> None:
+    """Reports noise and regret of each candidate, the recommended one, and curves over the number of releases.
+
+    A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
+    """
+    problem, found = PROBLEMS[runs.panel], runs.by("line")
+    silence = found.pop(TUNED)
+    best = least(found)
+    verdicts = [
+        {"regret of": best, "/ that of": TUNED, "here": ratio(found[best], silence), "": "recommended"}
+    ]
+    for name, value in over(found, found[best]).items():
+        if name != best and not value.low > 1:
+            verdicts.append({"regret of": name, "/ that of": best, "here": value, "": "not told apart"})
+    for what, other, one, another in problem.choices:
+        value = ratio(found[one], found[another])
+        verdicts.append({"regret of": what, "/ that of": other, "here": value, "": ""})
+    rows = [dict(zip(HEADS, (TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1), strict=True))]
+    curves: dict[str, list[tuple[int, Mean]]] = {}
+    for name, result in found.items():
+        candidate, rounds = problem.candidates[name], int(result.rounds[-1])
+        how, releases, value = str(candidate), candidate.releases(rounds), ratio(result, silence)
+        noise = [f"{deviation:.2f}" for deviation in candidate.deviations(rounds)]
+        spent = f"{claim_of(result, 'exact').epsilon:.4f}"
+        cells = (name, how, releases, *noise, spent, final_regret(result), value)
+        rows.append(dict(zip(HEADS, cells, strict=True)))
+        point = Mean(value.value, value.low, value.high, value.instances)
+        curves.setdefault(how, []).append((releases, point))
+    section.table("verdicts", verdicts)
+    section.table("regret", rows)
+    # Sorted by number of releases alone: candidates with the same number keep their order.
+    section.draw({how: sorted(points, key=itemgetter(0)) for how, points in curves.items()})
+
+
+EXPERIMENTS = {
+    "private-budget": Experiment(
+        "Private federation: what one budget buys",
+        "Which number, times and shares of releases make the most of one epsilon; 5 minutes.",
+        {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
+        {"tiny": Scale(600, 2), "small": Scale(100_000, 20), "paper": Scale(100_000, 20)},
+        _runs,
+        _report,
+        {name: COMPARED[name].title for name in PROBLEMS},
+    )
+}

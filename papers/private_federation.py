@@ -1,0 +1,383 @@
+"""Whether private federation pays in each of the four problems, against agents who do not communicate ("silence").
+
+This project's baselines and the papers' are compared with silence, whose constants are tuned or not.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fedbandit_envs.baselines.comparison_lines import (
+    BASELINE_OF,
+    LINES,
+    OURS,
+    OURS_TUNED,
+    PAPER,
+    PAPER_TUNED,
+    PLACEBO,
+    SILENT,
+    TRUE,
+    TUNED,
+)
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.statistics import Middle
+from fedbandit_envs.papers.comparison import (
+    Ratio,
+    final_regret,
+    lies_within,
+    over,
+    over_line,
+    ratio,
+    regret_by_instance,
+)
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Row, Section
+from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
+from fedbandit_envs.wrappers.transport.schedule import make_schedule
+
+NEVER_ABOVE = 1.02
+"""Bound on the ratio of our regret to that of tuned silence; the page reports intervals that lie above it."""
+
+
+class Case(NamedTuple):
+    """A setting in which bounds on ratios of regret were set before the runs were played.
+
+    Attributes:
+        title: Name of the setting on the page.
+        env_id: Id of the environment.
+        epsilon: Epsilon of the baselines' privatizers, which otherwise are as registered.
+        asked: Largest allowed ratio of our baseline's regret to that of another algorithm, by the name of that
+            algorithm; None if no bound was set.
+        noise_sd: Standard deviation of a reward's noise, which policies know; None for the policies' default.
+    """
+
+    title: str
+    env_id: str
+    epsilon: float
+    asked: Mapping[str, float | None]
+    noise_sd: float | None = None
+
+
+class ComparedProblem(NamedTuple):
+    """The settings and sizes of the comparison in one problem.
+
+    Attributes:
+        title: Title of its panel.
+        cases: Settings with bounds; sweeps over epsilon and agents are played in the first setting.
+        delta: Delta of the privacy claim, unless a run sets another.
+        middle: Average over seeds, ``mean`` or ``median``, of which ratios are taken.
+        rounds: Horizon, as a share of the scale's horizon.
+        trials: Number of seeds, as a multiple of the scale's trials; sweeps have the scale's.
+        shared: Whether the privatizer divides epsilon over its releases. Then its arguments have to be computed from
+            the epsilon that is claimed for all releases together.
+    """
+
+    title: str
+    cases: Sequence[Case]
+    delta: float
+    middle: Middle = "mean"
+    rounds: float = 1.0
+    trials: int = 1
+    shared: bool = False
+
+
+PROBLEMS = {
+    "procurement": ComparedProblem(
+        "Procurement",
+        [
+            Case(f"{qualities}, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
+            for qualities, env_id in (
+                ("uniform qualities", "FedProcurement-v0"),
+                ("normal qualities", "FedProcurementNormal-v0"),
+            )
+        ],
+        delta=0.01,
+        middle="median",
+        trials=2,
+        shared=True,
+    ),
+    "linear": ComparedProblem(
+        "Linear contextual bandits",
+        [Case("epsilon 1", "FedLinear-v0", 1.0, {TUNED: 0.65, PAPER: 0.35})],
+        delta=0.1,
+        rounds=0.3,
+    ),
+    "exposure": ComparedProblem(
+        "Exposure fairness",
+        [
+            Case("epsilon 8", "FedExposure-v0", 8.0, {TUNED: 0.8, PAPER: 1 / 3}),
+            Case("epsilon 2, reward noise 0.5", "FedExposureNoisy-v0", 2.0, {TUNED: 0.8}, noise_sd=0.5),
+        ],
+        delta=0.1,
+    ),
+    "arms": ComparedProblem(
+        "Bernoulli arms",
+        [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})],
+        delta=1e-5,
+        trials=2,
+    ),
+}
+"""The comparison in each problem, by the name of the problem, which is also the name of its panel."""
+
+
+def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpec:
+    """Returns the run of one algorithm in one problem.
+
+    Args:
+        plan: The panel's settings; its scale has the sizes.
+        name: Name of the problem.
+        line: Name of the algorithm, one of :data:`~fedbandit_envs.baselines.comparison_lines.LINES`.
+        where: The setting; the privatizer has its epsilon, unless ``labels`` has one.
+        **labels: Labels of the run besides ``line``, some of which change it. With ``case`` it has the full horizon and
+            number of seeds, else those of sweeps. ``agents`` is the number of agents. ``epsilon`` and ``delta`` are
+            claimed for all releases together, by exact composition.
+    """
+    problem = PROBLEMS[name]
+    (part,), trials = plan.scale.sweeps["part"], 1
+    if "case" in labels:
+        part, trials = 1.0, problem.trials
+    rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
+    policy: dict[str, Any] = {}
+    if where.noise_sd is not None:
+        policy["noise_sd"] = where.noise_sd
+        if line in (OURS, OURS_TUNED, PLACEBO, TRUE):
+            policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
+    delta = labels.get("delta", problem.delta)
+    privatizer: dict[str, Any] = {"epsilon": where.epsilon}
+    if "epsilon" in labels and problem.shared:
+        # With this pair of counts the sensitivity is 1 capacity under "one-quantity": altering one quantity changes the
+        # numbers of good and of defective units by at most the capacity in total.
+        releases = max(1, make_schedule("doubling").count(rounds))
+        privatizer = {**equal_shares(labels["epsilon"], delta, releases), "pair": "good_and_defective"}
+    elif "epsilon" in labels:
+        privatizer = {"epsilon": labels["epsilon"], "delta": delta}
+    # With 10 agents, the default, the argument is left out, so that the run is the same as one of the other sweeps and
+    # is played only once.
+    agents = labels.get("agents", 10)
+    return RunSpec(
+        BASELINE_OF[name][line], where.env_id, rounds, plan.scale.trials * trials,
+        env_kwargs={} if agents == 10 else {"num_agents": int(agents)}, policy_kwargs=policy,
+        wrapper_kwargs={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
+        delta=delta, labels={"line": line, **labels},
+    )  # fmt: skip
+
+
+def _runs(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs.
+
+    Panel ``agents`` has a sweep over the number of agents in all problems. The other panels have the settings with
+    bounds at the full horizon, all algorithms at the horizon of sweeps, and a sweep over epsilon and delta.
+    """
+    sweeps, name = plan.scale.sweeps, plan.panel
+    if name == "agents":
+        return [
+            _run(plan, name, line, problem.cases[0], problem=name, agents=float(agents))
+            for name, problem in PROBLEMS.items()
+            for agents in sweeps["agents"]
+            for line in (TUNED, OURS, PAPER)
+        ]
+    cases = PROBLEMS[name].cases
+    # The paper's form of private federation is played with the last delta only.
+    claims = [(OURS, delta) for delta in sweeps["delta"]] + [(PAPER, sweeps["delta"][-1])]
+    return [
+        *(
+            _run(plan, name, line, case, case=case.title)
+            for case in cases
+            for line in (*case.asked, OURS, OURS_TUNED)
+        ),
+        *(_run(plan, name, line, cases[0]) for line in LINES),
+        *(
+            _run(plan, name, line, cases[0], delta=delta, epsilon=epsilon)
+            for line, delta in claims
+            for epsilon in sweeps["epsilon"]
+        ),
+    ]
+
+
+_TINY = {"part": (0.5,), "delta": (0.1,), "epsilon": (0.1, 10.0), "agents": (2, 4)}
+_SMALL = {
+    "part": (0.2,),
+    "delta": (0.1, 1e-5),
+    "epsilon": (0.01, 0.1, 1.0, 10.0),
+    "agents": (2, 5, 10, 30, 100),
+}
+_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+_PAPER = {**_SMALL, "part": (1.0,), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
+SCALES = {
+    "tiny": Scale(600, 2, _TINY),
+    "small": Scale(100_000, 20, _SMALL),
+    "paper": Scale(100_000, 20, _PAPER),
+}
+"""Sizes of the experiment: full horizon, number of seeds (which problems multiply), and the values of the sweeps.
+
+``part`` is the share of the full horizon that runs of the sweeps have.
+"""
+
+
+def _report(section: Section, runs: PanelRuns) -> None:
+    """Reports where private federation pays; in a problem also targets, all algorithms, and regret by epsilon."""
+    if runs.panel == "agents":
+        ratios = {
+            f"{line}, {name}": points
+            for name in PROBLEMS
+            for line, points in over_line(runs.where(problem=name).lines("agents"), TUNED).items()
+        }
+        section.table("pays", _pays(ratios))
+        section.table(
+            "agents",
+            [
+                {
+                    "problem": f"{name}, {agents:g} agents",
+                    f"{TUNED} (± 95 %)": final_regret(result),
+                    **{f"{line} / {TUNED}": ratios[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
+                }
+                for name in PROBLEMS
+                for agents, result in runs.by("agents", line=TUNED, problem=name).items()
+            ],
+        )
+        section.draw(ratios)
+        return
+    level = runs.where(case=None, delta=None).by("line")
+    silence, epsilons = level[TUNED], runs.values("epsilon")
+    by_delta = {delta: runs.where(delta=delta).lines("epsilon") for delta in runs.values("delta")}
+    curves = {
+        f"{line}, delta {delta:g}": over(points, silence)
+        for delta, lines in by_delta.items()
+        for line, points in lines.items()
+    }
+    section.table("pays", _pays(curves))
+    section.table("ratios", _controlled(level))
+    section.table("targets", _targets(runs))
+    section.table("lines", _compared(runs.panel, level))
+    section.table("epsilon", _against_epsilon(by_delta, silence))
+    made = runs.one(OURS, case=PROBLEMS[runs.panel].cases[0].title).claims
+    section.claims(
+        claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
+    )
+    section.draw(curves)
+    heights = over({line: level[line] for line in (SILENT, PLACEBO, TRUE)}, silence)
+    section.draw({line: dict.fromkeys(epsilons, value.value) for line, value in heights.items()})
+
+
+def _pays(curves: Mapping[str, Mapping[float, Ratio]]) -> list[Row]:
+    """Returns a row for each curve of regret over tuned silence's: from which x on federation pays."""
+    return [
+        {"regret below tuned silence's": name, "at": pays_from(points)} for name, points in curves.items()
+    ]
+
+
+def pays_from(points: Mapping[float, Ratio]) -> str:
+    """Returns a text with the smallest x from which on private federation pays: all intervals of ratios are below 1."""
+    verdicts = {x: value.at_most(1) for x, value in points.items()}
+    if "exploratory" in verdicts.values():
+        return "exploratory"
+    not_paying = [x for x, verdict in verdicts.items() if verdict != "holds"]
+    paying = [x for x in points if x > max(not_paying, default=-inf)]
+    if not paying:
+        return "none of those tried"
+    return f"from {min(paying):g}" + (" on, the least tried" if not not_paying else " on")
+
+
+def _controlled(level: Mapping[str, RunResult]) -> list[Row]:
+    """Returns a row for each ratio that separates what tuning, communication and data do."""
+    pairs = [
+        (TUNED, SILENT),
+        (PAPER_TUNED, PAPER),
+        (PAPER, SILENT),
+        (PAPER_TUNED, TUNED),
+        *((line, TUNED) for line in (OURS, OURS_TUNED, TRUE, PLACEBO)),
+    ]
+    rows = [
+        {"regret": f"{above} / {below}", "here": ratio(level[above], level[below]), "is it 1?": ""}
+        for above, below in pairs
+    ]
+    rows[-1]["is it 1?"] = lies_within(1, rows[-1]["here"])
+    return rows
+
+
+def _median(result: RunResult) -> str:
+    return f"{np.median(regret_by_instance(result)):.0f}"
+
+
+def _targets(runs: PanelRuns) -> list[Row]:
+    """Returns a row for each setting and algorithm: regret at the full horizon, and ratios of ours to it.
+
+    The row says whether a ratio is at most the bound that was set in advance.
+    """
+    problem, rows = PROBLEMS[runs.panel], []
+    for case in problem.cases:
+        results = runs.where(case=case.title).by("line")
+        for line, result in results.items():
+            row: dict[str, Any] = {
+                "setting: run": f"{case.title}: {line}",
+                "baseline": BASELINE_OF[runs.panel][line],
+                "regret at T (± 95 %)": final_regret(result),
+                "median": _median(result),
+            }
+            for ours in (OURS, OURS_TUNED):
+                value, text = "", ""
+                if line in case.asked:
+                    value, bound = ratio(results[ours], result, middle=problem.middle), case.asked[line]
+                    text = "no target" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
+                row |= {f"{ours} / this run": value, f"target of {ours}": text}
+            rows.append(row)
+    return rows
+
+
+def _compared(problem: str, level: Mapping[str, RunResult]) -> list[Row]:
+    """Returns a row for each algorithm at the horizon of the sweeps: regret, also over that of silence."""
+    return [
+        {
+            "run": line,
+            "baseline": BASELINE_OF[problem][line],
+            "regret (± 95 %)": final_regret(result),
+            "median": _median(result),
+        }
+        | {f"/ {below}": "1" if line == below else ratio(result, level[below]) for below in (SILENT, TUNED)}
+        for line, result in level.items()
+    ]
+
+
+def _against_epsilon(
+    by_delta: Mapping[float, Mapping[str, Mapping[float, RunResult]]], silence: RunResult
+) -> list[Row]:
+    """Returns a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'.
+
+    Args:
+        by_delta: Results by delta, algorithm and epsilon.
+        silence: The result of tuned agents who do not communicate.
+    """
+    rows = []
+    for delta, lines in by_delta.items():
+        for epsilon, result in lines[OURS].items():
+            value, beside = ratio(result, silence), lines.get(PAPER, {}).get(epsilon)
+            rows.append(
+                {
+                    "all releases": f"epsilon {epsilon:g}, delta {delta:g}",
+                    f"{OURS} (± 95 %)": final_regret(result),
+                    f"/ {TUNED}": value,
+                    f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
+                    "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
+                    f"{PAPER} / {TUNED}": ratio(beside, silence) if beside else "-",
+                    f"{OURS} / {PAPER}": ratio(result, beside) if beside else "-",
+                }
+            )
+    return rows
+
+
+EXPERIMENTS = {
+    "private-federation": Experiment(
+        "Private federation: whether it pays against tuned silence",
+        "Whether agents who send noisy data do better than tuned agents who send nothing; 30 minutes.",
+        {"x": "epsilon", "y": "regret / tuned silence's"},
+        SCALES,
+        _runs,
+        _report,
+        {name: problem.title for name, problem in PROBLEMS.items()}
+        | {"agents": "Against the number of agents"},
+        panel_axes={"agents": {"x": "agents"}},
+    )
+}

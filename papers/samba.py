@@ -1,0 +1,653 @@
+"""The SAMBA paper's experiments (Ciucanu et al. 2022, Figure 8), and one that compares encryption with noise.
+
+K is the number of arms (each has a data owner), N the number of rounds. A run "in the open" is one without encryption.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.stats import linregress
+
+from fedbandit_envs.arms.ratings import arm_means
+from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers.comparison import (
+    Ratio,
+    Statement,
+    all_at_most,
+    all_hold,
+    compare,
+    each,
+    lies_within,
+    mean_of,
+)
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Curves, Section, Table
+from fedbandit_envs.samba.ciphers import (require_extra)
+from fedbandit_envs.samba.owners import (Algorithm)
+from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
+
+ALGORITHMS = {
+    "epsilon-greedy": "fixed epsilon",
+    "epsilon-decreasing": "decreasing epsilon",
+    "ucb": "UCB",
+    "thompson": "Thompson",
+    "softmax": "Softmax",
+    "pursuit": "Pursuit",
+}
+PARAMETERS: dict[str, dict[str, dict[str, Any]]] = {
+    panel: {
+        "epsilon-greedy": {"epsilon": 0.1},
+        "softmax": {"temperature": temperature},
+        "pursuit": {"rate": rate},
+    }
+    for panel, temperature, rate in (("movielens", 0.06, 0.1), ("jester", 0.02, 0.2))
+}
+PANELS = {"movielens": "MovieLens", "jester": "Jester"}
+PAPER_ROUNDS, MOST_ARMS = 100_000, 100
+
+TIMED = 20
+"""Number of runs of which CPU time is measured, for each setting."""
+
+AGENTS, DELTA = 10, 1e-5
+SILENT, SHARED, PRIVATE, PLACEBO = "UCB1", "Fed-UCB1", "Priv-UCB1", "Priv-UCB1-placebo"
+OPEN, ENCRYPTED = "owners in the open", "SAMBA"
+RANDOM = "uniform-arms"
+
+_SEEDS_PER_SHARD = 5  # of runs without encryption; an encrypted run is a shard of its own
+_ENCRYPTION = 50
+"""Roughly the time of an encrypted round divided by the time of a round without encryption."""
+
+
+def select(
+    seeds: range, advance: Callable[[float], None], noted: Sequence[int] = (), **settings: Any
+) -> dict[str, Any]:
+    """Plays one algorithm on a vertical federation, one seed after the other.
+
+    Args:
+        seeds: One seed for each run.
+        advance: Called with the share of the work that was done since its last call.
+        noted: Rounds after which the cumulative reward is returned as well; only for runs without encryption.
+        **settings: Fields of :class:`~fedbandit_envs.samba.runs.SambaSettings`, except the seed.
+
+    Returns:
+        ``reward``: cumulative reward, int64 ``(seeds,)``; ``bytes``: bytes sent between the roles, int64 ``(seeds,)``,
+        0 without encryption; ``roles``: names of the roles, only ``plain`` without encryption; ``seconds``: CPU seconds
+        of each role, ``(seeds, roles)``; ``spent``: CPU seconds of all roles together, ``(seeds,)``; ``claim``: privacy
+        claim of the run, None without encryption; ``means``: means of the owners' arms; ``noted``: as given. Without
+        encryption also ``rewards``: cumulative rewards after the rounds ``noted``, ``(seeds, rounds)``; ``pulls``:
+        number of pulls of each owner, int64 ``(seeds, owners)``; ``regret``: cumulative regret, computed from the means
+        of the arms that were pulled, ``(seeds,)``.
+    """
+    chosen = SambaSettings(**settings)
+    means = arm_means(chosen.ratings, chosen.arms)
+    algorithm = Algorithm(chosen.algorithm, chosen.parameters)
+    # A short run loads the compiled kernels, so that loading does not count as CPU time of the first run.
+    run_plain(means.tolist(), algorithm, chosen.arms + 2, 0)
+    roles, claim, rows = ["plain"], None, []
+    for seed in seeds:
+        if chosen.plain:
+            result, spent = run_plain(means.tolist(), algorithm, chosen.budget, seed, noted)
+            row = {"reward": result.reward, "bytes": 0, "seconds": [spent]}
+            rows.append({**row, "rewards": result.noted, "pulls": result.pulls})
+            advance(1 / len(seeds))
+        else:
+            run = run_samba(
+                replace(chosen, seed=seed), lambda rounds: advance(rounds / chosen.budget / len(seeds))
+            )
+            roles, claim = list(run["cpu_seconds"]), run["claim"]
+            row = {"reward": run["cumulative_reward"], "bytes": run["bytes"]}
+            rows.append({**row, "seconds": list(run["cpu_seconds"].values())})
+    arrays = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    if chosen.plain:
+        arrays["regret"] = arrays["pulls"] @ (means.max() - means)
+    arrays["spent"] = arrays["seconds"].sum(axis=1)
+    return {**arrays, "noted": list(noted), "roles": roles, "claim": claim, "means": means.tolist()}
+
+
+def _run(
+    plan: Plan,
+    algorithm: str,
+    arms: int,
+    budget: int,
+    *,
+    plain: bool,
+    seeds: int = TIMED,
+    line: str = "",
+    **others: Any,
+) -> Measurement:
+    """Returns the runs of an algorithm on a vertical federation.
+
+    Args:
+        plan: The panel's settings; the panel's name is the data set of ratings from which the arms are made.
+        algorithm: Name of the algorithm.
+        arms: Number of arms K, each with an owner.
+        budget: Number of rounds N.
+        plain: Whether the run is without encryption.
+        seeds: Number of runs; the scale's number of trials if that is smaller.
+        line: Name of the runs on the page; the algorithm's name if empty.
+        **others: Other arguments of :func:`select`.
+
+    Raises:
+        MissingExtraError: The runs are encrypted, and the ``[secure]`` extra is not installed.
+        ValueError: There are fewer rounds than arms.
+    """
+    require_integer("rounds", budget, arms)
+    if not plain:
+        require_extra()
+    settings = {
+        "algorithm": algorithm,
+        "ratings": plan.panel,
+        "arms": arms,
+        "budget": budget,
+        "parameters": PARAMETERS[plan.panel].get(algorithm, {}),
+        "plain": plain,
+        **others,
+    }
+    return Measurement(
+        select,
+        settings,
+        range(min(seeds, plan.scale.trials)),
+        _SEEDS_PER_SHARD if plain else 1,
+        arms * budget * (1 if plain else _ENCRYPTION),
+        {"line": line or algorithm, "arms": arms, "budget": budget, "plain": plain},
+    )
+
+
+def _sizes(scale: Scale) -> list[tuple[int, int]]:
+    """Returns the pairs of number of arms K and number of rounds N that are compared.
+
+    Raises:
+        ValueError: The smallest N is smaller than K, though each owner's arm has to be pulled once.
+    """
+    if "arms" in scale.sweeps:
+        return [(int(arms), scale.rounds) for arms in scale.sweeps["arms"]]
+    shares = scale.sweeps["share"]
+    require_integer("rounds", scale.rounds, round(MOST_ARMS / shares[0]))
+    return [(MOST_ARMS, round(share * scale.rounds)) for share in shares]
+
+
+def _times(plan: Plan) -> list[Measurement]:
+    """Returns the runs of Figures 8 (a) and (b): CPU time against N or K, with encryption and without."""
+    return [
+        _run(plan, algorithm, *size, plain=plain)
+        for algorithm in ALGORITHMS
+        for size in _sizes(plan.scale)
+        for plain in (False, True)
+    ]
+
+
+def _rewards(plan: Plan) -> list[Measurement]:
+    """Returns the runs of Figure 8 (c): cumulative reward for K = 100 arms against the number of rounds N.
+
+    One run of each algorithm gives the rewards for all N: no algorithm depends on N, so the reward after the first N
+    rounds of a longer run is that of a run with N rounds.
+    """
+    noted = [budget for _, budget in _sizes(plan.scale)]
+    return [
+        _run(plan, algorithm, MOST_ARMS, noted[-1], plain=True, seeds=plan.scale.trials, noted=noted)
+        for algorithm in ALGORITHMS
+    ]
+
+
+def _shares(plan: Plan) -> list[Measurement]:
+    """Returns the runs of Figure 8 (d): shares of the CPU time by participant; each owner is a role of its own."""
+    return [
+        _run(plan, algorithm, *size, plain=False, owners_per_role=1)
+        for algorithm in ALGORITHMS
+        for size in _sizes(plan.scale)
+    ]
+
+
+def _privacy(plan: Plan) -> list[RunSpec | Measurement]:
+    """Returns the runs that compare noise with encryption on the same arms.
+
+    Agents with UCB1 do not communicate, share true data, or share noisy data. Data owners with UCB are played with
+    encryption and without.
+    """
+    scale, arms = plan.scale, int(plan.scale.sweeps["arms"][0])
+    lines: list[tuple[str, dict[str, float]]] = [(name, {}) for name in (RANDOM, SILENT, SHARED)]
+    lines += [(name, {"epsilon": at}) for at in scale.sweeps["epsilon"] for name in (PRIVATE, PLACEBO)]
+    agents = [
+        RunSpec(
+            name, "FedArms-v0", scale.rounds, scale.trials,
+            env_kwargs={"means": plan.panel, "num_arms": arms, "num_agents": AGENTS},
+            wrapper_kwargs={"privatizer": {**epsilon, "delta": DELTA}} if epsilon else {},
+            delta=DELTA, labels={"line": name, **epsilon},
+        )
+        for name, epsilon in lines
+    ]  # fmt: skip
+    pulls = AGENTS * scale.rounds
+    return [
+        *agents,
+        _run(plan, "ucb", arms, pulls, plain=True, seeds=scale.trials, line=OPEN),
+        _run(plan, "ucb", arms, pulls, plain=False, line=ENCRYPTED),
+    ]
+
+
+ORDER_OF_MAGNITUDE = 10.0
+SLOWEST, FASTEST, TWICE = "thompson", "epsilon-greedy", "pursuit"
+PAPER_SECONDS = 15 * 60
+
+PUBLISHED = {
+    "epsilon-greedy": (48_172, 1_471),
+    "epsilon-decreasing": (49_450, 1_918),
+    "ucb": (47_952, 75),
+    "thompson": (52_572, 194),
+    "softmax": (47_737, 1_009),
+    "pursuit": (45_119, 9_821),
+}
+"""Mean and standard deviation of the cumulative reward in the authors' 150 published runs, by algorithm.
+
+The runs are on MovieLens with K = 100 arms and N = 1e5 rounds.
+"""
+PUBLISHED_RUNS = 150
+
+_IN_THE_OPEN = ", in the open"
+Values = Mapping[str, Mapping[int, Array]]
+"""Values of runs ``(seeds,)`` by algorithm and by a size: the number of rounds N or the number of arms K."""
+
+
+def _titled(curves: Curves, end: str = "") -> Curves:
+    return {ALGORITHMS[name] + end: own for name, own in curves.items()}
+
+
+def _verdicts(page: Section, lines: Iterable[tuple[str, Any, str]]) -> None:
+    page.table(
+        "verdicts", [{"what": what, "here": here, "verdict": verdict} for what, here, verdict in lines]
+    )
+
+
+def _range(values: Iterable[float], spec: str) -> str:
+    found = list(values)
+    return f"{min(found):{spec}} to {max(found):{spec}}"
+
+
+def slowest_first(last: Mapping[str, Array]) -> list[str]:
+    """Returns the algorithms with one iteration a round (all but Pursuit) by their CPU seconds, the slowest first."""
+    return sorted((name for name in last if name != TWICE), key=lambda name: -last[name].mean())
+
+
+def over_others(last: Mapping[str, Array], name: str) -> list[Ratio]:
+    """Returns an algorithm's CPU seconds over those of each other algorithm with one iteration a round."""
+    return [compare(last[name], last[other]) for other in slowest_first(last) if other != name]
+
+
+def _report_times(page: Section, runs: PanelRuns) -> None:
+    by_rounds = len(runs.values("budget")) > 1
+    letter, column = ("N", "budget") if by_rounds else ("K", "arms")
+    most, papers_most = max(runs.values(column)), PAPER_ROUNDS if by_rounds else MOST_ARMS
+    results = [runs.where(plain=plain).lines(column) for plain in (False, True)]
+    encrypted, plain = (each(own, attrgetter("spent")) for own in results)
+    overheads = {
+        name: {size: compare(spent, plain[name][size]) for size, spent in own.items()}
+        for name, own in encrypted.items()
+    }
+    lines = {
+        name: linregress(list(own), [spent.mean() for spent in own.values()])
+        for name, own in encrypted.items()
+    }
+    seconds, fits = [], []
+    for name, own in encrypted.items():
+        cells: dict[str, Any] = {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
+        for size, spent in own.items():
+            cells[f"{letter} = {size:,}"] = f"{mean_of(spent, ',.2f')} / {plain[name][size].mean():.3f}"
+        seconds.append(cells)
+        line = lines[name]
+        fits.append({
+            "line through them": ALGORITHMS[name],
+            f"ms for each of {letter}": f"{1e3 * line.slope:.3f}",
+            "at 0, s": f"{line.intercept:.2f}",
+            "R^2": f"{line.rvalue**2:.4f}",
+            f"encrypted / open at {letter} = {most:,}": overheads[name][most],
+        })  # fmt: skip
+    page.table("seconds", seconds)
+    page.table("lines", fits)
+    curves = [each(spent, mean_of) for spent in (encrypted, plain)]
+    beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
+    page.draw({**_titled(curves[0]), **_titled(curves[1], _IN_THE_OPEN)}, beside)
+    page.record(overheads, "{}, encrypted / open")
+    last = {name: own[most] for name, own in encrypted.items()}
+    double = compare(last[TWICE], np.mean([spent for name, spent in last.items() if name != TWICE], axis=0))
+    ratios = [value for own in overheads.values() for value in own.values()]
+    order = ", ".join(ALGORITHMS[name] for name in reversed(slowest_first(last)))
+    ahead = {name: line.slope * papers_most + line.intercept for name, line in lines.items()}
+    same = [
+        one
+        for name, own in results[0].items()
+        for size, run in own.items()
+        for one in run.reward == results[1][name][size].reward
+    ]
+    _verdicts(page, [
+        (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
+        (
+            f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}",
+            _range((value.value for value in ratios), ",.0f"),
+            all_at_most(ratios, ORDER_OF_MAGNITUDE),
+        ),
+        (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, lies_within(2, double)),
+        ("Thompson is the slowest", order, all_hold(value.at_least(1) for value in over_others(last, SLOWEST))),
+        ("fixed epsilon is the fastest", order, all_at_most(over_others(last, FASTEST))),
+        (
+            f"CPU seconds by the lines at {letter} = {papers_most:,}, {PAPER_SECONDS} in the paper",
+            ", ".join(f"{ALGORITHMS[name]} {found:,.0f}" for name, found in ahead.items()),
+            "another machine",
+        ),
+        ("encrypted runs that earn what the open ones do", f"{sum(same)} of {len(same)}", "-"),
+    ])  # fmt: skip
+
+
+def rewards_of(runs: PanelRuns) -> dict[str, dict[int, Array]]:
+    """Returns the cumulative rewards of a panel's runs by algorithm and number of rounds N, ``(seeds,)`` each."""
+    return {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by("line").items()}
+
+
+def thompson_over(rewards: Values) -> dict[str, dict[int, Ratio]]:
+    """Returns Thompson Sampling's mean reward divided by each algorithm's, by algorithm and number of rounds N."""
+    best = rewards["thompson"]
+    return {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
+
+
+def is_best(rewards: Values, budgets: Sequence[int]) -> Statement:
+    """Returns the verdict on whether Thompson Sampling has the largest reward at each given number of rounds."""
+    rivals = [own for name, own in thompson_over(rewards).items() if name != "thompson"]
+    return all_hold(own[budget].at_least(1) for own in rivals for budget in budgets)
+
+
+def _mean_sd(values: Array) -> str:
+    return f"{values.mean():,.0f} ({values.std(ddof=1):,.0f})"
+
+
+def published(rewards: Values) -> Table:
+    """Yields a table with a line for each algorithm: reward in the authors' published runs and in ours.
+
+    They agree if the 95 % interval of their difference contains 0.
+    """
+    for name, (mean, sd) in PUBLISHED.items():
+        ours = rewards[name][PAPER_ROUNDS]
+        away = ours.mean() - mean
+        half = 1.96 * np.sqrt(ours.var(ddof=1) / ours.size + sd**2 / PUBLISHED_RUNS)
+        yield {
+            "reward, mean (sd)": ALGORITHMS[name],
+            "theirs": f"{mean:,} ({sd:,})",
+            "ours": _mean_sd(ours),
+            "ours less theirs (± 95 %)": f"{away:+,.0f} ± {half:,.0f}",
+            "agrees?": "agrees" if abs(away) <= half else f"**differs**, by {away / mean:+.1%}",
+        }
+
+
+def independent_sd(run: SimpleNamespace) -> float:
+    """Returns the standard deviation that cumulative reward would have if rewards were independent given the pulls."""
+    means = np.array(run.means)
+    return float(np.sqrt((run.pulls @ (means * (1 - means))).mean()))
+
+
+def _report_rewards(page: Section, runs: PanelRuns) -> None:
+    rewards, ucb = rewards_of(runs), runs["ucb"]
+    last, over = ucb.noted[-1], thompson_over(rewards)
+    lines = [
+        {
+            "reward, mean (sd)": ALGORITHMS[name],
+            **{f"N = {budget:,}": _mean_sd(values) for budget, values in rewards[name].items()},
+            "Thompson / it at the last N": "1" if name == "thompson" else ratios[last],
+        }
+        for name, ratios in over.items()
+    ]
+    page.table("rewards", lines)
+    page.draw(_titled(each(rewards, mean_of)))
+    page.record(over, "thompson / {}")
+    order = sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
+    ends = [np.max(ucb.means) * last, np.mean(ucb.means) * last]
+    _verdicts(page, [
+        ("Thompson has the most reward at each N", "-", is_best(rewards, ucb.noted)),
+        ("the same at the last N", ", ".join(ALGORITHMS[name] for name in order), is_best(rewards, [last])),
+        ("always the best arm, and arms at random, on average", f"{ends[0]:,.0f}, {ends[1]:,.0f}", "-"),
+    ])  # fmt: skip
+    if runs.panel == "movielens" and last == PAPER_ROUNDS:
+        page.table("published", published(rewards))
+        sds = (
+            f"{PUBLISHED['ucb'][1]}",
+            f"{independent_sd(ucb):,.0f}",
+            f"{rewards['ucb'][last].std(ddof=1):,.0f}",
+        )
+        page.table("deviations", [dict(zip(("UCB's sd", "if independent", "ours"), sds, strict=True))])
+
+
+Shares = Mapping[tuple[str, int], Mapping[str, Array]]
+"""Shares of the CPU time, ``(seeds,)`` each, by run (a pair of algorithm and number of arms K) and by role."""
+
+
+def shares_of(runs: PanelRuns) -> dict[tuple[str, int], dict[str, Array]]:
+    """Returns each role's share of the CPU time, ``(seeds,)``, by run and role.
+
+    A run is a pair of algorithm and number of arms K. The roles are ``comp``, ``controller`` and ``customer``; and for
+    the owners, each of whom is a role, ``owner`` (the mean of their shares), ``all owners`` (the sum), and ``largest``
+    and ``smallest`` (the share of the owner with the largest and with the smallest mean over seeds).
+    """
+    found = {}
+    for labels, result in runs.rows:
+        roles: dict[str, Array] = dict(zip(result.roles, result.seconds.T / result.spent, strict=True))
+        owners = np.array([roles.pop(role) for role in result.roles if role.startswith("owner-")])
+        means = owners.mean(axis=1)
+        found[labels["line"], labels["arms"]] = roles | {
+            "owner": owners.mean(axis=0),
+            "all owners": owners.sum(axis=0),
+            "largest": owners[means.argmax()],
+            "smallest": owners[means.argmin()],
+        }
+    return found
+
+
+def mean_shares(shares: Shares, role: str) -> Array:
+    """Returns the mean over seeds of a role's share of the CPU time, for each run, ``(runs,)``."""
+    means: Array = np.array([own[role].mean() for own in shares.values()])
+    return means
+
+
+def over_role(shares: Shares, role: str, other: str) -> Array:
+    """Returns a role's mean share of the CPU time divided by another role's, for each run, ``(runs,)``.
+
+    Args:
+        shares: Shares of the CPU time by run and role.
+        role: The role whose share is divided.
+        other: The role by whose share it is divided.
+    """
+    return mean_shares(shares, role) / mean_shares(shares, other)
+
+
+def _report_shares(page: Section, runs: PanelRuns) -> None:
+    shares = shares_of(runs)
+    heads = {
+        "Comp": "comp", "Controller": "controller", "data customer": "customer", "all owners": "all owners",
+    }  # fmt: skip
+    uneven, controller = over_role(shares, "largest", "smallest"), over_role(shares, "controller", "owner")
+    titles = [f"{ALGORITHMS[name]}, K = {arms}" for name, arms in shares]
+    lines = [
+        {
+            "algorithm": title,
+            "CPU seconds": mean_of(result.spent, ",.2f"),
+            **{head: f"{roles[name].mean():.1%}" for head, name in heads.items()},
+            "an owner": f"{roles['owner'].mean():.2%}",
+            "largest owner / smallest": f"{ratio:.2f}",
+        }
+        for title, (_, result), roles, ratio in zip(titles, runs.rows, shares.values(), uneven, strict=True)
+    ]
+    page.table("shares", lines)
+    by_arms: dict[str, dict[int, Ratio]] = {}
+    for (name, arms), own in shares.items():
+        by_arms.setdefault(f"{name}, Comp / all", {})[arms] = compare(own["comp"], np.ones(own["comp"].size))
+    page.record(by_arms)
+    bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
+    for title, roles in zip(titles, shares.values(), strict=True):
+        page.draw({title: {x: mean_of(100 * roles[role]) for x, role in bars}})
+    most, least = (choose(runs.values("arms")) for choose in (max, min))
+    changes = [compare(shares[name, most]["comp"], shares[name, least]["comp"]) for name in ALGORITHMS]
+    _verdicts(page, [
+        ("Comp takes more than any other node", "-", comp_is_largest(shares)),
+        (
+            f"Comp's share at K = {most} over that at K = {least}",
+            _range((value.value for value in changes), ".2f"),
+            around_one(changes),
+        ),
+        ("largest owner / smallest, at most", f"{uneven.max():.2f}", "no measure named"),
+        ("Controller / an owner", _range(controller, ".2f"), "no measure named"),
+        ("the data customer's share, at most", f"{mean_shares(shares, 'customer').max():.2%}", "no measure named"),
+    ])  # fmt: skip
+
+
+def comp_is_largest(shares: Shares) -> Statement:
+    """Returns the verdict on whether Comp takes more CPU time than any other role, in every run."""
+    rivals = ("controller", "customer", "largest")
+    return all_hold(compare(own["comp"], own[name]).at_least(1) for own in shares.values() for name in rivals)
+
+
+def around_one(ratios: Sequence[Ratio]) -> str:
+    """Returns a text that says within how many of the ratios' intervals 1 lies, if instances are enough for that."""
+    verdicts = [ratio.holds(1) for ratio in ratios]
+    if "exploratory" in verdicts:
+        return "whether it is 1: exploratory"
+    return f"1 lies within {verdicts.count('holds')} of {len(verdicts)} intervals"
+
+
+def regrets_a_pull(runs: PanelRuns) -> Curves:
+    """Returns regret per pull, ``(seeds,)``, by the run's name and epsilon.
+
+    Regret is computed from the means of the arms that were pulled. A run without an epsilon is repeated for all
+    epsilons. An encrypted run gets the regret of the run without encryption, since both pull the same arms.
+    """
+
+    def regret(result: Any) -> Array:
+        total: Array = result.regret[-1].sum(axis=1) if isinstance(result, RunResult) else runs[OPEN].regret
+        return total / pulls(runs)
+
+    return each(runs.lines("epsilon"), regret)
+
+
+def pulls(runs: PanelRuns) -> int:
+    """Returns the number of pulls by all agents together; a run of data owners has as many rounds, one pull in each."""
+    return AGENTS * runs.plan.scale.rounds
+
+
+def _report_privacy(page: Section, runs: PanelRuns) -> None:
+    found, best = regrets_a_pull(runs), max(runs[OPEN].means)
+    lines = []
+    for labels, result in runs.rows:
+        line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
+        regret = found[line][at]
+        sent, spent, trust, epsilon = _facts(result)
+        lines.append({
+            "run": f"{line} {at:g}" if "epsilon" in labels else line,
+            "regret a pull (± 95 %)": mean_of(regret, ",.4f"),
+            "reward a pull": f"{best - regret.mean():.4f}",
+            "cumulative reward": f"{pulls(runs) * (best - regret.mean()):,.0f}",
+            "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),
+            "bytes a pull": f"{sent / pulls(runs):,.2f}",
+            "CPU µs a pull": f"{spent / pulls(runs):,.2f}",
+            "trust": trust,
+            "epsilon claimed": epsilon,
+        })  # fmt: skip
+    page.table("protections", lines)
+    regrets = each(found, mean_of)
+    page.draw({line: regrets[line] for line in (PRIVATE, PLACEBO, SILENT, SHARED, ENCRYPTED)})
+    encrypted, open_ = runs[ENCRYPTED], runs[OPEN]
+    same = encrypted.reward.size
+    costs = (
+        f"{encrypted.bytes.mean() / pulls(runs):,.0f} bytes a pull, "
+        f"{compare(encrypted.spent, open_.spent[:same]).value:,.0f} times the CPU time"
+    )
+    earned = "" if encrypted.reward.tolist() == open_.reward[:same].tolist() else "**not** "
+    verdicts = [("encryption", costs, f"{earned}earned what it earns in the open")]
+    for epsilon, private in found[PRIVATE].items():
+        ratios = [compare(private, found[line][epsilon]) for line in (SHARED, PLACEBO, SILENT)]
+        here = "{}; {}; {}".format(*ratios)
+        verdicts.append(
+            (f"epsilon {epsilon:g}: over true data, noise alone, silence", here, ratios[2].at_most(1))
+        )
+    _verdicts(page, verdicts)
+
+
+def _facts(result: Any) -> tuple[float, float, str, str]:
+    """Returns four facts about a run: bytes sent, CPU microseconds, whom one must trust, and the epsilon claimed.
+
+    Bytes and microseconds are means over seeds. The epsilon is a text with the smallest epsilon that is claimed under
+    each adjacency.
+    """
+    if not isinstance(result, RunResult):
+        trust, claimed = "whoever selects", "none"
+        if result.claim is not None:
+            trust, claimed = result.claim["trust"], "infinite: the total is exact"
+        return result.bytes.mean(), 1e6 * result.spent.mean(), trust, claimed
+    sent = result.traffic["bytes"].sum(axis=1).mean() if result.traffic else 0.0
+    spent = 1e6 * result.cpu_seconds / result.regret.shape[1]
+    if not result.claims:
+        return sent, spent, *(("everybody", "none") if result.traffic else ("nobody", "nothing is told"))
+    known = [claim for claim in result.claims if claim.epsilon is not None]
+    texts = []
+    for adjacency in dict.fromkeys(claim.adjacency for claim in known):
+        least = min((c for c in known if c.adjacency == adjacency), key=lambda c: c.epsilon or 0.0)
+        texts.append(f"{least.epsilon:.3g} ({adjacency}, delta {least.delta:.0e})")
+    return sent, spent, str(result.claims[0].trust), "; ".join(texts) or "none"
+
+
+_SHARES = {"share": (0.25, 0.5, 0.75, 1.0)}
+_TENTHS = Scale(PAPER_ROUNDS, 50, {"share": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)})
+_BY_ARMS = Scale(PAPER_ROUNDS, 50, {"arms": (10, 20, 40, 60, 80, 100)})
+_ENDS = {"arms": (10, 100)}
+_TIME = {"y": "CPU seconds", "xscale": "linear"}
+
+EXPERIMENTS = {
+    "samba-fig8a": Experiment(
+        "SAMBA, Figure 8 (a): execution time against N, K = 100",
+        "Whether time is linear in rounds, and what encryption costs; hours",
+        {"x": "N", **_TIME},
+        {"small": Scale(2_000, 20, _SHARES), "paper": _TENTHS},
+        _times,
+        _report_times,
+        PANELS,
+    ),
+    "samba-fig8b": Experiment(
+        "SAMBA, Figure 8 (b): execution time against K",
+        "Whether time is linear in arms; hours",
+        {"x": "K", **_TIME},
+        {"small": Scale(1_000, 20, {"arms": (10, 40, 70, 100)}), "paper": _BY_ARMS},
+        _times,
+        _report_times,
+        PANELS,
+    ),
+    "samba-fig8c": Experiment(
+        "SAMBA, Figure 8 (c): cumulative reward against N, K = 100",
+        "Which algorithm earns most; a minute",
+        {"x": "N", "y": "cumulative reward", **LINEAR},
+        {"small": Scale(20_000, 20, _SHARES), "paper": _TENTHS},
+        _rewards,
+        _report_rewards,
+        PANELS,
+    ),
+    "samba-fig8d": Experiment(
+        "SAMBA, Figure 8 (d): shares of the CPU time by participant",
+        "Who computes how much; an hour",
+        {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
+        {"small": Scale(500, 20, _ENDS), "paper": Scale(PAPER_ROUNDS, 50, _ENDS)},
+        _shares,
+        _report_shares,
+        PANELS,
+    ),
+    "samba-privacy": Experiment(
+        "Noise beside encryption: differential privacy and SAMBA on the same arms",
+        "What each protection costs a pull; an hour",
+        {"x": "epsilon", "y": "regret a pull", "yscale": "linear"},
+        {
+            "small": Scale(2_000, 20, {"arms": (10,), "epsilon": (0.5, 2.0, 8.0)}),
+            "paper": Scale(10_000, 50, {"arms": (100,), "epsilon": (0.1, 0.5, 1.0, 2.0, 8.0)}),
+        },
+        _privacy,
+        _report_privacy,
+        PANELS,
+    ),
+}

@@ -1,0 +1,299 @@
+"""The same federation behind every stage of its transport, at the same epsilon, against tuned silence.
+
+All lines share one policy, which weighs what it receives by the variance of its noise. They differ in who adds the
+noise, and so in how much of it a claim of (epsilon, :data:`DELTA`) against a fellow agent needs.
+"""
+
+from functools import cache
+from itertools import pairwise, product
+from math import sqrt
+from typing import Any, NamedTuple
+
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
+from fedbandit_envs.core.privacy import (Claim)
+from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.statistics import Middle
+from fedbandit_envs.experiments.tuning import FIRST_SEED
+from fedbandit_envs.papers.comparison import Ratio, final_regret, ratio
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Row, Section
+from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
+
+DELTA = 1e-5
+EPSILONS = (0.1, 1.0, 10.0)
+NEAR = 1.1
+"""A secure sum counts as close to true data where its regret is at most this multiple of it."""
+LOCAL, SHUFFLER, SERVER = "local", "shuffler", "server"
+HALF, MOST = "aggregator, half honest", "aggregator, all honest"
+LADDER = (LOCAL, SHUFFLER, HALF, MOST, SERVER, TRUE)
+"""The lines of a panel, from the one that trusts nobody to the one that trusts everybody."""
+EVENT, AGENT = "event", "agent"
+
+
+class TrustProblem(NamedTuple):
+    """The setting of one problem.
+
+    Attributes:
+        title: Its name on the page.
+        env_id: Id of the environment.
+        unit: About the Euclidean norm of what an agent's statistic grows by in one round; clips are multiples of it.
+        start: First round of release at event level, where releases follow in doubling rounds.
+        rounds: Horizon, as a share of the scale's horizon.
+        middle: Average over instances of which ratios are taken.
+    """
+
+    title: str
+    env_id: str
+    unit: float
+    start: int
+    rounds: float = 1.0
+    middle: Middle = "mean"
+
+
+PROBLEMS = {
+    "procurement": TrustProblem("Procurement", "FedProcurement-v0", 125.0, 200, middle="median"),
+    "linear": TrustProblem("Linear contextual bandits", "FedLinear-v0", 1.0, 1),
+    "exposure": TrustProblem("Exposure fairness", "FedExposure-v0", 0.7, 64, rounds=0.2),
+    "arms": TrustProblem("Bernoulli arms", "FedArms-v0", 1.2, 1),
+}
+
+
+class Releases(NamedTuple):
+    """How agents release where all data of an agent are protected.
+
+    Attributes:
+        clip: Bound on the norm of a release, divided by the typical norm at the first one.
+        first: Round of the first release.
+        number: Number of releases; each follows in the doubled round of the one before.
+    """
+
+    clip: float
+    first: int
+    number: int
+
+    @property
+    def rounds(self) -> list[int]:
+        """Rounds of the releases."""
+        return [self.first * 2**number for number in range(self.number)]
+
+    def settings(
+        self, multiplier: float, delta: float, unit: float = 1.0
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the privatizer, as an entry of a stack, and the schedule of the transport.
+
+        Args:
+            multiplier: Noise of one release, in units of the clip.
+            delta: Delta of the claim about all data of an agent.
+            unit: Norm of what a statistic grows by in one round.
+        """
+        noise = {
+            "noise_multiplier": multiplier,
+            "delta": delta / self.number,
+            "releases": self.number,
+            "clip": self.clip * self.first * unit,
+            "budget": {"composition": "exact", "delta": delta, "adjacency": "agent"},
+        }
+        schedule = {"name": "doubling", "start": self.first, "stop": self.rounds[-1]}
+        return ["GaussianPrivatizer", noise], schedule
+
+
+RELEASES = {
+    ("procurement", LOCAL, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
+    ("procurement", LOCAL, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
+    ("procurement", LOCAL, 10): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
+    ("procurement", SERVER, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
+    ("procurement", SERVER, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
+    ("procurement", SERVER, 10): {10: (0.03, 8, 1), 30: (0.3, 32, 1), 100: (0.3, 8, 3)},
+    ("linear", LOCAL, 0.1): {10: (0.03, 128, 3), 30: (0.3, 128, 3)},
+    ("linear", LOCAL, 1): {10: (1, 128, 3), 30: (0.3, 8, 3)},
+    ("linear", LOCAL, 10): {10: (1, 128, 3), 30: (1, 8, 3)},
+    ("linear", SERVER, 0.1): {10: (0.03, 32, 3), 30: (0.03, 8, 3)},
+    ("linear", SERVER, 1): {10: (0.3, 32, 3), 30: (0.3, 8, 3)},
+    ("linear", SERVER, 10): {10: (0.03, 32, 3), 30: (1, 8, 3)},
+    ("exposure", LOCAL, 0.1): {10: (0.03, 8, 3), 30: (1, 32, 3), 100: (1, 32, 3)},
+    ("exposure", LOCAL, 1): {10: (0.03, 8, 3), 30: (0.03, 32, 3), 100: (1, 8, 3)},
+    ("exposure", LOCAL, 10): {10: (0.03, 8, 3), 30: (0.03, 32, 3), 100: (1, 32, 3)},
+    ("exposure", SERVER, 0.1): {10: (0.03, 32, 1), 30: (0.3, 32, 1), 100: (0.03, 32, 1)},
+    ("exposure", SERVER, 1): {10: (1, 32, 1), 30: (0.03, 8, 1), 100: (0.3, 32, 1)},
+    ("exposure", SERVER, 10): {10: (1, 32, 1), 30: (0.3, 8, 1), 100: (0.3, 8, 1)},
+    ("arms", LOCAL, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1), 300: (0.3, 8, 3)},
+    ("arms", LOCAL, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1), 300: (0.3, 8, 3)},
+    ("arms", LOCAL, 10): {10: (0.03, 32, 1), 30: (0.3, 128, 3), 100: (0.03, 8, 1), 300: (1, 8, 3)},
+    ("arms", SERVER, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1), 300: (0.03, 8, 1)},
+    ("arms", SERVER, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.3, 8, 1), 300: (0.3, 8, 1)},
+    ("arms", SERVER, 10): {10: (1, 32, 3), 30: (0.3, 8, 1), 100: (0.3, 8, 3), 300: (0.3, 8, 3)},
+}  # fmt: skip
+"""The tuned :class:`Releases` by problem, line and epsilon, and by the number of agents; :func:`tune` finds them."""
+
+
+def tuned(name: str, line: str, epsilon: float, agents: int) -> Releases:
+    """Returns how agents release where all data of an agent are protected.
+
+    A shuffler is behind the releases of the local line. A secure sum, and the placebo, have those of a trusted server,
+    since their noise is as large. Other numbers of agents than those tuned have the releases of the next smaller one.
+    """
+    found = RELEASES[name, LOCAL if line in (LOCAL, SHUFFLER) else SERVER, epsilon]
+    return Releases(*found[max((number for number in found if number <= agents), default=min(found))])
+
+
+def tune(name: str, line: str, epsilon: float, agents: int, rounds: int = 10_000, seeds: int = 4) -> Releases:
+    """Returns the releases with the least mean regret of a grid, on seeds that no experiment plays."""
+    grid = map(Releases._make, product((0.03, 0.3, 1.0), (8, 32, 128), (1, 3)))
+    settings = (name, AGENT, line, rounds, seeds, agents, epsilon)
+    return min(grid, key=lambda how: run(*settings, how, FIRST_SEED).run().regret[-1].mean())
+
+
+@cache
+def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> float:
+    """Returns the noise of one clipped release, in units of the clip, for a claim about all data of an agent.
+
+    A change of all data moves each release by 2 clips at most, so that all releases together have mu = 2 sqrt(releases)
+    / multiplier; a shuffled batch shows a fellow agent the messages of all others.
+    """
+    if line == SHUFFLER:
+        return 2 / largest_loss(epsilon, DELTA, [agents - 1] * releases)
+    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, DELTA)
+
+
+def run(
+    name: str, level: str, line: str, rounds: int, seeds: int, agents: int, epsilon: float = 0.0,
+    releases: Releases | None = None, first_seed: int = 0,
+) -> RunSpec:  # fmt: skip
+    """Returns the run of one line.
+
+    Args:
+        name: Name of the problem.
+        level: :data:`EVENT` or :data:`AGENT`.
+        line: One of :data:`LADDER`, tuned silence, or the placebo.
+        rounds: Horizon.
+        seeds: Number of instances.
+        agents: Number of agents.
+        epsilon: Epsilon of the claim; 0 for lines without noise.
+        releases: How agents release if all their data are protected; None as tuned.
+        first_seed: The first seed.
+    """
+    problem, stack = PROBLEMS[name], []
+    schedule: dict[str, Any] = {"name": "doubling", "start": problem.start}
+    if epsilon and level == EVENT:
+        noise = {"epsilon": epsilon, "delta": DELTA, "releases": schedule}
+        stack = [["ContinualPrivatizer", {**noise, "budget": {"composition": "exact", "delta": DELTA}}]]
+    elif epsilon:
+        how = releases or tuned(name, line, epsilon, agents)
+        multiplier = _noise_multiplier(line, epsilon, agents, how.number)
+        privatizer, schedule = how.settings(multiplier, DELTA, problem.unit)
+        stack = [privatizer]
+    channel: dict[str, Any] = {"schedule": schedule}
+    if line in (HALF, MOST):
+        honest = max(1, agents // 2) if line == HALF else agents - 1
+        channel["stage"] = {"name": "aggregator", "honest": honest}
+    elif epsilon and line != LOCAL:
+        # The placebo is played with the least noise of all lines.
+        channel["stage"] = {"name": SERVER if line == PLACEBO else line}
+    if line == PLACEBO:
+        stack = [["Placebo", {}], *stack]
+    return RunSpec(
+        BASELINE_OF[name][TUNED if line == TUNED else TRUE], problem.env_id, rounds, seeds, first_seed=first_seed,
+        env_kwargs={"num_agents": agents}, wrapper_kwargs={} if line == TUNED else {"channel": channel}, stack=stack,
+        delta=DELTA, labels={"line": line, "agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
+    )  # fmt: skip
+
+
+def _runs(plan: Plan) -> list[RunSpec]:
+    """Returns a panel's runs: for each number of agents lines without noise, and all others at each epsilon."""
+    name, _, level = plan.panel.partition("-")
+    scale = plan.scale
+    rounds = max(2, round(scale.rounds * PROBLEMS[name].rounds))
+    noisy = [line for line in (*LADDER, PLACEBO) if line != TRUE and (line, level) != (SHUFFLER, EVENT)]
+    return [
+        run(name, level, line, rounds, scale.trials, agents, epsilon)
+        for agents in map(int, scale.sweeps[f"agents, {name}"])
+        for line, epsilon in [(TUNED, 0.0), (TRUE, 0.0), *product(noisy, scale.sweeps["epsilon"])]
+    ]
+
+
+def against_fellow(result: RunResult) -> str:
+    """Returns the exact claim of a run against a fellow agent, as the text of a table's cell."""
+    exact = [claim for claim in result.claims if claim.composition == "exact"]
+    fellow = [claim for claim in exact if claim.observer == "fellow" and claim.epsilon is not None]
+    return _claimed((fellow or exact or [result.privacy])[0])
+
+
+def _claimed(claim: Claim) -> str:
+    """Returns a claim as the text of a table's cell."""
+    return f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3g}, trust: {claim.trust}"
+
+
+def _report(section: Section, runs: PanelRuns) -> None:
+    """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
+    name, _, level = runs.panel.partition("-")
+    epsilons = runs.values("epsilon")
+    near: dict[str, Row] = {
+        f"{line}, epsilon {epsilon:g}": {} for line in (HALF, MOST, SERVER) for epsilon in epsilons
+    }
+    curves: dict[str, dict[float, Ratio]] = {line: {} for line in (PLACEBO, *LADDER)}
+    tables: dict[float, list[Row]] = {agents: [] for agents in runs.values("agents")}
+
+    def over(above: RunResult, below: RunResult) -> Ratio:
+        return ratio(above, below, middle=PROBLEMS[name].middle)
+
+    for agents, epsilon in product(tables, epsilons):
+        here = runs.where(agents=agents)
+        found = here.where(epsilon=None).by("line") | here.where(epsilon=epsilon).by("line")
+        steps = [line for line in LADDER if line in found]
+        before = {line: earlier for earlier, line in pairwise(steps)}
+        for line in (TUNED, PLACEBO, *steps):
+            row = {
+                "epsilon: line": f"{epsilon:g}: {line}",
+                "regret per agent (± 95 %)": final_regret(found[line]),
+                f"/ {TUNED}": "1" if line == TUNED else over(found[line], found[TUNED]),
+                "/ the step before": over(found[line], found[before[line]]) if line in before else "-",
+                "claim against a fellow agent": _claimed(found[line].privacy),
+            }
+            if level == AGENT:
+                row["releases in rounds; clip"] = _released(name, line, epsilon, int(agents))
+            tables[agents].append(row)
+        for line in (HALF, MOST, SERVER):
+            value = over(found[line], found[TRUE])
+            near[f"{line}, epsilon {epsilon:g}"] |= {f"{agents:g} agents": f"{value}: {value.at_most(NEAR)}"}
+        if epsilon == epsilons[len(epsilons) // 2]:
+            for line in (PLACEBO, *steps):
+                curves[line][agents] = over(found[line], found[TUNED])
+    section.table("near", [{"line": line} | cells for line, cells in near.items()])
+    for agents, rows in tables.items():
+        section.table(f"agents{agents:g}", rows)
+    section.draw({line: points for line, points in curves.items() if points})
+
+
+def _released(name: str, line: str, epsilon: float, agents: int) -> str:
+    """Returns the rounds of release and the clip, as a norm, as the text of a table's cell."""
+    if line in (TUNED, TRUE):
+        return "-"
+    how = tuned(name, line, epsilon, agents)
+    return f"{', '.join(map(str, how.rounds))}; {how.clip * how.first * PROBLEMS[name].unit:.3g}"
+
+
+def _scale(trials: int) -> Scale:
+    """Returns a scale whose sweep ``"agents, NAME"`` has the numbers of agents of the problem of that name."""
+    numbers = {f"agents, {name}": (10.0, 30.0, 100.0) for name in PROBLEMS}
+    more = {f"agents, {name}": (10.0, 30.0, 100.0, 300.0) for name in ("arms", "linear")}
+    return Scale(10_000, trials, {"epsilon": EPSILONS, **numbers, **more})
+
+
+_TINY = {"epsilon": (10.0,), **{f"agents, {name}": (4.0,) for name in PROBLEMS}}
+EXPERIMENTS = {
+    "trust": Experiment(
+        "Trust: what each step from local noise to a trusted server buys",
+        "What it buys to trust a shuffler, a secure sum or a server; 4 hours.",
+        {"x": "agents", "y": "regret / tuned silence's"},
+        {"tiny": Scale(400, 2, _TINY), "small": _scale(20), "paper": _scale(40)},
+        _runs,
+        _report,
+        {
+            f"{name}-{level}": f"{problem.title}, {what}"
+            for name, problem in PROBLEMS.items()
+            for level, what in ((EVENT, "one event protected"), (AGENT, "all data of an agent protected"))
+        },
+    )
+}
