@@ -142,7 +142,7 @@ def test_everything_registered_has_a_page():
 
 
 def test_every_reproduction_is_in_the_gallery():
-    gallery = (SITE / "generated/gallery.html").read_text()
+    gallery = (SITE / "reproductions/index.html").read_text()
     for path in (ROOT / "docs/reproductions").glob("*.md"):
         assert f"reproductions/{path.stem}.html" in gallery
         assert f"{path.stem}.png" in gallery
@@ -202,7 +202,7 @@ return [...document.querySelectorAll('article *')]
     "page",
     [
         "index", "architecture", "tutorials/epsilon", "generated/environments/procurement", "generated/baselines/index",
-        "generated/gallery", "generated/claims", "generated/pictures", "generated/baselines/p-fcb", "versions", "lab",
+        "reproductions/index", "reproductions/claims", "generated/pictures", "generated/baselines/p-fcb", "versions", "lab",
         "leaderboard", "leaderboard/leaderboard", "genindex", "py-modindex",
     ],
 )  # fmt: skip
