@@ -13,7 +13,7 @@ from fedbandit_envs.experiments import source, store
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import DamagedShardError, DamagedShardWarning, ShardLock, Store
-from fedbandit_envs.papers.feducb_critique import first_messages
+from fedbandit_envs.papers.feducb_critique.runs import first_messages
 
 CELL = Drawn(tuple(range(4)), numbers=50)
 
@@ -116,8 +116,8 @@ MODULES = (
         ("wrappers/privacy/budget.py", "yes yes yes yes yes"),
         ("leaderboard/__init__.py", "yes yes yes yes yes"),
         ("experiments/spec.py", "yes yes yes yes yes"),
-        ("papers/page.py", "no yes yes yes yes"),
-        ("papers/pfcb.py", "no yes no no yes"),
+        ("papers/reproduction/page.py", "no yes yes yes yes"),
+        ("papers/pfcb/reports.py", "no yes no no yes"),
         ("leaderboard/suites.py", "no no yes no yes"),
         ("cli/tune.py", "no no no no yes"),
     ],
