@@ -314,7 +314,8 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
 
 def _times(section: Section, runs: PanelRuns) -> None:
-    least, rows = {}, []
+    least: dict[str, dict[float, float]] = {}
+    rows = []
     for line, own in runs.lines("epsilon").items():
         for epsilon, found in own.items():
             bound = epsilon_at_least(found.without, found.including, DELTA)
@@ -381,7 +382,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
     )
     head = "exponent of M (± 95 % over trials)"
     lines = by_line(each(regrets, final_regret), "form", "M = {:g}")
-    section.table("regret", [line | {head: powers[line["form"]]} for line in lines])
+    section.table("regret", [{**line, head: powers[line["form"]]} for line in lines])
     points = {
         "noise in the sum": ratios,
         **each(regrets, lambda run: float(regret_by_instance(run).mean())),

@@ -117,22 +117,22 @@ def _runs(plan: Plan) -> list[RunSpec]:
     """
     scale, name = plan.scale, plan.panel
     if name in FIGURES:
-        private, epsilon, delta = FIGURES[name]
-        noisy = [run(line, scale, epsilon=epsilon, delta=delta) for line in (RELEASED, private)]
+        summed, epsilon, delta = FIGURES[name]
+        noisy = [run(line, scale, epsilon=epsilon, delta=delta) for line in (RELEASED, summed)]
         return [*noisy, *(run(line, scale, delta=delta) for line in (EXACT, SILENT))]
     sweeps, exact = scale.sweeps, [run(line, scale) for line in (TRUE, SILENT)]
     if name == "order":
-        lines = product(sweeps["delta"], (*NOISY, PLACEBO))
-        private = [run(line, scale, delta=delta) for delta, line in lines]
+        order = product(sweeps["delta"], (*NOISY, PLACEBO))
+        private = [run(line, scale, delta=delta) for delta, line in order]
         released = [run(line, scale, delta=0.1) for line in (RELEASED, VECTOR_SUM)]
         return [*exact, run(EXACT, scale), *private, *released]
     if name == "epsilon":
-        lines = product(sweeps["delta"], sweeps[name], NOISY)
-        return exact + [run(line, scale, delta=delta, epsilon=epsilon) for delta, epsilon, line in lines]
+        claims = product(sweeps["delta"], sweeps[name], NOISY)
+        return exact + [run(line, scale, delta=delta, epsilon=epsilon) for delta, epsilon, line in claims]
     if name == "level":
-        lines = list(product(sweeps[name], (LOCAL, MOST)))
-        agents = [protecting_agents(line, epsilon, scale) for epsilon, line in lines]
-        return exact + [run(line, scale, epsilon=epsilon) for epsilon, line in lines] + agents
+        levels = list(product(sweeps[name], (LOCAL, MOST)))
+        agents = [protecting_agents(line, epsilon, scale) for epsilon, line in levels]
+        return exact + [run(line, scale, epsilon=epsilon) for epsilon, line in levels] + agents
     lines = product(sweeps[name], (TRUE, SILENT, *NOISY) if name == "agents" else (TRUE, *NOISY))
     swept = [run(line, scale, **{name: value}) for value, line in lines]
     return swept if name == "agents" else [run(SILENT, scale), *swept]
@@ -168,7 +168,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     else:
         head = "regret / silence's"
         rows = by_line(curves, head, "{:g}")
-        section.table("ratios", [row | {"below 1 at": pays_at(curves[row[head]])} for row in rows])
+        section.table("ratios", [{**row, "below 1 at": pays_at(curves[row[head]])} for row in rows])
     section.draw(curves)
 
 

@@ -290,12 +290,15 @@ def _controlled(level: Mapping[str, RunResult]) -> list[Row]:
         (PAPER_TUNED, TUNED),
         *((line, TUNED) for line in (OURS, OURS_TUNED, TRUE, PLACEBO)),
     ]
-    rows = [
-        {"regret": f"{above} / {below}", "here": ratio(level[above], level[below]), "is it 1?": ""}
-        for above, below in pairs
+    found = {(above, below): ratio(level[above], level[below]) for above, below in pairs}
+    return [
+        {
+            "regret": f"{above} / {below}",
+            "here": value,
+            "is it 1?": lies_within(1, value) if above == PLACEBO else "",
+        }
+        for (above, below), value in found.items()
     ]
-    rows[-1]["is it 1?"] = lies_within(1, rows[-1]["here"])
-    return rows
 
 
 def _median(result: RunResult) -> str:
@@ -307,7 +310,8 @@ def _targets(runs: PanelRuns) -> list[Row]:
 
     The row says whether a ratio is at most the bound that was set in advance.
     """
-    problem, rows = PROBLEMS[runs.panel], []
+    problem = PROBLEMS[runs.panel]
+    rows: list[Row] = []
     for case in problem.cases:
         results = runs.where(case=case.title).by("line")
         for line, result in results.items():
@@ -318,11 +322,11 @@ def _targets(runs: PanelRuns) -> list[Row]:
                 "median": _median(result),
             }
             for ours in (OURS, OURS_TUNED):
-                value, text = "", ""
+                row |= {f"{ours} / this run": "", f"target of {ours}": ""}
                 if line in case.asked:
                     value, bound = ratio(results[ours], result, middle=problem.middle), case.asked[line]
                     text = "no target" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
-                row |= {f"{ours} / this run": value, f"target of {ours}": text}
+                    row |= {f"{ours} / this run": value, f"target of {ours}": text}
             rows.append(row)
     return rows
 
@@ -350,7 +354,7 @@ def _against_epsilon(
         by_delta: Results by delta, algorithm and epsilon.
         silence: The result of tuned agents who do not communicate.
     """
-    rows = []
+    rows: list[Row] = []
     for delta, lines in by_delta.items():
         for epsilon, result in lines[OURS].items():
             value, beside = ratio(result, silence), lines.get(PAPER, {}).get(epsilon)

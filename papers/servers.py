@@ -1,5 +1,6 @@
 """FedGLB-UCB, Fed-PE and DisLinUCB, beside agents alone and agents who tell each other everything."""
 
+from functools import partial
 from math import log
 from typing import Any
 
@@ -56,39 +57,39 @@ def _generalised(plan: Plan) -> list[RunSpec]:
     if plan.panel == "linear":
         return _linear(plan)
     agents, rounds = int(plan.scale.sweeps["agents"][0]), plan.scale.rounds
-    logistic: tuple[Any, ...] = (plan, "FedLogistic-v0", {"num_agents": agents})
+    logistic = partial(_run, plan, "FedLogistic-v0", {"num_agents": agents})
     if plan.panel == "threshold":
         printed = rounds / (agents * DIM * log(agents * rounds))
         return [
-            _run(*logistic, name, name, labels={"factor": factor}, threshold=factor * printed)
+            logistic(name, name, labels={"factor": factor}, threshold=factor * printed)
             for factor in plan.scale.sweeps["factor"]
             for name in ("FedGLB-UCB", "FedGLB-UCB-quasi-newton")
         ]
     if plan.panel == "privacy":
-        private = {
+        private: dict[str, tuple[str, dict[str, Any]]] = {
             "aggregator": ("FedGLB-UCB-private", {}),
             "server": ("FedGLB-UCB-private", {"server": {"stage": "server"}}),
             "placebo": ("FedGLB-UCB-placebo", {}),
         }
-        exact = [_run(*logistic, SILENT, "N-ONS", alpha=0.3), _run(*logistic, "true data", "FedGLB-UCB-true")]
+        exact = [logistic(SILENT, "N-ONS", alpha=0.3), logistic("true data", "FedGLB-UCB-true")]
         return exact + [
-            _run(
-                *logistic, line, name, labels={"epsilon": epsilon},
+            logistic(
+                line, name, labels={"epsilon": epsilon},
                 wrappers={"privatizer": {"epsilon": epsilon}, **changes},
             )
             for epsilon in plan.scale.sweeps["epsilon"]
             for line, (name, changes) in private.items()
         ]  # fmt: skip
     return [
-        _run(*logistic, "FedGLB-UCB", "FedGLB-UCB"),
-        _run(*logistic, "FedGLB-UCB-quasi-newton", "FedGLB-UCB-quasi-newton"),
-        _run(*logistic, SHARED, "UCB-GLM-shared"),
-        _run(*logistic, f"{SHARED}, {LITTLE}", "UCB-GLM-shared", beta_scale=0.1),
-        _run(*logistic, ALONE, "UCB-GLM"),
-        _run(*logistic, f"{ALONE}, {LITTLE}", "UCB-GLM", beta_scale=0.1),
-        _run(*logistic, "N-ONS", "N-ONS"),
-        _run(*logistic, f"{SHARED}, as if linear", "OFUL-shared"),
-        _run(*logistic, "random", "random-arm"),
+        logistic("FedGLB-UCB", "FedGLB-UCB"),
+        logistic("FedGLB-UCB-quasi-newton", "FedGLB-UCB-quasi-newton"),
+        logistic(SHARED, "UCB-GLM-shared"),
+        logistic(f"{SHARED}, {LITTLE}", "UCB-GLM-shared", beta_scale=0.1),
+        logistic(ALONE, "UCB-GLM"),
+        logistic(f"{ALONE}, {LITTLE}", "UCB-GLM", beta_scale=0.1),
+        logistic("N-ONS", "N-ONS"),
+        logistic(f"{SHARED}, as if linear", "OFUL-shared"),
+        logistic("random", "random-arm"),
     ]
 
 
@@ -135,7 +136,8 @@ RIVAL = {"regret": SHARED, "linear": SHARED, "threshold": "FedGLB-UCB", "all": A
 
 def _costs(runs: PanelRuns) -> list[Row]:
     """Returns a row for each run: regret of all agents, also over a rival's, and what is sent, or the claim."""
-    rows, rival = [], RIVAL[runs.panel]
+    rows: list[Row] = []
+    rival = RIVAL[runs.panel]
     for labels, result in runs.rows:
         swept = {name: value for name, value in labels.items() if name not in ("line", "problem")}
         shared = {name: labels[name] for name in ("factor", "agents", "problem") if name in labels}

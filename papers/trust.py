@@ -4,6 +4,7 @@ All lines share one policy, which weighs what it receives by the variance of its
 noise, and so in how much of it a claim of (epsilon, :data:`DELTA`) against a fellow agent needs.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from itertools import pairwise, product
 from math import sqrt
@@ -99,7 +100,7 @@ class Releases(NamedTuple):
         return ["GaussianPrivatizer", noise], schedule
 
 
-RELEASES = {
+RELEASES: Mapping[tuple[str, str, float], Mapping[int, tuple[float, int, int]]] = {
     ("procurement", LOCAL, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
     ("procurement", LOCAL, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
     ("procurement", LOCAL, 10): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
@@ -229,7 +230,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
     name, _, level = runs.panel.partition("-")
     epsilons = runs.values("epsilon")
-    near: dict[str, Row] = {
+    near: dict[str, dict[str, str]] = {
         f"{line}, epsilon {epsilon:g}": {} for line in (HALF, MOST, SERVER) for epsilon in epsilons
     }
     curves: dict[str, dict[float, Ratio]] = {line: {} for line in (PLACEBO, *LADDER)}
@@ -244,7 +245,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         steps = [line for line in LADDER if line in found]
         before = {line: earlier for earlier, line in pairwise(steps)}
         for line in (TUNED, PLACEBO, *steps):
-            row = {
+            row: dict[str, Any] = {
                 "epsilon: line": f"{epsilon:g}: {line}",
                 "regret per agent (± 95 %)": final_regret(found[line]),
                 f"/ {TUNED}": "1" if line == TUNED else over(found[line], found[TUNED]),

@@ -121,19 +121,6 @@ def test_a_small_threshold_breaks_proposition_1():
         assert (found > printed_bound(scale.rounds, private, 64)[0]) == private
 
 
-def test_shards_of_a_measurement_are_the_measurement():
-    """Played by shards, noise is what it is played at once; progress adds up to the work of all seeds."""
-    whole, done = noise_of(2), []
-    parts = whole.split()
-    assert [part.seeds for part in parts] == [
-        range(300), range(300, 600), range(600, 900), range(900, 1000),
-    ]  # fmt: skip
-    found = whole.join([part.play(done.append) for part in parts])
-    np.testing.assert_array_equal(found.single, played(whole).single)
-    assert sum(done) == pytest.approx(whole.size)
-    assert found.cpu_seconds > 0
-
-
 def test_a_key_is_that_of_function_arguments_and_seeds():
     cell = attack(FIXED, (100, 100), 7)
     assert replace(cell, labels={"line": "other"}).key == cell.key

@@ -13,7 +13,6 @@ from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.comparison import ratio
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.page import Reproduction
-from fedbandit_envs.papers.reproduction import page as templated
 
 
 def reproduce(*words):
@@ -62,8 +61,7 @@ def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
         "fedbandit_envs.cli.terminal.play_missing",
         lambda name, backend, cells, folder: played.append(len(cells)),
     )
-    for module in (scripts, templated):
-        monkeypatch.setattr(module.Reproduction, "report", lambda self: [])
+    monkeypatch.setattr(scripts.Reproduction, "report", lambda self: [])
     result = reproduce("all", "--out", tmp_path, "--mode", "printed", "--rounds", 50, "--trials", 2)
     assert result.exit_code == 0, result.output
     assert len(played) == sum("printed" in experiment.modes for experiment in experiments().values()) == 4

@@ -1,4 +1,4 @@
-"""SAMBA's Figure 8, and noise beside encryption: tiny pages, cells against runs, verdicts on made-up runs."""
+"""SAMBA's Figure 8, and noise beside encryption: tiny tables, cells against runs, verdicts on made-up runs."""
 
 import sys
 from dataclasses import replace
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from pages import check_page
+from pages import check_paper
 from paper_runs import section_of
 from samba_runs import means_of, plain
 from typer.testing import CliRunner
@@ -14,13 +14,11 @@ from typer.testing import CliRunner
 from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
+from fedbandit_envs.papers import samba
 from fedbandit_envs.papers.catalogue import experiments
-from fedbandit_envs.papers.experiment import (Measurement, Plan, Scale)
-from fedbandit_envs.papers.catalogue import (experiments as samba)
-from fedbandit_envs.papers.samba import (PUBLISHED)
-from fedbandit_envs.papers.samba import (select)
-from fedbandit_envs.samba import ciphers
-from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.papers.experiment import Measurement, Plan, Scale
+from fedbandit_envs.samba.crypto import paillier
+from fedbandit_envs.samba.owners import (Algorithm)
 
 TINY = {
     "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
@@ -28,26 +26,6 @@ TINY = {
     "samba-fig8c": Scale(220, 2, {"share": (0.5, 1.0)}),
     "samba-fig8d": Scale(30, 2, {"arms": (3, 9)}),
     "samba-privacy": Scale(40, 2, {"arms": (4,), "epsilon": (0.5, 8.0)}),
-}
-SAID = {
-    "samba-fig8a": (
-        "is linear in N",
-        "at most an order of magnitude",
-        "double",
-        "around 15 minutes",
-        "slowest",
-    ),
-    "samba-fig8b": ("is linear in N and K", "at most an order of magnitude", "double", "not run here"),
-    "samba-fig8c": ("always produces the best rewards", "which are not the paper's", "Most reward first"),
-    "samba-fig8d": ("most time-consuming node", "has an equal share", "roughly equivalent", "is negligible"),
-    "samba-privacy": (
-        "who sees what",
-        "No paper sets",
-        "regret a pull",
-        "one-observation",
-        "cryptography",
-        "local",
-    ),
 }
 
 
@@ -66,29 +44,27 @@ def reproduce(*words):
         *(pytest.param(name, "all", marks=pytest.mark.slow) for name in ("samba-fig8b", "samba-fig8d")),
     ],
 )
-def test_every_experiment_of_samba_writes_its_page(tmp_path, monkeypatch, name, panel):
-    """Pages on encrypted rewards of one data set each; slow runs try both."""
+def test_every_experiment_of_samba_writes_its_tables(tmp_path, monkeypatch, name, panel):
+    """Encrypted rewards of one data set each; slow runs try both."""
     if name != "samba-fig8c":
         pytest.importorskip("phe")
         pytest.importorskip("cryptography")
-    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
+    monkeypatch.setattr(paillier, "KEY_BITS", 512)
     monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
     panels = ["movielens", "jester"] if panel == "all" else [panel]
     ran = reproduce(name, "--out", tmp_path, "--panel", panel)
     assert ran.exit_code == 0, ran.output
     stem = f"{name}-small" + (f"-{panel}" if panel != "all" else "")
-    page = (tmp_path / f"{stem}.md").read_text()
-    for words in SAID[name]:
-        assert words in page, words
-    for panel in panels:
-        assert f"## {samba.PANELS[panel]}" in page
-    if name in ("samba-fig8a", "samba-fig8b"):
-        runs = 6 * 2 * 2
-        assert page.count(f"of their seed in the open has: {runs} of {runs}.") == len(panels)
-    assert "nan" not in page
-    assert (tmp_path / f"{stem}.png").stat().st_size > 10_000
-    rows = check_page(tmp_path / f"{stem}.md")
+    parts, rows = check_paper(tmp_path, "samba", stem)
     assert {row["panel"] for row in rows} == set(panels)
+    page = "".join(parts.values())
+    if name in ("samba-fig8a", "samba-fig8b"):
+        assert page.count(f"earn what the open ones do | {6 * 2 * 2} of {6 * 2 * 2} |") == len(panels)
+    assert "nan" not in page
+    if name == "samba-privacy":
+        assert page.count("| earned what it earns in the open |") == 2
+        for words in ("one-observation", "| cryptography |", "| local |"):
+            assert words in page
 
 
 def played(cell, folder):
@@ -102,7 +78,7 @@ def test_a_cell_earns_what_runs_of_its_seeds_do_at_every_budget(tmp_path, algori
     parameters = samba.PARAMETERS["movielens"].get(algorithm, {})
     settings = {"algorithm": algorithm, "ratings": "movielens", "arms": 6, "budget": 120, "plain": True}
     arguments = {**settings, "parameters": parameters, "noted": (6, 50, 120)}
-    result = played(Measurement(select, arguments, range(3, 10), 5, 1.0), tmp_path)
+    result = played(Measurement(samba.select, arguments, range(3, 10), 5, 1.0), tmp_path)
     assert result.noted == [6, 50, 120]
     for place in range(7):
         for budget, rewards in zip((6, 50, 120), result.rewards.T, strict=True):
@@ -137,7 +113,7 @@ def test_without_the_extra_nothing_is_played(tmp_path, monkeypatch, name):
 
 def test_rewards_need_no_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "phe", None)
-    runs = samba.rewards(Plan("movielens", TINY["samba-fig8c"], "default"))
+    runs = samba.EXPERIMENTS["samba-fig8c"].runs(Plan("movielens", TINY["samba-fig8c"], "default"))
     assert [run.labels["line"] for run in runs] == list(samba.ALGORITHMS)
 
 
@@ -151,7 +127,7 @@ def made_up(algorithm, arms, budget, *, encrypted, **roles):
 
 
 def times(seconds):
-    """A page of Figure 8 (a) where encrypted runs take as long as said, those in the open one second."""
+    """The verdicts of Figure 8 (a) where encrypted runs take as long as said, those in the open one second."""
     rows = [
         made_up(
             name, 100, budget, encrypted=encrypted, **({"comp": seconds(name, budget)} if encrypted else {})
@@ -160,24 +136,22 @@ def times(seconds):
         for budget in (1_000, 2_000, 4_000)
         for encrypted in (False, True)
     ]
-    return section_of(samba.EXPERIMENTS["samba-fig8a"], "jester", rows)
+    return section_of(samba.EXPERIMENTS["samba-fig8a"], "jester", rows).tables["verdicts"]
 
 
 def test_verdicts_on_time_follow_from_the_times():
     slower = {"pursuit": 2.0, "thompson": 1.1, "epsilon-greedy": 0.9}
-    page = times(lambda name, budget: slower.get(name, 1.0) * budget / 1_000)
-    assert "R^2 of at least 1.0000" in page
-    assert "further than 0% from its line" in page
-    assert 'at most an order of magnitude": holds (1 to 8 times)' in page
-    assert "is 2.000 [2.000, 2.000] times the mean of the others; 2 lies within the interval" in page
-    assert '"Thompson Sampling is the slowest": holds; ' in page
-    assert 'with fixed epsilon "is the fastest": holds' in page
-    page = times(lambda name, budget: (budget / 1_000) ** 3)
-    assert "R^2 of at least 0.94" in page
-    assert 'at most an order of magnitude": does **not** hold (1 to 64 times)' in page
-    assert (
-        "is 1.000 [1.000, 1.000] times the mean of the others; 2 does **not** lie within the interval" in page
-    )
+    found = times(lambda name, budget: slower.get(name, 1.0) * budget / 1_000)
+    assert "least R^2 | 1.0000 |" in found
+    assert "at most 10 | 1 to 8 | holds |" in found
+    assert "| 2.000 [2.000, 2.000] | 2 lies within the interval |" in found
+    assert "| Thompson is the slowest | fixed epsilon, " in found
+    assert ", Thompson | holds |\n| fixed epsilon is the fastest |" in found
+    assert found.count(", Thompson | holds |") == 2
+    found = times(lambda name, budget: (budget / 1_000) ** 3)
+    assert "least R^2 | 0.94" in found
+    assert "at most 10 | 1 to 64 | does **not** hold |" in found
+    assert "| 1.000 [1.000, 1.000] | 2 does **not** lie within the interval |" in found
 
 
 def shares(comp, owners, controller, customer):
@@ -186,33 +160,32 @@ def shares(comp, owners, controller, customer):
     rows = [
         made_up(name, arms, 500, encrypted=True, **roles) for name in samba.ALGORITHMS for arms in (2, 20)
     ]
-    return section_of(samba.EXPERIMENTS["samba-fig8d"], "jester", rows)
+    return section_of(samba.EXPERIMENTS["samba-fig8d"], "jester", rows).tables["verdicts"]
 
 
 def test_verdicts_on_shares_follow_from_the_shares():
-    page = shares(10.0, (2.0, 2.2), 2.1, 0.1)
-    assert "any other single one: holds." in page
-    assert "it is 1.00 to 1.00 times that at K = 2; 1 lies within 6 of 6 intervals" in page
-    assert "the largest is at most 1.10 times the smallest" in page
-    assert "it is 1.00 to 1.00 times an owner's" in page
-    assert "it is 0.61% at most" in page
-    page = shares(2.0, (2.0, 2.6), 4.6, 1.0)
-    assert "any other single one: does **not** hold." in page
-    assert "the largest is at most 1.30 times the smallest" in page
-    assert "it is 2.00 to 2.00 times an owner's" in page
-    assert "names no measure" in page or "name no measure" in page
+    found = shares(10.0, (2.0, 2.2), 2.1, 0.1)
+    assert "any other node | - | holds |" in found
+    assert "at K = 2 | 1.00 to 1.00 | 1 lies within 6 of 6 intervals |" in found
+    assert "largest owner / smallest, at most | 1.10 |" in found
+    assert "| Controller / an owner | 1.00 to 1.00 |" in found
+    assert "share, at most | 0.61% |" in found
+    found = shares(2.0, (2.0, 2.6), 4.6, 1.0)
+    assert "any other node | - | does **not** hold |" in found
+    assert "largest owner / smallest, at most | 1.30 |" in found
+    assert "| Controller / an owner | 2.00 to 2.00 |" in found
 
 
 def test_the_published_runs_stand_beside_ours_at_their_own_size():
     rows = []
-    for name, (mean, sd) in PUBLISHED.items():
+    for name, (mean, sd) in samba.PUBLISHED.items():
         rewards = np.array([[mean - sd], [mean + sd]]) * (1.2 if name == "ucb" else 1)
         result = SimpleNamespace(
             noted=[100_000], rewards=rewards, pulls=np.full((2, 2), 50_000), means=[0.5, 0.5]
         )
         rows.append(({"line": name}, result))
-    page = section_of(samba.EXPERIMENTS["samba-fig8c"], "movielens", rows)
-    assert page.count("| agrees |") == 5
-    assert "| **differs**, by +20.0% |" in page
+    tables = section_of(samba.EXPERIMENTS["samba-fig8c"], "movielens", rows).tables
+    assert tables["published"].count("| agrees |") == 5
+    assert "| **differs**, by +20.0% |" in tables["published"]
     # 1e5 fair coins: half the root.
-    assert "sd, 75, is below what independent rewards allow, about 158 for the arms" in page
+    assert "| 75 | 158 |" in tables["deviations"]

@@ -2,10 +2,8 @@
 
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.papers.experiment import PanelRuns as NewRuns
-from fedbandit_envs.papers.reproduction.experiment import (LabelledResult)
-from fedbandit_envs.papers.experiment import (PanelRuns, Plan)
-from fedbandit_envs.papers.page import (Section)
+from fedbandit_envs.papers.experiment import PanelRuns, Plan
+from fedbandit_envs.papers.page import Section
 
 
 def labelled(runs, **labels):
@@ -14,14 +12,14 @@ def labelled(runs, **labels):
 
 
 def played(runs, plan, folder):
-    """Plays runs and returns their results as templates, or reports, get them."""
+    """Plays runs and returns their results as reports get them."""
     play(runs, folder)
-    known = PanelRuns if isinstance(plan, Plan) else NewRuns
-    return known(plan, [LabelledResult(run.labels, Store(folder).load(run)) for run in runs])
+    return PanelRuns(plan, [(run.labels, Store(folder).load(run)) for run in runs])
 
 
 def section_of(experiment, panel, rows):
-    """The text of a panel's section for results of the labels given, at the experiment's first scale."""
+    """What an experiment reports of a panel for results of the labels given, at the experiment's first scale."""
     plan = Plan(panel, next(iter(experiment.scales.values())), experiment.modes[0])
-    runs = PanelRuns(plan, [LabelledResult(labels, result) for labels, result in rows])
-    return Section(experiment, plan).render(experiment.template, runs=runs)
+    section = Section(plan)
+    experiment.report(section, PanelRuns(plan, rows))
+    return section
