@@ -9,7 +9,9 @@ from fedbandit_envs.cli import terminal
 
 
 def reproduce(
-    experiment: Annotated[str, typer.Argument(help="A paper's experiment (errors list them), or all.")],
+    experiment: Annotated[
+        str | None, typer.Argument(help="Name of an experiment, or all; without it, they are listed.")
+    ] = None,
     scale: Annotated[
         str, typer.Option(help="small (minutes, some hours) or paper; some have tiny or medium.")
     ] = "small",
@@ -40,11 +42,15 @@ def reproduce(
     """
     from fedbandit_envs.basics.checks import require_choice
     from fedbandit_envs.experiments.spec import read_value
-    from fedbandit_envs.papers.catalogue import (experiments)
-    from fedbandit_envs.papers.page import (Reproduction)
+    from fedbandit_envs.papers.catalogue import experiments
+    from fedbandit_envs.papers.page import Reproduction
 
+    known = experiments()
+    if experiment is None:
+        for name, one in known.items():
+            typer.echo(f"{name}: {one.title}. {one.shows}.")
+        return
     with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
-        known = experiments()
         table = None if data is None else read_value(data)
         if data is not None and not isinstance(table, dict):
             table = {"name": "ratings", "table": data, "scale": [1, 5]}

@@ -178,7 +178,7 @@ def require_report() -> None:
     from fedbandit_envs.experiments.result import report_library
 
     with explained(ending=[ImportError]):
-        for name in ("matplotlib", "jinja2"):
+        for name in ("matplotlib", "pandas"):
             report_library(name)
 
 

@@ -16,8 +16,8 @@ with app.setup:
     from fedbandit_envs.experiments import RunSpec, plot
     from fedbandit_envs.experiments.spec import SettingsError, read_value
     from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-    from fedbandit_envs.samba.owners import (RULES)
-    from fedbandit_envs.samba.messages import (KNOWS, sightings)
+    from fedbandit_envs.samba.messages import KNOWS, sightings
+    from fedbandit_envs.samba.owners import RULES
     from fedbandit_envs.samba.runs import SambaSettings, run_samba
     from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 

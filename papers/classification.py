@@ -6,6 +6,7 @@ from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.comparison import bounded, final_regret, ratio
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, all_over_rounds
+from fedbandit_envs.papers.variants import run_of
 
 DELTA = 1e-5
 ALPHA = 0.1
@@ -33,7 +34,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
 
     def run(line: str, baseline: str, policy: dict[str, Any] = RADIUS, **wrappers: Any) -> RunSpec:
         contexts = {**digits, "features": "shared"} if line == BY_ARM else digits
-        return RunSpec(
+        return run_of(
             baseline, "FedClassification-v0", plan.scale.rounds, plan.scale.trials, delta=DELTA,
             env_kwargs={"contexts": contexts}, policy_kwargs=policy, wrapper_kwargs=wrappers, labels={"line": line},
         )  # fmt: skip

@@ -12,8 +12,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.experiments.store import (source_digest)
 from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.store import source_digest
 
 if TYPE_CHECKING:
     from fedbandit_envs.papers.page import Section

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.comparison import (
@@ -29,6 +28,7 @@ from fedbandit_envs.papers.comparison import (
 )
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, all_over_rounds, by_x
+from fedbandit_envs.papers.variants import baseline_of, run_of
 
 THESIS_ROUNDS = 100_000
 
@@ -110,10 +110,10 @@ def _grid(
             constants["beta_scale"] = point["radius"]
         for solver in SOLVERS.keys() & point:
             constants |= {"solver": solver, "steps": int(point[solver])} if point[solver] else {"steps": 0}
-        run = RunSpec(
+        run = run_of(
             baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=constants,
             wrapper_kwargs={"privatizer": {"epsilon": point["epsilon"]}} if "epsilon" in point else {},
-            stack=[("fedbandit_envs.wrappers.placebo:Placebo", {})] if line != baseline else [],
+            stack=[("Placebo", {})] if line != baseline else [],
             delta=0.1, labels={"line": line, **point},
         )  # fmt: skip
         runs.append(run)
@@ -225,7 +225,7 @@ def releases(result: RunResult) -> str:
 
 
 def _constants(line: str) -> str:
-    arguments = BASELINES[line.removesuffix(PLACEBO)].policy_kwargs
+    arguments = baseline_of(line.removesuffix(PLACEBO)).policy_kwargs
     if "solver" not in arguments:
         return "-"
     radius = arguments["beta_scale"]

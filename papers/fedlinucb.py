@@ -10,6 +10,7 @@ from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.comparison import Mean, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.variants import run_of
 
 DIM, RADIUS = 15, 0.5
 SILENT, SHARED = "LinUCB", "OFUL-shared"
@@ -39,7 +40,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
         lines = {name: (name, {}) for name in ("FedLinUCB", "Async-LinUCB", SHARED)}
         lines |= {name: (name, {"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)}
     return [
-        RunSpec(
+        run_of(
             baseline, "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0",
             plan.scale.rounds, plan.scale.trials, policy_kwargs=policy, labels={"line": line},
             env_kwargs={"num_agents": 50 if plan.panel.endswith("50") else 15},

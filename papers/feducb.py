@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.core.privacy import (variance_of)
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
@@ -29,6 +28,7 @@ from fedbandit_envs.papers.comparison import (
 )
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, Table, all_over_rounds, by_line, by_x
+from fedbandit_envs.papers.variants import baseline_of, run_of
 
 DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
@@ -87,7 +87,7 @@ def linear_run(
     # Baselines are registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one of
     # another figure and is played only once.
     changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
-    return RunSpec(
+    return run_of(
         baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
         env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
         policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
@@ -201,7 +201,7 @@ def _equal_privacy(runs: PanelRuns) -> Table:
     released statistics, at the baseline's default epsilon; entries off the diagonal have 1 / sqrt(2) of it.
     """
     for name in ("FedUCB-printed", "FedUCB"):
-        env = BASELINES[name].wrap(parallel_env(max_cycles=runs.plan.scale.rounds))
+        env = baseline_of(name).wrap(parallel_env(max_cycles=runs.plan.scale.rounds))
         variance = env.policy_spec.release[variance_of("statistic")]
         assert isinstance(variance, spaces.Box)
         for claim in runs[name].claims:

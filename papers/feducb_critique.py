@@ -14,19 +14,19 @@ import numpy as np
 
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.noise import regularise
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.policy_spec import (highest)
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.privacy import (variance_of)
+from fedbandit_envs.core.policy_spec import highest
+from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers.comparison import FAILS, each, exponents, final_regret, mean_of, regret_by_instance
 from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
 from fedbandit_envs.papers.page import Section, by_line
+from fedbandit_envs.papers.variants import baseline_of
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.wrappers.privacy.audit import (epsilon_from_rates, rate_at_least, rate_at_most)
+from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 
 PRINTED, FIXED, TRUE = "FedUCB-printed-trigger", "FedUCB-printed", "FedUCB-nonprivate-trigger"
 MADE, SEARCHED, DOUBLING = "its trigger, D made for it", "its trigger, printed D", "doubling rounds"
@@ -54,7 +54,7 @@ def _federation(baseline: str, agents: int, horizon: int, **wrappers: dict[str, 
         num_agents=agents, contexts=[[1.0, 0.0], [0.0, 0.0]], parameter=[1.0, 0.0], reward="normal",
         reward_sd=0.0, reward_bound=1.0, max_cycles=horizon,
     )  # fmt: skip
-    return BASELINES[baseline].wrap(env, wrappers)
+    return baseline_of(baseline).wrap(env, wrappers)
 
 
 class _ScriptedFedUCB(FedUCB):
@@ -111,7 +111,7 @@ def first_messages(
     rounds = []
     for pull, own in ((_NOTHING, seeds), (_LONG, range(seeds.stop, seeds.stop + len(seeds)))):
         env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-        policy = _ScriptedFedUCB(pull, **{**BASELINES[baseline].policy_kwargs, "threshold": threshold})
+        policy = _ScriptedFedUCB(pull, **{**baseline_of(baseline).policy_kwargs, "threshold": threshold})
         observation = env.reset_batch(own).observation
         policy.reset(env.policy_spec, row_seeds(own, ATTACKED))
         first = np.zeros(len(own), np.int64)

@@ -22,6 +22,7 @@ from fedbandit_envs.papers.comparison import (
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, all_over_rounds, by_line
 from fedbandit_envs.papers.trust import Releases, against_fellow
+from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 
 SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
@@ -86,7 +87,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
     if line == HALF:
         wrappers["channel"]["stage"] = {"name": "aggregator", "honest": max(1, agents // 2)}
     printed = "Printed" if line in (EXACT, *NOISE_OF) else ""
-    return RunSpec(
+    return run_of(
         BASELINE_OF[line], f"FedLinearSphere{printed}-v0", scale.rounds, scale.trials,
         env_kwargs={} if agents == USUAL["agents"] else {"num_agents": agents},
         policy_kwargs=noise | {"gap": gap} if line in NOISE_OF else {}, wrapper_kwargs=wrappers,
@@ -100,7 +101,7 @@ def protecting_agents(line: str, epsilon: float, scale: Scale) -> RunSpec:
     multiplier = 2 * sqrt(RELEASES.number) * analytic_noise_multiplier(epsilon, delta)
     privatizer, schedule = RELEASES.settings(multiplier, delta)
     stage = {"stage": {"name": "aggregator", "honest": agents - 1}} if line == MOST else {}
-    return RunSpec(
+    return run_of(
         BASELINE_OF[TRUE], "FedLinearSphere-v0", scale.rounds, scale.trials, stack=[privatizer], delta=delta,
         wrapper_kwargs={"channel": {"schedule": schedule, **stage}},
         labels={"line": f"{line}, all data of an agent", "epsilon": epsilon},

@@ -22,7 +22,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.core.privacy import (Claim)
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.plots import panels_png
 from fedbandit_envs.experiments.store import Cell, Store
 from fedbandit_envs.papers.comparison import Mean, Ratio, over_rounds

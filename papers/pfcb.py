@@ -32,6 +32,7 @@ from fedbandit_envs.papers.comparison import (
 )
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, Table, all_over_rounds
+from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
@@ -142,7 +143,7 @@ def _run(
     """
     name, (distribution, number) = baseline or line, SAMPLES[plan.panel]
     seeds = getattr(choose_markets(plan.panel), markets)
-    return RunSpec(
+    return run_of(
         baseline=PRINTED.get(name, name) if plan.mode == "printed" else name,
         env_id=_ENV_IDS[distribution],
         rounds=plan.scale.rounds,

@@ -15,6 +15,7 @@ from fedbandit_envs.papers.comparison import Mean, claim_of, final_regret, least
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
+from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -219,7 +220,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
     rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
-    silence = RunSpec(names[TUNED], env_id, rounds, plan.scale.trials, delta=DELTA, labels={"line": TUNED})
+    silence = run_of(names[TUNED], env_id, rounds, plan.scale.trials, delta=DELTA, labels={"line": TUNED})
     return [silence] + [
         replace(
             silence,

@@ -29,8 +29,9 @@ from fedbandit_envs.papers.comparison import (
 )
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Curves, Section, Table
-from fedbandit_envs.samba.ciphers import (require_extra)
-from fedbandit_envs.samba.owners import (Algorithm)
+from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.samba.ciphers import require_extra
+from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
 
 ALGORITHMS = {
@@ -215,7 +216,7 @@ def _privacy(plan: Plan) -> list[RunSpec | Measurement]:
     lines: list[tuple[str, dict[str, float]]] = [(name, {}) for name in (RANDOM, SILENT, SHARED)]
     lines += [(name, {"epsilon": at}) for at in scale.sweeps["epsilon"] for name in (PRIVATE, PLACEBO)]
     agents = [
-        RunSpec(
+        run_of(
             name, "FedArms-v0", scale.rounds, scale.trials,
             env_kwargs={"means": plan.panel, "num_arms": arms, "num_agents": AGENTS},
             wrapper_kwargs={"privatizer": {**epsilon, "delta": DELTA}} if epsilon else {},

@@ -22,6 +22,7 @@ from fedbandit_envs.papers.comparison import (
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Row, Section
 from fedbandit_envs.papers.trust import against_fellow
+from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
@@ -43,7 +44,7 @@ def _run(plan: Plan, env_id: str, env: dict[str, Any], line: str, baseline: str,
             and, as anything else, arguments of the policy.
     """
     labels, wrappers = ({"line": line, **changes.pop("labels", {})}, changes.pop("wrappers", {}))
-    return RunSpec(
+    return run_of(
         baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=changes,
         wrapper_kwargs=wrappers, labels=labels,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
-from fedbandit_envs.core.privacy import (Claim)
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
@@ -19,6 +19,7 @@ from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers.comparison import Ratio, final_regret, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Row, Section
+from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 
@@ -194,7 +195,7 @@ def run(
         channel["stage"] = {"name": SERVER if line == PLACEBO else line}
     if line == PLACEBO:
         stack = [["Placebo", {}], *stack]
-    return RunSpec(
+    return run_of(
         BASELINE_OF[name][TUNED if line == TUNED else TRUE], problem.env_id, rounds, seeds, first_seed=first_seed,
         env_kwargs={"num_agents": agents}, wrapper_kwargs={} if line == TUNED else {"channel": channel}, stack=stack,
         delta=DELTA, labels={"line": line, "agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),

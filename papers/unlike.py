@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.entry_points import (make)
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.comparison import (
@@ -26,6 +25,7 @@ from fedbandit_envs.papers.comparison import (
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section, Table, all_over_rounds
 from fedbandit_envs.papers.trust import against_fellow
+from fedbandit_envs.papers.variants import baseline_of, run_of
 
 HORIZON = 1_000_000
 """T in the papers' experiments."""
@@ -80,11 +80,11 @@ def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes
     wrappers: dict[str, dict[str, Any]] = {}
     if "noise" in changes:
         wrappers["privatizer"] = {"epsilon": changes.pop("noise")}
-    if "server" in BASELINES[baseline].wrappers:
-        policy = BASELINES[baseline].wrappers["server"].kwargs["policy"]
+    if "server" in baseline_of(baseline).wrappers:
+        policy = baseline_of(baseline).wrappers["server"].kwargs["policy"]
         policy = dict(policy) if isinstance(policy, dict) else {"name": policy}
         wrappers["server"] = {"policy": {**policy, "horizon": horizon, **changes}}
-    return RunSpec(
+    return run_of(
         baseline, env_id, rounds, plan.scale.trials, env_kwargs=env,
         wrapper_kwargs=wrappers, labels={"line": line, "horizon": float(horizon), **labels},
     )  # fmt: skip

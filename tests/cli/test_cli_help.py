@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.samba.roles import (RoleReport)
+from fedbandit_envs.samba.roles import RoleReport
 
 GROUP = typer.main.get_command(app)
 COMMANDS = {name: command for name, command in GROUP.commands.items() if name != "leaderboard"}

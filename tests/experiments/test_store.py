@@ -22,7 +22,7 @@ from fedbandit_envs.experiments import execute, store
 from fedbandit_envs.experiments.execute import BackendError, Local, play
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import DamagedShardError, Store, source_digest
-from fedbandit_envs.papers.feducb_critique import (first_messages)
+from fedbandit_envs.papers.feducb_critique import first_messages
 
 FORK = get_context("fork")
 CELL = Drawn(tuple(range(4)), numbers=50)

@@ -13,7 +13,7 @@ from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, mean_regret, tuning_runs
 from fedbandit_envs.papers.catalogue import experiments
-from fedbandit_envs.papers.experiment import (Plan)
+from fedbandit_envs.papers.experiment import Plan
 from fedbandit_envs.registry.problems import TuningSpec
 
 TUNED_NAMES = [(name, problem) for problem, one in TUNINGS.items() for name in one.baselines]

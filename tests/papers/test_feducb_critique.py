@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fedbandit_envs.experiments.store import (source_digest)
+from fedbandit_envs.experiments.store import source_digest
 from fedbandit_envs.papers.experiment import Measurement, Plan
 from fedbandit_envs.papers.feducb_critique import (
     ERROR,

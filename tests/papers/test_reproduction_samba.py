@@ -18,7 +18,7 @@ from fedbandit_envs.papers import samba
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.experiment import Measurement, Plan, Scale
 from fedbandit_envs.samba.crypto import paillier
-from fedbandit_envs.samba.owners import (Algorithm)
+from fedbandit_envs.samba.owners import Algorithm
 
 TINY = {
     "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
