@@ -82,9 +82,9 @@ def reproduce(
     terminal.make_folder(out)
     wrong = terminal.explained(SettingsError, BudgetExhaustedError, BackendError)
     with wrong, terminal.explained(OSError, option="--out"):
-        for name, one in reproductions.items():
-            terminal.play_missing(name, played_by, one.cells, one.folder)
-            for path in one.report():
+        for name, made in reproductions.items():
+            terminal.play_missing(name, played_by, made.cells, made.folder)
+            for path in made.report():
                 typer.echo(path)
 
 
