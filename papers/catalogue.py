@@ -22,21 +22,9 @@ from fedbandit_envs.papers.experiment import Experiment
 from fedbandit_envs.registry.plugins import Registry
 
 PAPERS = (
-    pfcb,
-    fairx,
-    byzantine,
-    classification,
-    fedlinucb,
-    feducb,
-    feducb_critique,
-    local_trust,
-    private_budget,
-    private_federation,
-    samba,
-    servers,
-    trust,
-    unlike,
-)
+    byzantine, classification, fairx, fedlinucb, feducb, feducb_critique, local_trust, pfcb, private_budget,
+    private_federation, samba, servers, trust, unlike,
+)  # fmt: skip
 
 
 @cache

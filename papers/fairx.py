@@ -385,7 +385,8 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
 
 
 def _report_private(page: Section, runs: PanelRuns) -> None:
-    lines, curves = [], {}
+    lines: list[dict[str, Any]] = []
+    curves: dict[str, Any] = {}
     for agents, silence in runs.by("agents", line=GREEDY).items():
         own = runs.where(agents=agents)
         for epsilon, result in own.by("epsilon", line=WEIGHTED).items():
@@ -451,7 +452,8 @@ def price_falls(runs: PanelRuns) -> Statement:
 
 
 def _report_price(page: Section, runs: PanelRuns) -> None:
-    columns, curves = {}, {}
+    columns: dict[str, dict[float, Mean]] = {}
+    curves: dict[str, Any] = {}
     for line, results in runs.lines("merit").items():
         fairness = {x: mean_of(regret_by_instance(one) / one.rounds[-1], ".4f") for x, one in results.items()}
         reward = {x: mean_of(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}

@@ -241,7 +241,7 @@ class Reproduction:
         if data is None and panel in needing:
             raise ValueError(f"data of {name} is None; a table of your own is required for panel {panel!r}")
         changes = {"rounds": rounds, "trials": trials}
-        sizes = {key: value for key, value in changes.items() if value is not None}
+        sizes: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
         parts = {"panel": (panel, "all"), "mode": (mode, experiment.modes[0])}
         chosen = {key: given for key, (given, default) in parts.items() if given != default}
         options: dict[str, Any] = {"scale": scale, **sizes, **chosen}

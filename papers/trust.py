@@ -135,13 +135,28 @@ def tuned(name: str, line: str, epsilon: float, agents: int) -> Releases:
 
     A shuffler is behind the releases of the local line. A secure sum, and the placebo, have those of a trusted server,
     since their noise is as large. Other numbers of agents than those tuned have the releases of the next smaller one.
+
+    Args:
+        name: Name of the problem.
+        line: Name of the row.
+        epsilon: Its epsilon.
+        agents: Number of agents.
     """
     found = RELEASES[name, LOCAL if line in (LOCAL, SHUFFLER) else SERVER, epsilon]
     return Releases(*found[max((number for number in found if number <= agents), default=min(found))])
 
 
 def tune(name: str, line: str, epsilon: float, agents: int, rounds: int = 10_000, seeds: int = 4) -> Releases:
-    """Returns the releases with the least mean regret of a grid, on seeds that no experiment plays."""
+    """Returns the releases with the least mean regret of a grid, on seeds that no experiment plays.
+
+    Args:
+        name: Name of the problem.
+        line: Name of the row.
+        epsilon: Its epsilon.
+        agents: Number of agents.
+        rounds: Horizon.
+        seeds: Number of seeds.
+    """
     grid = map(Releases._make, product((0.03, 0.3, 1.0), (8, 32, 128), (1, 3)))
     settings = (name, AGENT, line, rounds, seeds, agents, epsilon)
     return min(grid, key=lambda how: run(*settings, how, FIRST_SEED).run().regret[-1].mean())

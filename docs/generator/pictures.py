@@ -1,5 +1,6 @@
 """The list of all pictures, with the command that makes each."""
 
+import re
 from pathlib import Path
 
 import fedbandit_envs

@@ -45,6 +45,11 @@ def test_all_data_of_an_agent_are_protected_with_the_epsilon_that_is_asked_for(l
     assert (1 - 1e-3) * epsilon <= claim.epsilon <= epsilon * (1 + 1e-6)
 
 
+def test_half_of_the_agents_make_up_the_noise():
+    stages = [run(HALF, TINY, agents=agents).wrapper_kwargs["channel"]["stage"] for agents in (1.0, 10.0)]
+    assert stages == [{"name": "aggregator", "honest": honest} for honest in (1, 5)]
+
+
 def test_lines_without_noise_claim_nothing_but_silence():
     assert isinf(run(TRUE, TINY, agents=4.0).run().privacy.epsilon)
     assert run(SILENT, TINY, agents=4.0).run().privacy.epsilon == 0

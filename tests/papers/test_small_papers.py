@@ -10,6 +10,7 @@ from fedbandit_envs.cli import app
 from fedbandit_envs.papers.byzantine import EXPERIMENTS as BYZANTINE
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.classification import ALPHA, EXPERIMENTS
+from fedbandit_envs.papers.comparison import Ratio, bounded
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.fedlinucb import EXPERIMENTS as FEDLINUCB
 from fedbandit_envs.papers.page import Section
@@ -51,6 +52,23 @@ def test_no_two_runs_of_a_panel_are_alike(name):
         runs = experiment.runs(Plan(panel, experiment.scales["small"], "default"))
         assert len({tuple(sorted(run.labels.items())) for run in runs}) == len(runs)
         assert len({str(run.key) for run in runs}) == len(runs)
+
+
+def test_a_row_of_verdicts_has_a_bound_or_none():
+    value = Ratio(0.9, 0.8, 0.95, 20)
+    row = bounded("regret", "a / b", value, 1)
+    assert row == {"regret": "a / b", "here": value, "bound": "at most 1", "verdict": "holds"}
+    assert bounded("regret", "a / b", value, 0.7)["verdict"] == "does **not** hold"
+    assert bounded("regret", "a / b", value) == row | {"bound": "", "verdict": ""}
+
+
+def test_liars_are_set_beside_no_liars_and_silence(tmp_path):
+    plan = Plan("garbage", Scale(60, 2), "default")
+    runs, section = played(BYZANTINE["byzantine"].runs(plan), plan, tmp_path), Section(plan)
+    BYZANTINE["byzantine"].report(section, runs)
+    found = {(row["name"], row["x"]): row["value"] for row in section.rows if row["quantity"] == "ratio"}
+    assert {found[name, x] for name, x in found if name.endswith("without liars") and x == 0} == {1.0}
+    assert {found["LinUCB / silent", x] for x in (0.0, 0.2, 0.4)} == {1.0}
 
 
 def test_results_of_a_group_are_those_of_its_agents(tmp_path):

@@ -62,7 +62,9 @@ def test_constants_are_tuned_for_every_line_and_epsilon():
     # Other numbers of agents have those of the next smaller one; the fewest stand for even fewer.
     assert trust.tuned("arms", SHUFFLER, 10, 31) == (0.3, 128, 3) == trust.tuned("arms", LOCAL, 10, 30)
     assert trust.tuned("arms", HALF, 10, 9) == (1, 32, 3) == trust.tuned("arms", PLACEBO, 10, 10)
-    assert Releases(1, 32, 3).rounds == [32, 64, 128]
+    (_, noise), schedule = Releases(0.5, 32, 3).settings(4.0, 0.3, unit=2.0)
+    assert (noise["delta"], noise["clip"], noise["budget"]["delta"]) == (pytest.approx(0.1), 32, 0.3)
+    assert schedule == {"name": "doubling", "start": 32, "stop": 128}
 
 
 @pytest.mark.parametrize(
