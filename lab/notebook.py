@@ -13,10 +13,10 @@ with app.setup:
     from fedbandit_envs import REGISTRY
     from fedbandit_envs.baselines import BASELINES
     from fedbandit_envs.basics.entry_points import resolve
-    from fedbandit_envs.experiments import RunSpec, plot
+    from fedbandit_envs.experiments import RunResult, RunSpec, plot
     from fedbandit_envs.experiments.spec import SettingsError, read_value
     from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-    from fedbandit_envs.samba.messages import KNOWS, sightings
+    from fedbandit_envs.samba.messages import KNOWS, Record, sightings
     from fedbandit_envs.samba.owners import RULES
     from fedbandit_envs.samba.runs import SambaSettings, run_samba
     from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -27,7 +27,7 @@ def _():
     problem = mo.ui.dropdown(list(REGISTRY), value="FedArms-v0", label="Problem")
     run = mo.ui.run_button(label="Run", kind="success")
     clear = mo.ui.run_button(label="Clear")
-    get_runs, set_runs = mo.state([])
+    get_runs, set_runs = mo.state(list[tuple[str, RunResult, list[str]]]())
     mo.md("# fedbandit lab\n\nChoose, press **Run**, and compare your runs until you press **Clear**.")
     return clear, get_runs, problem, run, set_runs
 
@@ -201,7 +201,7 @@ def _():
 @app.cell
 def _(encrypt, samba):
     mo.stop(not encrypt.value)
-    transcripts = {}
+    transcripts: dict[str, Record] = {}
     try:
         with mo.status.spinner("Playing with encryption"):
             _secure = run_samba(

@@ -19,7 +19,7 @@ _CONTROL = "control"
 def _messages(env: FederatedEnv, lengths: bool = False) -> Messages:
     """Returns an environment with Fed-PE's messages, which hold the norms of features if ``lengths`` is true."""
     arms, dim = env.single_observation_space["contexts"].shape or (0, 0)
-    arrays = {
+    arrays: dict[str, dict[str, Any]] = {
         "rewards": {"shape": [arms, dim]},
         "shortest": {"shape": []},
         **({"lengths": {"shape": [arms]}} if lengths else {}),

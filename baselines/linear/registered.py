@@ -88,7 +88,7 @@ def _observations(env: FederatedEnv) -> Messages:
     """Returns an environment whose messages are all that agents observe."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     index = {"shape": [], "dtype": "int32"}
-    arrays = {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}
+    arrays: dict[str, dict[str, Any]] = {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}
     return Messages(env, arrays, TellingReporter())
 
 

@@ -14,7 +14,7 @@ from fedbandit_envs.wrappers import ContinualPrivatizer, Messages, Server
 _LI_WANG = "Li, Wang (NeurIPS 2022)"
 _LI_LU_ZHOU = "Li, Lu, Zhou (ICML 2017)"
 # The slope at 1, as in the experiment of Li and Wang, although their contexts have norm sqrt(2).
-_SLOPE = {"slope": 0.1966}
+_SLOPE: dict[str, Any] = {"slope": 0.1966}
 _AGENT = {"composition": "exact", "delta": 1e-5, "adjacency": "agent"}
 _GRADIENT_WEIGHT = 7.0
 
@@ -23,7 +23,11 @@ def _messages(env: FederatedEnv, gradient_weight: float = 1.0) -> Messages:
     """Returns an environment with FedGLB-UCB's messages."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     gradient = {"shape": [dim], "asked": True}
-    arrays = {"gram": {"shape": [dim, dim]}, "count": {"shape": []}, "gradient": gradient}
+    arrays: dict[str, dict[str, Any]] = {
+        "gram": {"shape": [dim, dim]},
+        "count": {"shape": []},
+        "gradient": gradient,
+    }
     return Messages(env, arrays, GradientReporter(gradient_weight))
 
 
