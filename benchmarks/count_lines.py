@@ -38,6 +38,7 @@ class Size(NamedTuple):
         functions: Public functions of modules, with their files.
         classes: Public classes of modules by name, with their files.
         private: Number of private functions and classes of modules.
+        files: Number of Python files.
         depths: Inheritance below ``FederatedEnv`` by class: 1 for its own subclasses.
     """
 
@@ -45,6 +46,7 @@ class Size(NamedTuple):
     functions: list[str]
     classes: dict[str, list[str]]
     private: int
+    files: int
     depths: dict[str, int]
 
     @property
@@ -54,7 +56,7 @@ class Size(NamedTuple):
 
     @property
     def top(self) -> int:
-        """Code lines of leaderboard and papers together."""
+        """Code lines of the folders above SAMBA: experiments, leaderboard, papers, lab and commands."""
         return sum(n for folder, n in self.lines.items() if folder.split("/")[0] in FLOORS[4:])
 
     @property
@@ -100,8 +102,8 @@ def template_lines(source: str) -> int:
 
 def measure(root: Path = ROOT) -> Size:
     """Counts a checkout."""
-    size = Size(Counter(), [], {}, 0, {})
-    private, bases = 0, {}
+    size = Size(Counter(), [], {}, 0, 0, {})
+    private, files, bases = 0, 0, {}
     for path in sorted(path for floor in FLOORS for path in (root / floor).rglob("*.*")):
         name = path.relative_to(root).as_posix()
         folder = "/".join(name.split("/")[:-1][:2])
@@ -109,6 +111,7 @@ def measure(root: Path = ROOT) -> Size:
             size.lines[folder] += template_lines(path.read_text())
         if path.suffix != ".py":
             continue
+        files += 1
         source = path.read_text()
         size.lines[folder] += code_lines(source)
         for node in ast.parse(source).body:
@@ -123,7 +126,7 @@ def measure(root: Path = ROOT) -> Size:
             else:
                 size.functions.append(f"{name}: {node.name}")
     below = {name: depth for name in bases if (depth := _depth(name, bases)) > 0}
-    return size._replace(private=private, depths=below)
+    return size._replace(private=private, files=files, depths=below)
 
 
 def _depth(name: str, bases: dict[str, list[str]]) -> int:
@@ -139,9 +142,10 @@ def main() -> None:
     for folder, lines in sorted(size.lines.items()):
         print(f"{lines:7,} {folder}")
     deepest = max(size.depths.values())
-    print(f"{size.total:7,} code lines, {size.top:,} of them in leaderboard and papers")
+    print(f"{size.total:7,} code lines, {size.top:,} of them above SAMBA")
     print(f"{size.public:7,} public functions and classes of modules, {size.num_classes} of them classes")
     print(f"{size.private:7,} private ones")
+    print(f"{size.files:7,} files")
     print(f"{deepest:7,} deep below FederatedEnv:", *(n for n, d in size.depths.items() if d == deepest))
     for name, files in size.twice.items():
         print(f"  twice: {name} in {', '.join(files)}")
