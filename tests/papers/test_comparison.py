@@ -197,3 +197,11 @@ def test_only_runs_of_the_same_instances_are_compared():
         ratio(played(np.ones(4)), played(np.ones(6)))
     with pytest.raises(ValueError, match="denominator has"):
         ratio(played(np.ones(4)), played(np.ones(4), 2))
+
+
+def test_five_other_markets_lie_in_a_prediction_interval():
+    above, below = played(np.array([4.0, 5, 6, 9])), played(np.array([2.0, 3, 3, 4]))
+    log = above.regret[-1].mean(axis=1) / 6 - below.regret[-1].mean(axis=1) / 3
+    half = student.ppf(0.975, 3) * log.std(ddof=1) * np.sqrt(1 / 4 + 1 / 5)
+    found = analysis.elsewhere(above, below)
+    np.testing.assert_allclose([found.low, found.high], 2 * np.exp([-half, half]))

@@ -66,6 +66,7 @@ def test_what_is_printed_and_drawn_is_recorded(written):
     ]  # fmt: skip
     assert written.beside == {"beside": "P-FCB"}
     xs, values, bars = written.curves["P-FCB"]
+    assert written.curves["beside"][2].tolist() == [[0.125], [0.25]]
     assert (xs, values, bars.tolist()) == ([1, 10], [0.5, 0.25], [[0.125, 0.0625], [0.125, 0.0625]])
 
 

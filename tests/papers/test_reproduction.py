@@ -1,5 +1,6 @@
 """Reproductions: pages, plans, and the paper's headline at its own horizon."""
 
+import numpy as np
 import pytest
 from pages import check_paper
 from paper_runs import labelled, played
@@ -11,8 +12,10 @@ from fedbandit_envs.papers import page as scripts
 from fedbandit_envs.papers import pfcb
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.comparison import ratio
-from fedbandit_envs.papers.experiment import Plan, Scale
-from fedbandit_envs.papers.page import Reproduction
+from fedbandit_envs.papers.experiment import PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Reproduction, Section
+from fedbandit_envs.procurement_v0 import parallel_env
+from fedbandit_envs.registry.registration import REGISTRY
 
 
 def reproduce(*words):
@@ -120,11 +123,34 @@ def test_markets_are_chosen_by_whether_the_constraint_binds():
     assert share == 0
     assert min(surplus) > 0
     assert pfcb.choose_markets("uniform-20").slack[:5] == slack
-    slack, binding, share, _ = pfcb.choose_markets("normal-20")
+    slack, binding, share, surplus = pfcb.choose_markets("normal-20")
+    env = parallel_env(num_agents=40, **REGISTRY["FedProcurementNormal-v0"].kwargs)
+    for seeds, agents, fits in ((slack, 40, True), (binding, 10, False)):
+        for seed in seeds:
+            seen = env.reset_batch(range(seed, seed + 1)).observation
+            quality = env.hidden()["quality"]
+            bought = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)[0, :agents]
+            spare = (bought * (quality - seen["quality_threshold"])[0, :agents]).sum(axis=1)
+            assert (spare >= 0).all() == fits
+    assert min(surplus) >= 0
     assert len(slack) == len(binding) == 20
     assert not set(slack) & set(binding)
     # About one normal market in twenty binds for some of ten agents.
     assert 0.02 < share < 0.1
+
+
+def test_sentences_are_judged_at_the_paper_s_horizon(tmp_path):
+    """The verdicts on runs of 300 rounds, as if they had been the paper's: one quantity costs more than promised."""
+    plan = Plan("uniform-20", Scale(300, 2), "default")
+    results = played(pfcb.EXPERIMENTS["pfcb-exp1"].runs(plan), plan, tmp_path)
+    section = Section(plan._replace(scale=Scale(100_000, 2)))
+    pfcb.EXPERIMENTS["pfcb-exp1"].report(section, PanelRuns(section.plan, results.rows))
+    basic = next(
+        c for c in results["P-FCB"].claims if (c.adjacency, c.composition) == ("one-quantity", "basic")
+    )
+    says = "agrees" if basic.epsilon <= 1 else "**differs**"
+    assert f"epsilon = 1: {says} (basic)" in section.tables["sentences"]
+    assert "not the paper's setting" not in section.tables["sentences"]
 
 
 @pytest.mark.parametrize(("words", "message"), [

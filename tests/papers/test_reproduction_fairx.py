@@ -1,7 +1,9 @@
 """The experiments on exposure fairness: pages at a tiny scale, and what is asked of them over 1e5 rounds."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from pages import check_paper
 from pairs import every_second
@@ -12,7 +14,7 @@ from fedbandit_envs.cli import app
 from fedbandit_envs.papers import fairx
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.comparison import falls, ordered, ratio
-from fedbandit_envs.papers.experiment import Plan, Scale
+from fedbandit_envs.papers.experiment import PanelRuns, Plan, Scale
 
 
 @pytest.mark.parametrize("name", every_second(name for name in experiments() if name.startswith("fairx")))
@@ -38,6 +40,17 @@ def test_placebos_are_the_same_runs_on_noise():
         ((real,), (placebo,)) = (labelled(runs, line=name + end) for end in ("", fairx.PLACEBO))
         assert placebo.stack == [("fedbandit_envs.wrappers.placebo:Placebo", {})]
         assert (real.baseline, real.wrapper_kwargs) == (placebo.baseline, placebo.wrapper_kwargs)
+
+
+def test_shares_are_by_merit():
+    pulls = np.array([[[10.0, 70, 20]], [[30.0, 50, 20]]])
+    deserved = np.array([[[20.0, 50, 30]], [[20.0, 50, 30]]])
+    result = SimpleNamespace(totals={"pulls": pulls, "deserved": deserved}, rounds=np.array([1, 100]))
+    runs = PanelRuns(Plan("all", Scale(100, 2), "default"), [({"line": "best-arm"}, result)])
+    assert fairx.shares(runs) == {
+        "best-arm": {1: pytest.approx(0.6), 2: pytest.approx(0.2), 3: pytest.approx(0.2)},
+        "deserved": {1: pytest.approx(0.5), 2: pytest.approx(0.3), 3: pytest.approx(0.2)},
+    }
 
 
 def _played(name, folder, panel="all", **sweeps):

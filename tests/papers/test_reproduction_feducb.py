@@ -96,6 +96,9 @@ def test_one_mechanism_serves_all_budgets_of_communication():
     ((0.5, 0.6), (0.8, 1.1), "holds"),
     ((0.99, 1.01), (0.90, 0.92), "does **not** hold"),
     ((1.4, 1.6), (0.5, 0.8), "undecided"),
+    # An interval beyond 1 is at its nearer end from 1, not at 1.
+    ((1.4, 1.6), (1.5, 2.5), "undecided"),
+    ((1.2, 1.4), (1.5, 2.5), "does **not** hold"),
     ((math.nan, math.nan), (1.1, 1.2), "undecided"),
 ])  # fmt: skip
 def test_sensitivity_is_how_far_a_ratio_is_from_1(first, last, says):
