@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from generator import (
-    architecture,
     baselines,
     copied,
     environments,
-    leaderboard,
     pictures,
     reference,
     wrappers,
@@ -26,7 +24,6 @@ def setup(app: Any) -> dict[str, Any]:
     # Before Google's sections are read.
     app.connect("autodoc-process-docstring", adapt, priority=400)
     app.connect("autodoc-skip-member", leave_out)
-    app.connect("build-finished", leaderboard.write_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -43,7 +40,6 @@ def generate(docs: Path) -> None:
         baselines,
         reference,
         pictures,
-        architecture,
         copied,
     ):
         part.write(folder, docs)

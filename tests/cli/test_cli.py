@@ -330,7 +330,7 @@ def test_quickstart_draws(tmp_path):
     assert path.stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
+@pytest.mark.parametrize("missing", ["matplotlib", "pandas"])
 def test_without_the_extra_report_nothing_is_played(monkeypatch, tmp_path, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     # It would play for hours.

@@ -7,73 +7,6 @@ from PIL import Image
 ROOT = Path(__file__).parents[2]
 
 
-PAGE = """# P-FCB, EXP9
-
-Scale `small`: T = 9. What differs is said below.
-
-## Uniform law
-
-Regret at T:
-
-| a | regret |
-|---|---|
-| b | 3 |
-
-The paper says that "it falls":
-
-* In T: holds (0.5).
-* In n: does **not** hold (1.5).
-
-What noise alone has saves nothing.
-
-| a | paper | verdict |
-|---|---|---|
-| b | 2 | **differs** |
-
-## Normal law
-
-The paper says that "it falls":
-
-* In T: undecided (1.0).
-* In n: exploratory (1.0).
-
-With 3 liars (our own bound):
-
-| a | holds? |
-|---|---|
-| b | holds |
-
-Made by `fedbandit reproduce pfcb-exp9 --scale small`, whose runs took 3 CPU-seconds.
-"""
-
-
-def test_the_gallery_reads_pages(generator, tmp_path):
-    from generator.reproduction_page import read
-
-    page = tmp_path / "pfcb-exp9.md"
-    page.write_text(PAGE)
-    page.with_suffix(".csv").write_text("name,instances\na,20\nb,\nc,5\n")
-    found = read(page)
-    assert found.title == "P-FCB, EXP9"
-    assert found.setting == "Scale `small`: T = 9."
-    assert found.panels == ["Uniform law", "Normal law"]
-    assert found.of_the_paper == [
-        ("Uniform law", 'The paper says that "it falls":'),
-        ("Uniform law", "* In T: holds (0.5).\n* In n: does **not** hold (1.5)."),
-        ("Uniform law", "| a | paper | verdict |\n|---|---|---|\n| b | 2 | **differs** |"),
-        # What the paper says has been said.
-        ("Normal law", "* In T: undecided (1.0).\n* In n: exploratory (1.0)."),
-    ]
-    assert found.beyond == [
-        ("Uniform law", "What noise alone has saves nothing."),
-        ("Normal law", "With 3 liars (our own bound):"),
-        ("Normal law", "| a | holds? |\n|---|---|\n| b | holds |"),
-    ]
-    assert found.verdicts == ["holds", "does not hold", "does not hold", "undecided", "exploratory"]
-    assert found.command == "fedbandit reproduce pfcb-exp9 --scale small"
-    assert (found.seconds, found.instances) == (3, (5, 20))
-
-
 def test_what_makes_every_picture_is_said(generator):
     from generator.pictures import commands
 
@@ -122,17 +55,3 @@ def test_tables_of_docstrings_become_tables(generator):
     assert "    .. list-table::" in lines
     cells = [line.strip() for line in lines if line.strip().startswith(("* -", "- "))]
     assert cells == ["* - a", "- b", "* - 1", "- 2"]
-
-
-def test_pages_of_the_gallery_have_names_of_their_own(generator):
-    from generator.gallery import named
-    from generator.reproduction_page import read
-
-    pages = [read(path) for path in sorted((ROOT / "docs/reproductions").glob("*.md"))]
-    assert len(set(named(pages).values())) == len(pages)
-    one, two = pages[:2]
-    assert named([one]) == {one.stem: one.title}
-    alike = [one._replace(panels=["All runs"]), two._replace(title=one.title, panels=["All runs"])]
-    assert named(alike) == {page.stem: f"{one.title} (`{page.stem}`)" for page in alike}
-    apart = [one._replace(panels=["All runs"]), two._replace(title=one.title, panels=["Of 50 agents"])]
-    assert named(apart) == {one.stem: one.title, two.stem: f"{one.title}: of 50 agents"}

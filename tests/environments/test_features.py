@@ -225,7 +225,7 @@ def test_features_follow_a_horizon_set_between_episodes():
     for horizon in (4, 10):
         env.max_cycles = horizon
         rows.reset([0])
-        times = [rows.step(np.zeros((1, 10), np.int64)).observation[0, 0, -1] for _ in range(horizon)]
+        times = [rows.step(np.zeros((1, 10), np.int64))[0][0, 0, -1] for _ in range(horizon)]
         assert_close(times, 1 - 2 * np.arange(1, horizon + 1) / horizon)
 
 

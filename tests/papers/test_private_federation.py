@@ -143,7 +143,7 @@ def recommended(problem):
 def test_weighted_baselines_release_in_recommended_rounds(problem):
     suite, baseline = SUITES[problem], BASELINES[BASELINE_OF[problem][OURS]]
     env = suite.tasks[0].federation()
-    given = baseline.wrapper_arguments(env, tracks_of(suite)["private-1"].changes(env, baseline, {}))
+    given = baseline.wrapper_arguments(env, tracks_of(suite)["private-1"].changes(env, baseline, None))
     candidates = private_budget.PROBLEMS[problem].candidates
     best, others = recommended(problem)
     assert {best, *others} <= {*candidates}

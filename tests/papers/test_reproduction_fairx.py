@@ -38,7 +38,7 @@ def test_placebos_are_the_same_runs_on_noise():
     runs = experiments()["fairx-exp2"].runs(plan)
     for name in fairx.PROTOCOLS:
         ((real,), (placebo,)) = (labelled(runs, line=name + end) for end in ("", fairx.PLACEBO))
-        assert placebo.stack == [("fedbandit_envs.wrappers.placebo:Placebo", {})]
+        assert placebo.stack == [("Placebo", {})]
         assert (real.baseline, real.wrapper_kwargs) == (placebo.baseline, placebo.wrapper_kwargs)
 
 
