@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fedbandit_envs.baselines.baseline import Baseline
     from fedbandit_envs.baselines.registry import BASELINES, find_baseline
 
-__all__ = ["BASELINES", "Baseline", "find_baseline"]
+__all__ = ["BASELINES", "Baseline", "find_baseline", "peers_of"]
 
 # These names are imported on first use only: the registry imports every folder of policies, and each folder imports
 # this package, so that an import at this place would be circular.
