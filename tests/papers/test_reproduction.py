@@ -43,7 +43,7 @@ def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode, one):
         assert result.exit_code == 0, result.output
     found = {}
     for name in names:
-        chosen = [one[name]] * (name in one) + ["printed"] * (mode == "printed")
+        chosen = [*([one[name]] if name in one else []), *(["printed"] if mode == "printed" else [])]
         stem = "-".join([f"{name}-small-rounds300-trials2", *chosen])
         parts, rows = check_paper(tmp_path, "pfcb", stem)
         assert {row["panel"] for row in rows} == ({one[name]} if name in one else set(pfcb.PANELS))
