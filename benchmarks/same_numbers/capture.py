@@ -41,7 +41,8 @@ def first_of(name: str, *modules: str) -> Any:
 
 BASELINES = first_of("BASELINES", "fedbandit_envs.baselines", "fedbandit_envs.baselines.registry")
 _LEADERBOARD = "fedbandit_envs.leaderboard"  # until 1.0.0rc1
-simulate = first_of("simulate", "fedbandit_envs.experiments", _LEADERBOARD, f"{_LEADERBOARD}.runs.simulate", f"{_LEADERBOARD}.simulation")
+_PLACES = ("fedbandit_envs.experiments", _LEADERBOARD, f"{_LEADERBOARD}.runs.simulate")
+simulate = first_of("simulate", *_PLACES)
 
 
 def digest(values: Any) -> dict[str, Any]:
