@@ -8,5 +8,6 @@ OMP_NUM_THREADS=1 python pages.py before-pages               # every experiment 
 OMP_NUM_THREADS=1 python cli.py before-cli                   # what commands print, 80 s
 OMP_NUM_THREADS=1 fedbandit leaderboard verify docs/leaderboard   # committed rows of the leaderboard, 4 min
 
-compare.py sets two files of the first beside each other, and `diff -ru` two folders of the third. Both virtual environments need the extras report, secure and test, at the same versions.
+compare.py sets two files of the first beside each other, and `diff -ru` two folders of the third.
+Both virtual environments need the extras report, secure and test, at the same versions.
 """
