@@ -6,10 +6,10 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.checks import require_choice, require_valid
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.actions import OwnActions, require_entries
-from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, laplace, time_left
+from fedbandit_envs.core.actions import OwnActions
+from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, judged, laplace
 
 Oracle = Callable[[Array, int], Array]
 """A function that returns the arms of the best superarm of each row, integers ``(..., slots)``.
@@ -76,7 +76,7 @@ def arms_by_means(slots: int, choice: Array, observation: Mapping[str, Array]) -
     Raises:
         ValueError: An estimate is NaN.
     """
-    require_entries("values", choice, ~np.isnan(choice), "a number")
+    require_valid("action: values", choice, ~np.isnan(choice), "numbers")
     values = np.asarray(choice, np.float64)
     if "awake" in observation:
         values = np.where(observation["awake"], values, -np.inf)
@@ -100,25 +100,19 @@ class ArmsFeatures(Features):
     | `time_left` | 1 before the first round, falling to -1 after the last |
     """
 
-    shared = ("time_left",)
-
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the names of the features and the number of arms, from the spaces of the environment."""
         seen = spec.observation.spaces
-        self.items = (seen["total_pulls"].shape or (0,))[0]
-        self._horizon = spec.horizon
-        self._inbox = InboxCounts(spec, "pulls", "successes")
+        each = seen["total_pulls"].shape or (0,)
+        super().__init__(spec, dict.fromkeys(count_names("pulls", "successes"), each))
+        self.items = each[0]
         of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
         self._sleeping = "awake" in seen
         self.each = ("estimate", "doubt", *of_messages, *(("awake",) if self._sleeping else ()))
 
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
-
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         each[..., 0], each[..., 1] = laplace(observation["total_successes"], observation["total_pulls"])
         if self._inbox.exists:
-            each[..., 2], each[..., 3] = self._inbox.estimate(observation)
+            each[..., 2], each[..., 3] = judged(*self._inbox.totals.values())
         if self._sleeping:
             each[..., -1] = 2.0 * observation["awake"] - 1.0
-        shared[..., 0] = time_left(observation, self._horizon)

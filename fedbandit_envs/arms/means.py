@@ -9,10 +9,10 @@ from fedbandit_envs.arms.ratings import DataName, RatedItems, keep_largest, pack
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import (
     chosen_sizes,
+    require_array,
     require_choice,
     require_flag,
     require_number,
-    require_valid,
 )
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -81,7 +81,9 @@ class Means:
                 all_means = make("means", means, {"ratings": table_means}, RatedItems).means
             self._given = all_means if num_arms is None else keep_largest(all_means, num_arms)
         elif means is not None:
-            self._given = _checked(means)
+            probable = "probabilities in [0, 1]"
+            shapes = {1: "(arms,)", 2: "(agents, arms)"}
+            self._given = require_array("means", means, shapes, lambda p: (p >= 0) & (p <= 1), probable)
         own = self._given is not None and self._given.ndim == 2
         if own and spread > 0:
             raise ValueError(f"spread is {spread!r}; 0 is required where each agent's means are given")
@@ -107,16 +109,3 @@ class Means:
             return means
         apart = stream(seed, Purpose.PARAMETER, 1).uniform(-self._spread, self._spread, self.shape)
         return np.clip(means + apart, 0.0, 1.0)
-
-
-def _checked(means: Any) -> Array:
-    try:
-        array = np.array(means, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"means is {means!r} ({error}); numbers, (arms,) or (agents, arms), are required"
-        ) from None
-    if array.ndim not in (1, 2) or 0 in array.shape:
-        raise ValueError(f"means has shape {array.shape}; (arms,) or (agents, arms) is required")
-    require_valid("means", array, (array >= 0) & (array <= 1), "probabilities in [0, 1]")
-    return array

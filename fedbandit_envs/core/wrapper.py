@@ -1,9 +1,9 @@
 """Wrappers around a federation: their base class, their order in a stack, and stacks built from JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, get_args
 
-from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
@@ -128,38 +128,12 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     def max_cycles(self, horizon: int) -> None:
         self.env.max_cycles = horizon
 
-    @property
-    def hidden_space(self) -> spaces.Dict:
-        """Space of one agent's hidden parameters, as :meth:`hidden` returns them."""
-        return self.env.hidden_space
-
-    @property
-    def groups(self) -> Mapping[str, Sequence[int]]:
-        """Groups of agents whose results are reported separately; see :attr:`FederatedEnv.groups`."""
-        return self.env.groups
-
-    @property
-    def totals(self) -> Arrays:
-        """Sums of the problem's own quantities over the episode so far, by name; see :attr:`FederatedEnv.totals`.
-
-        They are those of the wrapped environment and are shown in reports beside reward and regret.
-        """
-        return self.env.totals
-
-    @property
-    def message_bits(self) -> Mapping[str, int]:
-        """Bits of each number of an authored message, by array; see :attr:`FederatedEnv.message_bits`."""
-        return self.env.message_bits
-
-    @property
-    def asked_arrays(self) -> frozenset[str]:
-        """Names of a message's arrays that only replies to questions contain; see :attr:`FederatedEnv.asked_arrays`."""
-        return self.env.asked_arrays
-
-    @property
-    def public(self) -> Mapping[str, Any]:
-        """Public constants of the problem; see :attr:`FederatedEnv.public`."""
-        return self.env.public
+    hidden_space = property(attrgetter("env.hidden_space"))
+    groups = property(attrgetter("env.groups"))
+    totals = property(attrgetter("env.totals"))
+    message_bits = property(attrgetter("env.message_bits"))
+    asked_arrays = property(attrgetter("env.asked_arrays"))
+    public = property(attrgetter("env.public"))
 
 
 def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:

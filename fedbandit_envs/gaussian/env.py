@@ -14,7 +14,7 @@ from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.actions import Estimates
-from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, time_left
+from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem, Viewer
 from fedbandit_envs.gaussian.rounds import GaussianMeans, Law, play_round, sensitivity, worst_neighbours
@@ -37,26 +37,17 @@ class GaussianFeatures(Features):
     | `time_left` | 1 before the first round, falling to -1 after the last |
     """
 
-    shared = ("time_left",)
-
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the names of the features and the number of arms, from the spaces of the environment."""
         arms = spec.observation["total_pulls"].shape or (0,)
+        super().__init__(spec, {"pulls": arms, "rewards": arms})
         self.items = arms[0]
-        self._horizon = spec.horizon
-        self._inbox = InboxTotals(spec, {"pulls": arms, "rewards": arms})
         self.each = ("estimate", "doubt", *(("heard_estimate", "heard_doubt") if self._inbox.exists else ()))
-
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         each[..., 0], each[..., 1] = _judged(observation["total_pulls"], observation["total_rewards"])
         if self._inbox.exists:
-            if observation["inbox_mask"].any():
-                self._inbox.add(observation)
-            each[..., 2], each[..., 3] = _judged(self._inbox.totals["pulls"], self._inbox.totals["rewards"])
-        shared[..., 0] = time_left(observation, self._horizon)
+            each[..., 2], each[..., 3] = _judged(*self._inbox.totals.values())
 
 
 def _judged(pulls: Array, sums: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.actions import require_finite
-from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, highest, time_left
+from fedbandit_envs.core.policy_spec import Features, PolicySpec, highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.linear.ridge import arms_last, expected_rewards, factorise, lies_below
 
@@ -92,25 +92,23 @@ class LinearFeatures(Features):
     B]. A server's answers with `echo` contain the agent's own data, which then counts twice.
     """
 
-    shared = ("time_left",)
-
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the names of the features, the number of arms and the bounds L and B, from the environment's spaces."""
         contexts = spec.observation.spaces["contexts"]
         self.items, dim = contexts.shape or (0, 0)
+        self._noise = variance_of("statistic")
+        super().__init__(spec, dict.fromkeys(("statistic", self._noise), (dim + 1, dim + 1)))
         self._longest = highest(contexts)
         # Multiplying by _units turns sums of [x; y][x; y]^T into sums of [z; y][z; y]^T.
         unit = np.append(np.full(dim, 1.0 / self._longest), 1.0)
         self._units = np.outer(unit, unit)
-        self._horizon = spec.horizon
-        self._noise = variance_of("statistic")
-        self._inbox = InboxTotals(spec, dict.fromkeys(("statistic", self._noise), (dim + 1, dim + 1)))
         self._reward_variance = highest(spec.observation["last_reward"]) ** 2 / 4.0
         of_messages = ("pooled_estimate", "pooled_width") if self._inbox.exists else ()
         self.each = ("estimate", "width", "length", *of_messages)
 
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Starts an episode with an empty history; see :meth:`.Features.reset`."""
+        super().reset(rows)
         self._worth = self._inbox.totals["statistic"]
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
@@ -120,10 +118,8 @@ class LinearFeatures(Features):
         each[..., 2] = 2.0 * np.minimum(length, 1.0) - 1.0
         if self._inbox.exists:
             if observation["inbox_mask"].any():
-                self._inbox.add(observation)
                 self._worth = self._weighed()
             each[..., 3], each[..., 4], _ = self._judged(contexts, own + self._worth)
-        shared[..., 0] = time_left(observation, self._horizon)
 
     def _weighed(self) -> Array:
         """Returns the statistic of exact observations as informative as the received sums, in the units of z."""

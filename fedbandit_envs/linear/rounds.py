@@ -1,5 +1,6 @@
 """One round of a linear problem for all rows (compiled), and how much one round changes the released statistic."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from math import ceil, sqrt
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
 from fedbandit_envs.randomness.draws import EpisodeRandomness
+from fedbandit_envs.randomness.streams import Purpose
 
 
 class Instances(NamedTuple):
@@ -28,6 +30,56 @@ class Instances(NamedTuple):
     contexts: Array
     means: Array
     seeds: Sequence[int]
+
+
+class Contexts(ABC):
+    """A distribution of the contexts that agents are offered; the base class of all of them.
+
+    Attributes:
+        shape: Shape of given contexts, ``(dim,)``, ``(arms, dim)`` or ``(agents, arms, dim)``; () if they are drawn.
+        parameter: theta*, where it follows from data; else None.
+        exact: Whether data say the expected rewards of arms, so that no theta* can be chosen.
+        index: The number in the pool of each vector that is offered, ``(replicas, agents, arms)``; only with a pool.
+    """
+
+    shape: tuple[int, ...] = ()
+    parameter: Array | None = None
+    exact = False
+    index: Array
+
+    def pool_size(self, arms: int) -> int:
+        """Returns the number of vectors in the pool from which contexts come; 0 without a pool."""
+        return 0
+
+    def means(self, parameter: Array | None) -> Array | None:
+        """Returns all expected rewards that there can be; None where they are not known in advance.
+
+        Args:
+            parameter: theta*, ``(dim,)``, or one for each arm, ``(arms, dim)``; None where it is drawn.
+        """
+        return None
+
+    def parameter_of(self, seed: int, parameter: Array) -> Array:
+        """Returns theta* in the instance of a seed, given the parameter of all instances."""
+        return parameter
+
+    def deal(self, agents: int, arms: int, rounds: int) -> None:  # noqa: B027 - most have nothing to deal
+        """Deals data to the agents, and raises a ``ValueError`` if there are too few for all rounds."""
+
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode."""
+        self._draws = instances.randomness.draws(Purpose.CONTEXT)
+        self._parameter = instances.parameter
+
+    @abstractmethod
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Writes the contexts of the next round.
+
+        Args:
+            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
+            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
+            means: Output: <x, theta*>, ``(replicas, agents, arms)``.
+        """
 
 
 @kernel(inline="always")

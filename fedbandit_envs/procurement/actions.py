@@ -6,8 +6,9 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.actions import OwnActions, require_entries
-from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, highest, laplace, time_left
+from fedbandit_envs.basics.checks import require_valid
+from fedbandit_envs.core.actions import OwnActions
+from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, highest, judged, laplace
 from fedbandit_envs.procurement.oracle import procure
 
 
@@ -57,7 +58,7 @@ def quantities_by_quality(choice: Array, observation: Mapping[str, Array]) -> Ar
 
 
 def _require_unit_interval(name: str, choice: Array) -> None:
-    require_entries(name, choice, (choice >= 0) & (choice <= 1), "a number in [0, 1]")
+    require_valid(f"action: {name}", choice, (choice >= 0) & (choice <= 1), "numbers in [0, 1]")
 
 
 class ProcurementFeatures(Features):
@@ -83,21 +84,17 @@ class ProcurementFeatures(Features):
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the features' names, the number of producers and the largest cost and capacity, from the spaces."""
         seen = spec.observation.spaces
-        self.items = (seen["cost"].shape or (0,))[0]
+        each = seen["cost"].shape or (0,)
+        super().__init__(spec, dict.fromkeys(count_names("delivered", "good"), each))
+        self.items = each[0]
         self._most_cost, self._most_units = (max(highest(seen[name]), 1e-9) for name in ("cost", "capacity"))
-        self._horizon = spec.horizon
-        self._inbox = InboxCounts(spec, "delivered", "good")
         of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
         self.each = ("estimate", "doubt", "cost", "capacity", *of_messages)
-
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         each[..., 0], each[..., 1] = laplace(observation["total_good"], observation["total_delivered"])
         each[..., 2] = 2.0 * observation["cost"] / self._most_cost - 1.0
         each[..., 3] = 2.0 * observation["capacity"] / self._most_units - 1.0
         if self._inbox.exists:
-            each[..., 4], each[..., 5] = self._inbox.estimate(observation)
+            each[..., 4], each[..., 5] = judged(*self._inbox.totals.values())
         shared[..., 0] = 2.0 * observation["quality_threshold"][..., 0] - 1.0
-        shared[..., 1] = time_left(observation, self._horizon)

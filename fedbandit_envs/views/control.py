@@ -4,7 +4,7 @@ The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 tra
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -20,27 +20,6 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.wrapper import Stack, build, checked, find_layer
 from fedbandit_envs.randomness.streams import row_seeds
-
-
-@runtime_checkable
-class MaskedFormat(Protocol):
-    """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` whose masks tell which choices are allowed."""
-
-    space: spaces.Space
-
-    def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
-        """Translates choices into the environment's actions."""
-
-    def allowed(self, observation: Mapping[str, Array]) -> Array:
-        """Returns which choices are allowed.
-
-        Args:
-            observation: The agents' observations, leading axes ``(replicas, agents)``.
-
-        Returns:
-            Bool ``(replicas, agents, entries)``. A ``Discrete`` space has an entry for each choice; a ``MultiDiscrete``
-            has an entry for each choice of its first component, then for each choice of its second, and so on.
-        """
 
 
 class Peer(Protocol):
@@ -244,21 +223,20 @@ class Rows:
 
     @property
     def masked(self) -> bool:
-        """Whether the action format has action masks."""
-        return isinstance(self._format, MaskedFormat)
+        """Whether the action format has action masks, from a method ``allowed``."""
+        return hasattr(self._format, "allowed")
 
     def allowed(self) -> Array:
-        """Returns which choices are allowed now, bool ``(replicas, agents, entries)``; see :class:`MaskedFormat`.
+        """Returns which choices are allowed now, bool ``(replicas, agents, entries)``.
+
+        A ``Discrete`` space has an entry for each choice; a ``MultiDiscrete`` has an entry for each choice of its first
+        component, then for each choice of its second, and so on.
 
         Raises:
-            AttributeError: The action format has no masks.
+            AttributeError: The action format has no masks, from a method ``allowed``.
         """
-        if not isinstance(self._format, MaskedFormat):
-            raise AttributeError(
-                f"actions in {self.action_space} have no masks; an action_format that has, or an algorithm without "
-                "masks, is required"
-            )
-        return self._format.allowed(self._observation)
+        masks: Array = self._format.allowed(self._observation)  # type: ignore[attr-defined]
+        return masks
 
     def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
         """Returns the parts of arrays that belong to the agents that learn."""

@@ -177,11 +177,11 @@ def test_flat_sending_says_what_dicts_say(federation, name, space, inner):
 @pytest.mark.parametrize(
     ("choice", "error", "message"),
     [
-        (([[8, 0]], "arm"), ValueError, r"row 0 \(replica 0\) is 8; an integer in \[0, 7\]"),
-        (([[0, -1]], "arm"), ValueError, r"row 1 \(replica 0\) is -1; an integer in \[0, 7\]"),
-        (([[0, np.nan]], "arm"), ValueError, "is nan; an integer"),
-        (([[[0.5] * 5, [0.5] * 4 + [np.nan]]], "values"), ValueError, "entry 4 of the choice of row 1"),
-        (([[[0.5] * 5, [np.nan] * 5]], "values"), ValueError, "entry 0 of the values of row 1 .* is nan"),
+        (([[8, 0]], "arm"), ValueError, r"action\[0, 0\] is 8; integers in \[0, 7\]"),
+        (([[0, -1]], "arm"), ValueError, r"action\[0, 1\] is -1; integers"),
+        (([[0, np.nan]], "arm"), ValueError, "is nan; integers"),
+        (([[[0.5] * 5, [0.5] * 4 + [np.nan]]], "values"), ValueError, r"choice\[0, 1, 4\] is nan"),
+        (([[[0.5] * 5, [np.nan] * 5]], "values"), ValueError, r"values\[0, 1, 0\] is nan"),
     ],
 )
 def test_bad_flat_choices_are_named(choice, error, message):
