@@ -231,14 +231,10 @@ class ArmsEnv(Problem, name="arms_v0"):
         """Sets ``_best``, the value of each agent's best superarm, against which regret is measured."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
         shape, arms = (*self._best.shape, self._slots), self._distribution.shape[1]
-        if best.shape != shape:
+        if best.shape != shape or best.dtype.kind not in "iu" or best.min() < 0 or best.max() >= arms:
             raise ValueError(
-                f"oracle returns shape {best.shape}; (replicas, agents, slots) = {shape} is required"
-            )
-        if best.dtype.kind not in "iu" or best.min() < 0 or best.max() >= arms:
-            raise ValueError(
-                f"oracle returns {best.dtype} from {best.min()} to {best.max()}; arms, integers in [0, {arms - 1}], "
-                "are required"
+                f"oracle returns {best.dtype} of shape {best.shape}, from {best.min()} to {best.max()}; arms, integers "
+                f"in [0, {arms - 1}] of shape (replicas, agents, slots) = {shape}, are required"
             )
         add_values(np.ascontiguousarray(best), self._awake, self._values, self._best)
 

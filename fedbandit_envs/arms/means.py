@@ -81,9 +81,7 @@ class Means:
                 all_means = make("means", means, {"ratings": table_means}, RatedItems).means
             self._given = all_means if num_arms is None else keep_largest(all_means, num_arms)
         elif means is not None:
-            probable = "probabilities in [0, 1]"
-            shapes = {1: "(arms,)", 2: "(agents, arms)"}
-            self._given = require_array("means", means, shapes, lambda p: (p >= 0) & (p <= 1), probable)
+            self._given = require_array("means", means, {1: "(arms,)", 2: "(agents, arms)"}, 0, 1)
         own = self._given is not None and self._given.ndim == 2
         if own and spread > 0:
             raise ValueError(f"spread is {spread!r}; 0 is required where each agent's means are given")

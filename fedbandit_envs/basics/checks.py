@@ -1,7 +1,7 @@
 """Checks of parameters, whose errors name the parameter, its value and the allowed values."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TypeVar
@@ -145,23 +145,19 @@ def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:
 
 
 def require_array(
-    name: str,
-    value: object,
-    shapes: Mapping[int, str],
-    valid: Callable[[Array], Array] = np.isfinite,
-    allowed: str = "finite numbers",
+    name: str, value: object, shapes: Mapping[int, str], least: float = -math.inf, most: float = math.inf
 ) -> Array:
-    """Returns ``value`` as a float64 array if it has an allowed number of axes and valid entries.
+    """Returns ``value`` as a float64 array if its number of axes is allowed and its entries are finite and in bounds.
 
     Args:
         name: Name of the parameter, for the error.
         value: Array or nested lists.
         shapes: The allowed numbers of axes, each with the shape, such as ``(arms,)``, for the error.
-        valid: A function that returns whether each entry is valid, bool, same shape.
-        allowed: Description of valid entries, for the error.
+        least: Smallest allowed entry.
+        most: Largest allowed entry.
 
     Raises:
-        ValueError: These are no numbers, the shape is another one, an axis is empty, or an entry is not valid.
+        ValueError: These are no numbers, the shape is another one, an axis is empty, or an entry is not allowed.
     """
     required = f"{' or '.join(shapes.values())} is required"
     try:
@@ -170,7 +166,8 @@ def require_array(
         raise ValueError(f"{name} is {value!r} ({error}); {required}") from None
     if array.ndim not in shapes or 0 in array.shape:
         raise ValueError(f"{name} has shape {array.shape}; {required}")
-    require_valid(name, array, valid(array), allowed)
+    valid = np.isfinite(array) & (array >= least) & (array <= most)
+    require_valid(name, array, valid, f"finite numbers in [{least:g}, {most:g}]")
     return array
 
 

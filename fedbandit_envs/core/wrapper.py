@@ -207,7 +207,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
         The outermost wrapper, or the federation if the stack is empty.
 
     Raises:
-        TypeError: The stack is not of that form, or one of its entry points makes no federation.
+        TypeError: The stack is not of that form.
         ValueError: An entry point is not of the form ``"module:attribute"``.
         Exception: Any error of the federation or a wrapper; a note names its position in the stack.
     """
@@ -215,16 +215,10 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     env: FederatedEnv = resolve(federation)(**kwargs)
     for place, (entry_point, arguments) in enumerate(layers):
         try:
-            wrapped = find_wrapper(entry_point)(env, **arguments)
+            env = find_wrapper(entry_point)(env, **arguments)
         except Exception as error:
             error.add_note(f"raised by stack[{place}], {entry_point!r} with {dict(arguments)}")
             raise
-        if not isinstance(wrapped, FederatedEnv):
-            raise TypeError(
-                f"stack[{place}] is {entry_point!r}, which makes a {type(wrapped).__name__}; the entry point "
-                "of a FederatedWrapper is required"
-            )
-        env = wrapped
     return env
 
 

@@ -77,7 +77,7 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         features = table.numbers(table.of_numbers or [], f"{FINITE} (categories as numbers)")
     else:
         shapes = {2: "the name of a table, a file, a pandas.DataFrame or (rows, columns)"}
-        features = require_array("data", data, shapes, lambda array: np.abs(array) < LARGEST, FINITE)
+        features = require_array("data", data, shapes, -LARGEST, LARGEST)
         if np.shape(labels) != features.shape[:1] or len({type(label) for label in labels}) != 1:
             raise ValueError(
                 f"labels is {labels!r}; a class for each of {len(features)} rows, all text, all whole numbers or all "

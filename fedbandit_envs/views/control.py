@@ -64,19 +64,16 @@ class Peers:
             TypeError: ``send`` is no schedule.
             ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
         """
-        chosen = federation.policy_spec.chooses_sending
-        if send is not None and not chosen:
-            raise ValueError(
-                f"peers_send is {send!r}, but agents of this environment do not choose when to send; None, or a "
-                "channel whose schedule asks agents, is required"
-            )
         self._federation = federation
         self._policy: Peer = resolve(policy)() if isinstance(policy, str) else policy
-        transport: Any = find_layer(federation, "transport")
-        self._schedule = transport.make_schedule(PEERS_SEND if send is None else send) if chosen else None
-        if self._schedule is not None and not self._schedule.fixed_in_advance:
+        self._schedule: Any = None
+        if federation.policy_spec.chooses_sending:
+            transport: Any = find_layer(federation, "transport")
+            self._schedule = transport.make_schedule(PEERS_SEND if send is None else send)
+        if send is not None and not (self._schedule and self._schedule.fixed_in_advance):
             raise ValueError(
-                f"peers_send is {send!r}, which asks agents when they send; a schedule fixed in advance is required"
+                f"peers_send is {send!r}; a schedule fixed in advance is required, or None unless agents of this "
+                "environment choose when to send"
             )
 
     def reset(self, seeds: Sequence[int], observation: Arrays) -> None:
@@ -332,15 +329,9 @@ class Control:
         others = None if joint or peers is None else Peers(federation, peers, peers_send)
         rows = Rows(federation, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
-            flat = [
-                name
-                for name, each in federation.action_formats.items()
-                if not isinstance(each.space, spaces.Dict)
-            ]
             raise ValueError(
-                f"joint is True, but actions are mappings of {list(rows.action_space)}, which do not fit one flat "
-                f"space; joint=False, one of the action formats {flat}, or a stack in which agents choose actions only "
-                "(a schedule that is fixed in advance, messages of a reporter) is required"
+                f"joint is True, but actions are mappings of {list(rows.action_space)}; joint=False, an action_format "
+                "with a flat space, or a stack in which agents choose actions only is required"
             )
         self.federation = federation
         self._rows = rows

@@ -203,7 +203,7 @@ def test_it_is_a_federation(settings):
         ({"data": None}, r"data has shape \(\)"),
         (
             {"data": np.where(np.eye(40, 3) > 0, 1e200, NUMBERS)},
-            r"data\[0, 0\] is 1e\+200; finite numbers below",
+            r"data\[0, 0\] is 1e\+200; finite numbers in",
         ),
     ],
 )

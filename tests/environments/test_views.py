@@ -191,7 +191,6 @@ def test_a_refused_choice_does_not_count_for_peers():
         ([[CHANNEL, {}], [CHANNEL]], TypeError, r"stack\[1\] is \['fed"),
         ([[CHANNEL, {1: 2}]], TypeError, r"stack\[0\] is \['fed"),
         ([["Pigeons", {}]], ValueError, "wrapper is 'Pigeons'; one of 'Byzantine', 'Channel'"),
-        ([["builtins:repr", {}]], TypeError, r"stack\[0\] is 'builtins:repr', which makes a str"),
         ([[GAUSSIAN, {"epsilon": -1.0}]], ValueError, r"epsilon is -1.0(.|\n)*raised by stack\[0\]"),
         (
             [[CHANNEL, {}], [GAUSSIAN, {"epsilon": 1.0}]],
