@@ -138,10 +138,9 @@ def table_means(
         received = np.broadcast_to(np.bincount(members)[:, np.newaxis], shape)
     elif not received[:, kept].all():
         # Without a column of agents every item has a rating.
-        row, column = np.argwhere((received == 0) & kept)[0]
         raise ValueError(
-            f"{data.name} has no rating of {item} {names[column]!r} by {agent} {groups[row]!r}; one at least is "
-            "required (min_ratings=1 leaves such items out; definition='all_users' gives them the mean 0)"
+            f"{data.name} has some {agent} without a rating of some {item}; one at least is required (min_ratings=1 "
+            "leaves such items out; definition='all_users' gives them the mean 0)"
         )
     means = (number_high / np.maximum(received, 1))[:, kept]
     return RatedItems(

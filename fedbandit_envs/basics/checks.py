@@ -53,11 +53,8 @@ def require_epsilon(epsilon: object, name: str = "epsilon") -> None:
         TypeError: It is no number.
         ValueError: It is not > 0.
     """
-    required = f"{name} is {epsilon!r}; a number > 0 (infinity for no noise) is required"
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
-        raise TypeError(required)
-    if not float(epsilon) > 0:
-        raise ValueError(required)
+    if epsilon != math.inf:
+        require_number(name, epsilon, 0, math.inf, open_below=True)
 
 
 def require_integer(name: str, value: object, least: int, most: int | None = None) -> int:
@@ -112,19 +109,14 @@ def require_seeds(name: str, value: object) -> None:
 
     Raises:
         TypeError: The value is none of these.
-        ValueError: A seed is negative, or the sequence is empty.
+        ValueError: A seed is negative.
     """
-    if value is None:
-        return
-    if isinstance(value, Integral):
-        require_integer(name, value, 0)
-        return
-    if isinstance(value, str) or not isinstance(value, Sequence):
+    seeds = [value] if value is None or isinstance(value, Integral) else value
+    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
         raise TypeError(f"{name} is {value!r}; None, an integer >= 0 or a sequence of them is required")
-    if not value:
-        raise ValueError(f"{name} is {value!r}; at least one integer >= 0 is required in a sequence")
-    for place, seed in enumerate(value):
-        require_integer(f"{name}[{place}]", seed, 0)
+    for seed in seeds:
+        if value is not None:
+            require_integer(name, seed, 0)
 
 
 def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:

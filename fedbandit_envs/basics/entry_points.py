@@ -173,8 +173,8 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
         kind: Name of the kind of rule, for error messages.
         spec: A function, which is returned unchanged; or a name in ``known`` or an entry point ``"module:function"``;
             or a mapping with such a ``name`` and the function's keyword arguments.
-        known: Functions by name; those with keyword arguments must have the decorator :func:`checked`. The names of an
-            entry point's arguments are checked against its signature if it lacks the decorator.
+        known: Functions by name. The names of arguments are checked against the function's signature if it lacks the
+            decorator :func:`checked`.
         also: Text on other allowed values of the name, for error messages.
 
     Raises:
@@ -183,17 +183,12 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     """
 
     def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-        _CHECKS.get(rule, signature(rule).bind_partial if foreign else _no_arguments)(**arguments)
+        _CHECKS.get(rule, signature(rule).bind_partial)(**arguments)
         return partial(rule, **arguments)
 
     if callable(spec) and not isinstance(spec, type):
         return spec
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    foreign = name if isinstance(name, str) and ":" in name else None
-    if foreign:
-        known = {foreign: resolve(foreign)}
+    if isinstance(name, str) and ":" in name:
+        known = {name: resolve(name)}
     return make(kind, spec, {name: partial(chosen, rule) for name, rule in known.items()}, FunctionType, also)
-
-
-def _no_arguments() -> None:
-    """Checks the arguments of rules without keyword arguments: Python raises a ``TypeError`` if there are any."""

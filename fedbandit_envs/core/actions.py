@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector.utils import batch_differing_spaces, batch_space
+from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_valid
@@ -67,11 +67,6 @@ class Simplex(spaces.Box):
 @batch_space.register(Simplex)
 def _batch(space: Simplex, n: int = 1) -> Simplex:
     return Simplex((n, *space.shape), deepcopy(space.np_random))
-
-
-@batch_differing_spaces.register(Simplex)
-def _batch_differing(some: Any) -> Simplex:  # type: ignore[misc]
-    return _batch(some[0], len(some))
 
 
 @kernel

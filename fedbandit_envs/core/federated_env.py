@@ -27,8 +27,8 @@ from fedbandit_envs.randomness.streams import EpisodeSeeds
 class PettingZooApi(ParallelEnv[str, Any, Any]):
     """A PettingZoo ``ParallelEnv`` whose ``reset`` and ``step`` convert between arrays and dicts keyed by agent.
 
-    Subclasses set ``possible_agents`` and the spaces of one agent, and implement :meth:`_reset_arrays` and
-    :meth:`_step_arrays`.
+    Subclasses set ``possible_agents`` and the spaces of one agent, and implement :meth:`reset_batch` and
+    :meth:`step_batch`.
 
     Attributes:
         single_observation_space: Observation space of every agent.
@@ -44,11 +44,11 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         self._agent_rows = Parts(_rows)
 
     @abstractmethod
-    def _reset_arrays(self, seeds: Sequence[int]) -> tuple[Any, Mapping[str, Array]]:
+    def reset_batch(self, seeds: Sequence[int]) -> tuple[Any, Mapping[str, Array]]:
         """Starts one episode per seed and returns observation and info, leading axes ``(replicas, agents)``."""
 
     @abstractmethod
-    def _step_arrays(self, action: Any) -> tuple[Any, Array, Array, Mapping[str, Array]]:
+    def step_batch(self, action: Any) -> tuple[Any, Array, Array, Mapping[str, Array]]:
         """Plays one round and returns observation, reward, truncated and info, leading axes ``(replicas, agents)``."""
 
     def observation_space(self, agent: str) -> Any:
@@ -71,7 +71,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         Returns:
             Observations and infos by agent.
         """
-        observation, info = self._reset_arrays([self._episode_seeds.next(seed)])
+        observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
         return self._observations(observation), self._infos(info)
 
@@ -96,7 +96,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         if not self.agents:
             return {}, {}, {}, {}, {}
         names = self.possible_agents
-        observation, reward, truncated, info = self._step_arrays(
+        observation, reward, truncated, info = self.step_batch(
             stacked(actions, self.single_action_space, names)
         )
         over = bool(truncated[0, 0])
@@ -452,9 +452,3 @@ class FederatedEnv(PettingZooApi, ABC):
             *((f"observation: {name}", space) for name, space in spec.observation.items()),
         ]
         return html_table(str(self.metadata["name"]), rows)
-
-    def _reset_arrays(self, seeds: Sequence[int]) -> BatchReset:
-        return self.reset_batch(seeds)
-
-    def _step_arrays(self, action: Array) -> BatchStep:
-        return self.step_batch(action)

@@ -85,14 +85,9 @@ class ReleaseLedger:
         flat = np.concatenate(
             [array.reshape(*self.shape, -1) for array in statistic.values()], axis=2, dtype=np.float64
         )
-        if (wrong := ~np.isfinite(flat).all(axis=2) & senders).any():
-            replica, agent = (int(i) for i in np.argwhere(wrong)[0])
-            name = next(
-                name for name, array in statistic.items() if not np.isfinite(array[replica, agent]).all()
-            )
+        if not np.isfinite(flat[senders]).all():
             raise ValueError(
-                f"{name!r} in the release of agent {agent} (replica {replica}) is not finite; finite numbers are "
-                "required of releases that are clipped"
+                "a release has numbers that are not finite; finite ones are required where it is clipped"
             )
         # In units of the largest number, so that squares neither overflow nor underflow. Released zeros give infinity.
         largest = np.abs(flat).max(axis=2, initial=0.0)

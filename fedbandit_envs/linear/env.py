@@ -14,19 +14,9 @@ from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.linear.actions import LinearFeatures, arm_by_parameter, arm_by_values
+from fedbandit_envs.linear import actions, rounds
 from fedbandit_envs.linear.contexts import FixedContexts, count, make_distribution
-from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
 from fedbandit_envs.linear.ridge import expect_by_arm
-from fedbandit_envs.linear.rounds import (
-    Instances,
-    of_moments,
-    of_outer,
-    pseudo_regret,
-    take_in,
-    worst_neighbours,
-)
-from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
@@ -60,7 +50,7 @@ class LinearProblem(Problem):
         contexts: Any = None,
         gap: float = 0.1,
         context_bound: float = 1.0,
-        reward: RewardName | None = None,
+        reward: rounds.RewardName | None = None,
         reward_sd: float = 0.1,
         reward_bound: float = 1.0,
         reward_offset: float = 0.0,
@@ -119,9 +109,9 @@ class LinearProblem(Problem):
             ValueError: A parameter is out of its range, or does not fit the others; or a file is malformed.
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
-        kind: RewardName = self.defaults["reward"] if reward is None else reward
+        kind: rounds.RewardName = self.defaults["reward"] if reward is None else reward
         self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
-        self._rewards = RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
+        self._rewards = rounds.RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
         if self._distribution.exact and (parameter is not None or kind == "logistic"):
@@ -163,6 +153,13 @@ class LinearProblem(Problem):
             self._refuse_improbable_means(kind)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
+        size, most, pool = self._distribution.pool_size(arms), float(MOST), {}
+        if size:
+            pool = {
+                "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),
+                "pool_pulls": spaces.Box(0, MOST, (size,), np.int64),
+                "pool_rewards": spaces.Box(-most, most, (size,), np.float64),
+            }
         super().__init__(
             num_agents=agents,
             max_cycles=max_cycles,
@@ -170,8 +167,8 @@ class LinearProblem(Problem):
                 "contexts": spaces.Box(-longest, longest, (arms, dim), np.float64),
                 "pulled_context": spaces.Box(-longest, longest, (dim,), np.float64),
                 "last_reward": spaces.Box(-self._reward_bound, self._reward_bound, (1,), np.float64),
-                "total_statistic": spaces.Box(-float(MOST), float(MOST), (dim + 1, dim + 1), np.float64),
-                **self._seen_of_pool(arms),
+                "total_statistic": spaces.Box(-most, most, (dim + 1, dim + 1), np.float64),
+                **pool,
                 **self._also_seen(),
             },
             action=next(iter(formats.values())).space,
@@ -185,17 +182,6 @@ class LinearProblem(Problem):
     @abstractmethod
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         """Returns the action formats by name, the problem's own first."""
-
-    def _seen_of_pool(self, arms: int) -> Mapping[str, spaces.Space[Any]]:
-        """Returns the spaces of what agents see of a pool of contexts, by name; none where contexts have no pool."""
-        size, most = self._distribution.pool_size(arms), float(MOST)
-        if not size:
-            return {}
-        return {
-            "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),
-            "pool_pulls": spaces.Box(0, MOST, (size,), np.int64),
-            "pool_rewards": spaces.Box(-most, most, (size,), np.float64),
-        }
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
         """Returns the spaces of further entries of the observation, by name; none unless a subclass overrides this."""
@@ -235,7 +221,9 @@ class LinearProblem(Problem):
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
         # The number of rounds may have been changed since the construction.
         self._distribution.deal(self.max_num_agents, arms, self.max_cycles)
-        self._distribution.begin(Instances(randomness, common, self._across, self._scores, instance_seeds))
+        self._distribution.begin(
+            rounds.Instances(randomness, common, self._across, self._scores, instance_seeds)
+        )
         if "pool_index" in self._observation:
             self._observation["pool_index"] = self._distribution.index
         self._rewards.begin(randomness)
@@ -265,7 +253,7 @@ class LinearProblem(Problem):
         """Pulls one arm for each agent, int64 ``(replicas, agents)``: draws rewards and updates the observations."""
         seen = self._observation
         self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
-        take_in(
+        rounds.take_in(
             self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
@@ -278,7 +266,9 @@ class LinearProblem(Problem):
 
     def _sensitivity(self) -> Sensitivity:
         shape = self._observation["total_statistic"].shape
-        return (of_outer if self._squares else of_moments)(shape, self._context_bound, self._reward_bound)
+        return (rounds.of_outer if self._squares else rounds.of_moments)(
+            shape, self._context_bound, self._reward_bound
+        )
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, self._reward_bound)
@@ -445,15 +435,15 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         "parameter": "sphere",
     }
     information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
-    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
-    features = LinearFeatures
-    neighbours = staticmethod(worst_neighbours)
+    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    features = actions.LinearFeatures
+    neighbours = staticmethod(rounds.worst_neighbours)
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         return {
             "arm": OwnActions(spaces.Discrete(arms)),
-            "parameter": Estimates(dim, arm_by_parameter),
-            "values": Estimates(arms, arm_by_values),
+            "parameter": Estimates(dim, actions.arm_by_parameter),
+            "values": Estimates(arms, actions.arm_by_values),
         }
 
     def clairvoyant(self, observation: Arrays) -> Array:
@@ -474,5 +464,5 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         return {"fixed": isinstance(self._distribution, FixedContexts), "reward": law.name, **known}
 
     def _play_round(self, action: Array) -> None:
-        pseudo_regret(self._active, action, self._means, self._info["regret"])
+        rounds.pseudo_regret(self._active, action, self._means, self._info["regret"])
         self._pull(action)

@@ -52,10 +52,12 @@ class ParallelView(PettingZooApi):
         self.render_mode = federation.render_mode
         self.possible_agents = self._learners.agents
 
-    def _reset_arrays(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
+    def reset_batch(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
+        """Starts one episode for each seed; see :meth:`.Rows.reset`."""
         return self._learners.reset(seeds)
 
-    def _step_arrays(self, action: Any) -> tuple[Observation, Array, Array, Arrays]:
+    def step_batch(self, action: Any) -> tuple[Observation, Array, Array, Arrays]:
+        """Plays one round; see :meth:`.Rows.step`."""
         return self._learners.step(action)
 
     def privacy(self) -> Claim:

@@ -104,7 +104,7 @@ def test_agents_by_hand(path):
     np.testing.assert_allclose(common.means, [[1 / 2, 1 / 2], [0, 1]])
     everyone = table_means(path, **SCALE, **COLUMNS, agent="region", definition="all_users")
     np.testing.assert_allclose(everyone.means, [[1 / 2, 1 / 2, 0], [0, 1 / 2, 1 / 2]])
-    with pytest.raises(ValueError, match=r"has no rating of what 300 by region 'north'; one .*min_rat"):
+    with pytest.raises(ValueError, match=r"has some region without a rating of some what; one .*min_rat"):
         table_means(path, **SCALE, **COLUMNS, agent="region")
 
 
