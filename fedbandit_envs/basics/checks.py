@@ -109,14 +109,16 @@ def require_seeds(name: str, value: object) -> None:
 
     Raises:
         TypeError: The value is none of these.
-        ValueError: A seed is negative.
+        ValueError: A seed is negative, or the sequence is empty.
     """
-    seeds = [value] if value is None or isinstance(value, Integral) else value
-    if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not seeds:
+    if value is None or (isinstance(value, Integral) and require_integer(name, value, 0) >= 0):
+        return
+    if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{name} is {value!r}; None, an integer >= 0 or a sequence of them is required")
-    for seed in seeds:
-        if value is not None:
-            require_integer(name, seed, 0)
+    if not value:
+        raise ValueError(f"{name} is {value!r}; at least one integer >= 0 is required in a sequence")
+    for place, seed in enumerate(value):
+        require_integer(f"{name}[{place}]", seed, 0)
 
 
 def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:

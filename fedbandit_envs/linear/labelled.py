@@ -21,15 +21,8 @@ from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-# A package's module, what loads the table there, and the first digits of the table's SHA-256.
-_PACKAGED = {
-    "digits": ("sklearn.datasets", "load_digits", "f6d9e39f37dc45d3"),
-    "wine": ("sklearn.datasets", "load_wine", "3a28849ef2366c4b"),
-    "breast_cancer": ("sklearn.datasets", "load_breast_cancer", "25e2eb7b7a8745b1"),
-    "segments": ("river.datasets", "ImageSegments", "1f37b21dad2e0921"),
-    "shuttle": ("river.datasets", "Shuttle", "2993782d44e631e0"),
-    "banana": ("river.datasets", "Bananas", "53ef883d208eb17c"),
-}
+# Tables of scikit-learn, with the first digits of each table's SHA-256.
+_PACKAGED = {"digits": "f6d9e39f37dc45d3", "wine": "3a28849ef2366c4b", "breast_cancer": "25e2eb7b7a8745b1"}
 
 
 class LabelledTable(NamedTuple):
@@ -47,18 +40,18 @@ class LabelledTable(NamedTuple):
 
 
 def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
-    """Returns a labelled table from arrays, a frame, a file, or an installed package.
+    """Returns a labelled table from arrays, a frame, a file, or scikit-learn.
 
     Args:
-        data: The name of a table inside a package of the extra ``data``: scikit-learn's ``"digits"``, ``"wine"`` or
-            ``"breast_cancer"``, river's ``"segments"``, ``"shuttle"`` or ``"banana"``. Or the path of a CSV or Parquet
-            file, or a pandas ``DataFrame``, all of whose columns but ``labels`` are features (see
+        data: The name of a table of scikit-learn, which comes with the extra ``data``: ``"digits"``, ``"wine"`` or
+            ``"breast_cancer"``. Or the path of a CSV or Parquet file, or a pandas ``DataFrame``, all of whose columns
+            but ``labels`` are features (see
             :class:`~fedbandit_envs.basics.tables.Table`); or an array or nested lists ``(rows, columns)``.
         labels: The name of the column of classes in a file or a frame, or one class for each row of an array; None for
-            a table of a package, which has its own. Classes are text, whole numbers or truth values, all of one kind.
+            a table of scikit-learn, which has its own. Classes are all text, all whole numbers or all truth values.
 
     Raises:
-        ImportError: The package that has the table, or pandas for a file, is missing.
+        ImportError: scikit-learn, or pandas for a file, is missing.
         OSError: The file cannot be read.
         ValueError: The table is empty or has one class; a cell is no finite number, or a label is missing or no class.
             The error names file, row and column.
@@ -94,20 +87,12 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
 
 @lru_cache(maxsize=len(_PACKAGED))
 def _packaged(name: str) -> LabelledTable:
-    """Returns a table of an installed package."""
-    module, loader, digest = _PACKAGED[name]
-    load = getattr(data_library(module), loader)
-    if module == "sklearn.datasets":
-        features, labels = load(return_X_y=True)
-    else:
-        rows, labels = zip(*load(), strict=True)
-        # Files of libsvm leave out zeros.
-        columns = sorted({column for row in rows for column in row})
-        features = [[row.get(column, 0.0) for column in columns] for row in rows]
-    table = read_labelled(features, labels)
-    found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[: len(digest)]
-    if found != digest:
-        raise ValueError(f"data is {name!r}, whose digest is {found} in {module}; {digest} is required")
+    """Returns a table of scikit-learn."""
+    load = getattr(data_library("sklearn.datasets"), f"load_{name}")
+    table = read_labelled(*load(return_X_y=True))
+    found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[:16]
+    if found != _PACKAGED[name]:
+        raise ValueError(f"data is {name!r}, whose digest is {found}; {_PACKAGED[name]} is required")
     return table
 
 

@@ -226,8 +226,8 @@ def test_regret_follows_drifting_qualities():
     ({"market": {**SMALL, "capacity": [[1, 2, 3], [1, 2, 2.5]]}}, ValueError, r"\['capacity'\]\[1, 2\] is 2.5"),
     ({"market": {**SMALL, "capacity": [[1, 2, 3]]}}, ValueError, r"market\['capacity'\] has shape \(1, 3\)"),
     ({"market": {"quality": [0.5]}}, ValueError, r"market has entries \['quality'\]; quality, cost and capacity"),
-    ({"instance_seed": []}, TypeError, r"instance_seed is \[\]; None, an integer"),
-    ({"instance_seed": [1, -1]}, ValueError, "instance_seed is -1"),
+    ({"instance_seed": []}, ValueError, r"instance_seed is \[\]; at least one integer >= 0"),
+    ({"instance_seed": [1, -1]}, ValueError, r"instance_seed\[1\] is -1"),
     ({"instance_seed": True}, TypeError, "instance_seed is True"),
 ])  # fmt: skip
 def test_bad_parameters_are_named(kwargs, error, message):

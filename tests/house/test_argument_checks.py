@@ -21,8 +21,16 @@ from fedbandit_envs.wrappers.privacy.privatizer import Budget
         (lambda: PFCB(guards="off"), TypeError, "guards is 'off'; True or False"),
         (lambda: FedLinUCB(beta=-1), ValueError, "beta is -1; a finite number >= 0"),
         (lambda: AsyncLinUCB(beta=-1), ValueError, "beta is -1; a finite number >= 0"),
-        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon=True), TypeError, "epsilon is True; a finite number > 0"),
-        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon="1"), TypeError, "epsilon is '1'; a finite number > 0"),
+        (
+            lambda: GaussianPrivatizer(ArmsEnv(), epsilon=True),
+            TypeError,
+            "epsilon is True; a finite number > 0",
+        ),
+        (
+            lambda: GaussianPrivatizer(ArmsEnv(), epsilon="1"),
+            TypeError,
+            "epsilon is '1'; a finite number > 0",
+        ),
         (lambda: GaussianPrivatizer(ArmsEnv(), epsilon=-1), ValueError, "epsilon is -1; a finite number > 0"),
         (lambda: Laplace(True, 3), TypeError, "epsilon is True"),
         (lambda: Budget(epsilon=True, delta=0.1), TypeError, "epsilon is True"),
