@@ -92,7 +92,7 @@ def _listed() -> list[Row]:
             package = registry.package(name)
             if package or (kind, name) in about:
                 known = about.get((kind, name), {})
-                rows.append({"kind": kind, "name": name, **known, "package": package and str(package)})
+                rows.append({"kind": kind, "name": name, **known, "package": package})
     return rows
 
 

@@ -1,9 +1,6 @@
 """Bernoulli arms for PettingZoo: ``parallel_env()``, and agent by agent ``env()``."""
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.views.parallel import PettingZooModule
+from fedbandit_envs.views.parallel import pettingzoo_functions
 
-__all__ = ["env", "parallel_env", "raw_env"]
-
-_MODULE = PettingZooModule(ArmsEnv)
-parallel_env, raw_env, env = _MODULE.parallel_env, _MODULE.raw_env, _MODULE.env
+parallel_env, raw_env, env = pettingzoo_functions(ArmsEnv)

@@ -9,7 +9,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag
 from fedbandit_envs.core.policy_spec import ActionFormat, Features, PolicySpec
-from fedbandit_envs.views.control import MaskedFormat, Observation
+from fedbandit_envs.views.control import Observation
 
 
 class AgentIO:
@@ -84,7 +84,8 @@ class AgentIO:
 
         None means that all actions are allowed.
         """
-        return self._format.allowed(self._observation) if isinstance(self._format, MaskedFormat) else None
+        masks = getattr(self._format, "allowed", None)
+        return None if masks is None else masks(self._observation)
 
     def action_of_rows(self, who: str, answers: Any) -> Any:
         """Returns the environment's actions for actions of the inner agent with one leading axis.

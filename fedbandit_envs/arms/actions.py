@@ -1,4 +1,4 @@
-"""How arms are chosen and seen: oracles of superarms, action formats, and features for neural networks."""
+"""How arms are chosen and seen: oracles of superarms, action formats, features for neural networks, pictures."""
 
 from collections.abc import Callable, Mapping
 
@@ -6,10 +6,11 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.checks import require_valid
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.actions import OwnActions, require_entries
-from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, laplace, time_left
+from fedbandit_envs.core.actions import OwnActions
+from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, judged, laplace
+from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 
 Oracle = Callable[[Array, int], Array]
 """A function that returns the arms of the best superarm of each row, integers ``(..., slots)``.
@@ -30,17 +31,9 @@ def make_oracle(oracle: str) -> Oracle:
     """Returns the oracle with the name ``"largest"``, or from its entry point.
 
     Raises:
-        TypeError: ``oracle`` is no string, or the entry point names an object that cannot be called.
         ValueError: ``oracle`` is neither ``"largest"`` nor an entry point ``"module:attribute"``.
     """
-    if not isinstance(oracle, str):
-        raise TypeError(f"oracle is {oracle!r}; 'largest' or an entry point 'module:attribute' is required")
-    if ":" not in oracle:
-        require_choice("oracle", oracle, ("largest", "module:attribute"))
-        return largest
-    named: Oracle = resolve(oracle)
-    if not callable(named):
-        raise TypeError(f"oracle {oracle!r} names {named!r}; a function of values and slots is required")
+    named: Oracle = largest if oracle == "largest" else resolve(str(oracle))
     return named
 
 
@@ -76,7 +69,7 @@ def arms_by_means(slots: int, choice: Array, observation: Mapping[str, Array]) -
     Raises:
         ValueError: An estimate is NaN.
     """
-    require_entries("values", choice, ~np.isnan(choice), "a number")
+    require_valid("action: values", choice, ~np.isnan(choice), "numbers")
     values = np.asarray(choice, np.float64)
     if "awake" in observation:
         values = np.where(observation["awake"], values, -np.inf)
@@ -100,25 +93,76 @@ class ArmsFeatures(Features):
     | `time_left` | 1 before the first round, falling to -1 after the last |
     """
 
-    shared = ("time_left",)
-
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the names of the features and the number of arms, from the spaces of the environment."""
         seen = spec.observation.spaces
-        self.items = (seen["total_pulls"].shape or (0,))[0]
-        self._horizon = spec.horizon
-        self._inbox = InboxCounts(spec, "pulls", "successes")
+        each = seen["total_pulls"].shape or (0,)
+        super().__init__(spec, dict.fromkeys(count_names("pulls", "successes"), each))
+        self.items = each[0]
         of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
         self._sleeping = "awake" in seen
         self.each = ("estimate", "doubt", *of_messages, *(("awake",) if self._sleeping else ()))
 
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
-
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         each[..., 0], each[..., 1] = laplace(observation["total_successes"], observation["total_pulls"])
         if self._inbox.exists:
-            each[..., 2], each[..., 3] = self._inbox.estimate(observation)
+            each[..., 2], each[..., 3] = judged(*self._inbox.totals.values())
         if self._sleeping:
             each[..., -1] = 2.0 * observation["awake"] - 1.0
-        shared[..., 0] = time_left(observation, self._horizon)
+
+
+def render_ansi(scene: Arrays) -> str:
+    """Renders one replica as text: a line for each arm, a column for each agent.
+
+    Args:
+        scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
+
+    Returns:
+        A table of how often each agent has pulled each arm (in brackets where the arm sleeps now), beside each arm's
+        true mean (averaged over agents) and its share of successes in all agents' pulls.
+    """
+    pulls, means = scene["total_pulls"], scene["mean"].mean(axis=0)
+    agents, arms = pulls.shape
+    awake = scene.get("awake", np.ones(pulls.shape, np.bool_))
+    together = pulls.sum(axis=0)
+    estimate = scene["total_successes"].sum(axis=0) / np.maximum(together, 1)
+    lines = [
+        f"round {int(scene['round'][0, 0])}",
+        "arm   mean   seen  " + " ".join(f"{f'a{j}':>7}" for j in range(agents)),
+    ]
+    for k in range(arms):
+        seen = f"{estimate[k]:6.3f}" if together[k] else "     -"
+        counts = (f"{pulls[j, k]}" if awake[j, k] else f"({pulls[j, k]})" for j in range(agents))
+        lines.append(f"{k:>3d} {means[k]:6.3f} {seen}  " + " ".join(f"{count:>7}" for count in counts))
+    lines.append(f"{'regret':>17}  " + " ".join(f"{regret:7.3f}" for regret in scene["regret"]))
+    return "\n".join(lines) + "\n"
+
+
+def render_rgb_array(scene: Arrays) -> Array:
+    """Renders one replica as an image: each agent's share of pulls by arm, above the true and the observed means.
+
+    Args:
+        scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
+
+    Returns:
+        uint8 ``(height, width, 3)``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
+    """
+    pulls, means = scene["total_pulls"], scene["mean"]
+    arms = pulls.shape[1]
+    share = pulls / np.maximum(pulls.sum(axis=1, keepdims=True), 1)
+    labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
+    figure, above, below = heatmap_above_bars(share, labels, "share of pulls", True, vmin=0, vmax=1)
+    above.set(ylabel="agent, last regret", title=f"round {int(scene['round'][0, 0])}")
+
+    together = pulls.sum(axis=0)
+    estimate = np.where(together > 0, scene["total_successes"].sum(axis=0) / np.maximum(together, 1), np.nan)
+    below.bar(range(arms), means.mean(axis=0), color="lightsteelblue", label="true mean")
+    below.vlines(range(arms), means.min(axis=0), means.max(axis=0), "steelblue", label="of single agents")
+    below.plot(range(arms), estimate, "k.", label="seen by all agents together")
+    below.set(ylim=(0, 1), xlabel="arm", ylabel="mean", xlim=(-0.5, arms - 0.5))
+    figure.legend(loc="outside lower center", ncols=3)
+
+    return pixels(figure)

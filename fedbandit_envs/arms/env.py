@@ -7,11 +7,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.arms.actions import ArmNumbers, ArmsFeatures, arms_by_means, make_oracle
-from fedbandit_envs.arms.means import Aim, Means, weight_of_own
+from fedbandit_envs.arms import actions, rounds
 from fedbandit_envs.arms.ratings import DataName
-from fedbandit_envs.arms.rounds import add_values, play_round, sensitivity, wake, worst_neighbours
-from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.core.actions import Estimates
@@ -138,9 +135,9 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     statistics = ("pulls", "successes")
     information = {"wasted": np.int64}  # noqa: RUF012 - never written to
-    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
-    features = ArmsFeatures
-    neighbours = staticmethod(worst_neighbours)
+    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    features = actions.ArmsFeatures
+    neighbours = staticmethod(rounds.worst_neighbours)
 
     def __init__(
         self,
@@ -149,7 +146,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         max_cycles: int = 1000,
         means: DataName | Any = None,
         spread: float = 0.0,
-        regret: Aim = "own",
+        regret: rounds.Aim = "own",
         slots: int = 1,
         oracle: str = "largest",
         awake: float = 1.0,
@@ -190,16 +187,16 @@ class ArmsEnv(Problem, name="arms_v0"):
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or a table is malformed.
         """
-        self._weight_of_own = weight_of_own(regret)
+        self._weight_of_own = rounds.weight_of_own(regret)
         self._chance = require_number("awake", awake, 0, 1, open_below=True)
         self._slots = require_integer("slots", slots, 1)
-        self._distribution = Means(means, num_agents, num_arms, spread, permuted)
+        self._distribution = rounds.Means(means, num_agents, num_arms, spread, permuted)
         agents, arms = self._distribution.shape
         if slots > arms:
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
-        self._oracle = make_oracle(oracle)
+        self._oracle = actions.make_oracle(oracle)
         self.approximate_oracle = oracle != "largest"
-        arm, counts = ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
+        arm, counts = actions.ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
         seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
         if awake < 1:
             seen["awake"] = spaces.Box(0, 1, (arms,), np.bool_)
@@ -209,7 +206,10 @@ class ArmsEnv(Problem, name="arms_v0"):
             observation=seen,
             action=arm.space,
             hidden={"mean": spaces.Box(0.0, 1.0, (arms,), np.float64)},
-            action_formats={"arm": arm, "values": Estimates(arms, partial(arms_by_means, slots), low=0.0)},
+            action_formats={
+                "arm": arm,
+                "values": Estimates(arms, partial(actions.arms_by_means, slots), low=0.0),
+            },
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
@@ -231,25 +231,21 @@ class ArmsEnv(Problem, name="arms_v0"):
         """Sets ``_best``, the value of each agent's best superarm, against which regret is measured."""
         best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
         shape, arms = (*self._best.shape, self._slots), self._distribution.shape[1]
-        if best.shape != shape:
+        if best.shape != shape or best.dtype.kind not in "iu" or best.min() < 0 or best.max() >= arms:
             raise ValueError(
-                f"oracle returns shape {best.shape}; (replicas, agents, slots) = {shape} is required"
+                f"oracle returns {best.dtype} of shape {best.shape}, from {best.min()} to {best.max()}; arms, integers "
+                f"in [0, {arms - 1}] of shape (replicas, agents, slots) = {shape}, are required"
             )
-        if best.dtype.kind not in "iu" or best.min() < 0 or best.max() >= arms:
-            raise ValueError(
-                f"oracle returns {best.dtype} from {best.min()} to {best.max()}; arms, integers in [0, {arms - 1}], "
-                "are required"
-            )
-        add_values(np.ascontiguousarray(best), self._awake, self._values, self._best)
+        rounds.add_values(np.ascontiguousarray(best), self._awake, self._values, self._best)
 
     def _draw_round(self) -> None:
         if self._chance == 1.0:
             return
-        wake(self._active, *self._sleeping, _cutoff(self._chance), self._awake)
+        rounds.wake(self._active, *self._sleeping, _cutoff(self._chance), self._awake)
         self._measure()
 
     def _play_round(self, action: Array) -> None:
-        play_round(
+        rounds.play_round(
             self._active, action.reshape(*self._best.shape, self._slots), *self._outcomes,
             self._awake, self._cutoffs, self._values, self._best,
             self._observation["total_pulls"], self._observation["total_successes"],
@@ -257,7 +253,7 @@ class ArmsEnv(Problem, name="arms_v0"):
         )  # fmt: skip
 
     def _sensitivity(self) -> Sensitivity:
-        return sensitivity(self._observation["total_pulls"])
+        return rounds.sensitivity(self._observation["total_pulls"])
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, float(self._slots))

@@ -10,7 +10,6 @@ means. It is not about the people whose ratings are in a file: the means are com
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -19,16 +18,12 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.basics.tables import Table
+from fedbandit_envs.basics.tables import Table, data_library
 
 Definition = Literal["received", "all_users"]
 
 DataName = Literal["movielens", "jester"]
 """Names of the data sets of means that come with the package."""
-
-_NOT_RATED = 99.0
-_JESTER_LINE = "the number of ratings, then for each joke a number in [-10, 10] or 99 for none,"
-_MOVIELENS = ("user", "item", "rating", "time")
 
 
 class RatedItems(NamedTuple):
@@ -67,86 +62,13 @@ def keep_largest(means: Array, num_arms: int) -> Array:
         ValueError: ``num_arms`` is below 1 or above the number of means.
     """
     average = means if means.ndim == 1 else means.mean(axis=0)
-    return means[..., _places_of_largest("num_arms", num_arms, average, "there are")]
+    return means[..., _places_of_largest("num_arms", num_arms, average)]
 
 
-def _places_of_largest(name: str, number: int, values: Array, those: str) -> Array:
-    """Returns the places of the largest values, ascending; of equal values the first are kept.
-
-    Args:
-        name: Name of the parameter that sets their number, for errors.
-        number: Their number.
-        values: All values.
-        those: What there are as many of as values, for errors.
-    """
-    require_integer(name, number, 1)
-    if number > len(values):
-        raise ValueError(f"{name} is {number}; at most {len(values)}, as many as {those}, is required")
+def _places_of_largest(name: str, number: int, values: Array) -> Array:
+    """Returns the places of the largest values, ascending, of equal ones the first; their ``number`` is a parameter."""
+    require_integer(name, number, 1, len(values))
     return np.sort(np.argsort(-values, kind="stable")[:number])
-
-
-def movielens_means(
-    path: str | PathLike[str], definition: Definition = "received", threshold: float = 4.0
-) -> RatedItems:
-    """Reads MovieLens-100k's ``u.data`` and returns the films with their means.
-
-    Each line of the file has user, film, rating from 1 to 5, and time, separated by tabs.
-
-    Args:
-        path: The file.
-        definition: By which number of users is divided: ``"received"``, those who rated the film, or ``"all_users"``.
-        threshold: The smallest rating that counts as high.
-
-    Raises:
-        ImportError: pandas or pyarrow is missing.
-        OSError: The file cannot be read.
-        TypeError: ``threshold`` is no number.
-        ValueError: A parameter is out of its range, the file has no ratings, or a line is malformed; the error names
-            file and line.
-    """
-    return table_means(Path(path), (1, 5), threshold, definition=definition, heads=_MOVIELENS)
-
-
-def jester_means(
-    path: str | PathLike[str], definition: Definition = "received", threshold: float = 4.5
-) -> RatedItems:
-    """Reads a matrix of Jester's ratings, saved as text, and returns the jokes with their means.
-
-    Each line belongs to one user, with entries separated by commas, semicolons or tabs: the number of jokes that the
-    user rated, then for each joke a rating from -10 to 10, or 99 without a rating. Jokes that nobody rated are left
-    out.
-
-    Args:
-        path: The file.
-        definition: By which number of users is divided: ``"received"``, those who rated the joke, or ``"all_users"``.
-        threshold: The smallest rating that counts as high.
-
-    Raises:
-        OSError: The file cannot be read.
-        TypeError: ``threshold`` is no number.
-        ValueError: A parameter is out of its range, the file has no ratings, or a line is malformed; the error names
-            file and line.
-    """
-    require_choice("definition", definition, get_args(Definition))
-    require_number("threshold", threshold, -10, 10)
-    text = Path(path).read_text("utf-8", errors="replace")
-    lines = text.replace(";", ",").replace("\t", ",").splitlines()
-    try:
-        rows = np.loadtxt(lines if any(lines) else ["0"], delimiter=",", comments=None, ndmin=2)
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}; {_JESTER_LINE} is required in each line") from None
-    matrix = rows[:, 1:]
-    rated = matrix != _NOT_RATED
-    wrong = (rated & ~(np.abs(matrix) <= 10)).any(axis=1) | (rated.sum(axis=1) != rows[:, 0])
-    if wrong.any():
-        line = int(np.argmax(wrong))
-        raise ValueError(f"{path}, line {line + 1} is {lines[line]!r}; {_JESTER_LINE} is required")
-    received = rated.sum(axis=0)
-    jokes = np.flatnonzero(received)
-    if not jokes.size:
-        raise ValueError(f"{path} has no ratings; one at least is required")
-    high = (rated & (matrix >= threshold)).sum(axis=0)[jokes]
-    return RatedItems(jokes + 1, high / (received[jokes] if definition == "received" else len(rows)))
 
 
 def table_means(
@@ -159,7 +81,6 @@ def table_means(
     agent: Any = None,
     definition: Definition = "received",
     min_ratings: int = 0,
-    heads: Sequence[str] | None = None,
 ) -> RatedItems:
     """Reads a table with one rating a row and returns the rated items with their means.
 
@@ -179,7 +100,6 @@ def table_means(
         definition: By which number of users is divided: ``"received"``, those who rated the item, or ``"all_users"``,
             those who rated anything; with ``agent``, in the agent's own rows.
         min_ratings: Items with fewer ratings (of any agent) are left out.
-        heads: For a file without a line of heads, separated by tabs: the names of its columns.
 
     Raises:
         ImportError: pandas or pyarrow is missing.
@@ -187,7 +107,7 @@ def table_means(
         TypeError: A parameter has the wrong type.
         ValueError: A parameter is out of its range; a column is not in the table; an entry is missing or out of the
             scale; a user rates an item twice; no item is left; or, by ``"received"``, an agent has no rating of an
-            item. The error names file, line and column.
+            item. The error names file, row and column.
 
     Example:
         >>> import pandas
@@ -198,11 +118,11 @@ def table_means(
         RatedItems(items=array(['rum', 'tea']...), means=array([0. , 0.5]), agents=(), filled=0)
     """
     require_choice("definition", definition, get_args(Definition))
-    require_number("threshold", threshold, *_ends(scale))
     require_integer("min_ratings", min_ratings, 0)
     data, ratings, (users, people), (items, names) = _read_table(
-        table, scale, user, item, rating, [] if agent is None else [agent], heads
+        table, scale, user, item, rating, [] if agent is None else [agent]
     )
+    require_number("threshold", threshold, *scale)
     agents, groups = (np.zeros(data.rows, np.int32), [None]) if agent is None else data.labels(agent)
     shape = len(groups), len(names)
     cells = agents.astype(np.int64) * shape[1] + items
@@ -218,10 +138,9 @@ def table_means(
         received = np.broadcast_to(np.bincount(members)[:, np.newaxis], shape)
     elif not received[:, kept].all():
         # Without a column of agents every item has a rating.
-        row, column = np.argwhere((received == 0) & kept)[0]
         raise ValueError(
-            f"{data.name} has no rating of {item} {names[column]!r} by {agent} {groups[row]!r}; one at least is "
-            "required (min_ratings=1 leaves such items out; definition='all_users' gives them the mean 0)"
+            f"{data.name} has some {agent} without a rating of some {item}; one at least is required (min_ratings=1 "
+            "leaves such items out; definition='all_users' gives them the mean 0)"
         )
     means = (number_high / np.maximum(received, 1))[:, kept]
     return RatedItems(
@@ -259,7 +178,7 @@ def mean_ratings(
         OSError: The file cannot be read.
         TypeError: A parameter has the wrong type.
         ValueError: A parameter is out of its range, or more than the table has; a column is not in the table; an entry
-            is missing or out of the scale; or a user rates an item twice. The error names file, line and column.
+            is missing or out of the scale; or a user rates an item twice. The error names file, row and column.
 
     Example:
         >>> import pandas
@@ -272,21 +191,20 @@ def mean_ratings(
         >>> found.agents, found.means.tolist(), found.filled
         (['ann', 'bob'], [[0.5, 1.0], [0.0, 0.5]], 1)
     """
-    low, high = _ends(scale)
-    data, ratings, (users, people), (items, names) = _read_table(table, scale, user, item, rating)
+    low, high = scale
+    _, ratings, (users, people), (items, names) = _read_table(table, scale, user, item, rating)
     ratings = (ratings - low) / (high - low)
     received = np.bincount(items)
     means = np.bincount(items, ratings) / received
     number = len(names) if num_arms is None else num_arms
-    arms = _places_of_largest("num_arms", number, received, f"{data.name} has items")
+    arms = _places_of_largest("num_arms", number, received)
     if num_agents is None:
         return RatedItems(np.array(names)[arms], means[arms])
     kept = np.isin(items, arms)
     raters, rows = np.unique(users[kept], return_inverse=True)
     given = np.bincount(rows)
     apart = np.bincount(rows, (ratings - means[items])[kept]) / given
-    those = f"{data.name} has users who rated these items"
-    agents = _places_of_largest("num_agents", num_agents, given, those)
+    agents = _places_of_largest("num_agents", num_agents, given)
     own = np.clip(means[arms] + apart[agents, np.newaxis], 0.0, 1.0)
     theirs = np.isin(rows, agents)
     places = np.searchsorted(agents, rows[theirs]), np.searchsorted(arms, items[kept][theirs])
@@ -296,40 +214,27 @@ def mean_ratings(
     )
 
 
-def _ends(scale: Sequence[float]) -> tuple[float, float]:
-    """Returns the smallest and the largest rating that there can be, checked."""
-    if isinstance(scale, str) or not isinstance(scale, Sequence) or len(scale) != 2:
-        raise TypeError(f"scale is {scale!r}; the smallest and the largest possible rating are required")
-    low = require_number("scale[0]", scale[0], -np.inf, np.inf)
-    return low, require_number("scale[1]", scale[1], low, np.inf, open_below=True)
-
-
 def _read_table(
-    table: Any,
-    scale: Sequence[float],
-    user: Any,
-    item: Any,
-    rating: Any,
-    labels: Sequence[Any] = (),
-    heads: Sequence[str] | None = None,
+    table: Any, scale: Sequence[float], user: Any, item: Any, rating: Any, labels: Sequence[Any] = ()
 ) -> tuple[Table, Array, tuple[Array, list[Any]], tuple[Array, list[Any]]]:
     """Returns a table of ratings, its ratings, and its users and items as :meth:`.Table.labels` does, all checked.
 
     The ``labels`` are names of further columns that the table will be asked for.
     """
-    low, high = _ends(scale)
-    data = Table(table, [user, item, *labels], [rating], heads)
+    low, high = scale
+    require_number("scale[0]", low, -np.inf, np.inf)
+    require_number("scale[1]", high, low, np.inf, open_below=True)
+    data = Table(table, [user, item, *labels], [rating])
     ratings = data.numbers([rating])[:, 0]
     data.require(rating, (ratings >= low) & (ratings <= high), f"numbers in [{low:g}, {high:g}]")
     users, items = data.labels(user), data.labels(item)
     pairs = users[0].astype(np.int64) * len(items[1]) + items[0]
     first = np.unique(pairs, return_index=True)[1]
     if first.size < pairs.size:
-        again = np.setdiff1d(np.arange(pairs.size), first)[0]
-        earlier = data.place(int(np.argmax(pairs == pairs[again])))
+        again = int(np.setdiff1d(np.arange(pairs.size), first)[0])
         raise ValueError(
-            f"{data.place(int(again))}: the user {users[1][users[0][again]]!r} rates {items[1][items[0][again]]!r} a "
-            f"second time, after {earlier}; one rating of an item by a user is required"
+            f"{data.place(again)}: the user {users[1][users[0][again]]!r} rates {items[1][items[0][again]]!r} a second "
+            "time; one rating of an item by a user is required"
         )
     return data, ratings, users, items
 
@@ -340,11 +245,13 @@ def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
     Args:
         source: ``"movielens"`` or ``"jester"`` for means that come with the package; a table, ``{"name": "ratings",
             "table": "ratings.csv", "scale": [1, 5], "threshold": 4}`` with the arguments of :func:`table_means`; else
-            the path of a file: MovieLens' ``u.data`` (four fields in a line, separated by tabs) or Jester's matrix as
-            text.
+            the path of a file of numbers, separated by commas, semicolons or tabs. That is MovieLens' ``u.data`` (user,
+            film, rating from 1 to 5 and time in a line; 4 is high), or Jester's matrix as text (a line for each user:
+            how many jokes the user rated, then for each joke a rating from -10 to 10, or 99 for none; 4.5 is high).
         arms: Number of arms, K.
 
     Raises:
+        ImportError: pandas is missing.
         OSError: The file cannot be read.
         TypeError: ``arms`` is no integer.
         ValueError: The source has fewer arms, has agents, or the file is malformed.
@@ -356,7 +263,20 @@ def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
         return keep_largest(rated.means, arms)
     if source in get_args(DataName):
         return keep_largest(packaged_means(source), arms)
-    with open(source, encoding="utf-8", errors="replace") as file:
-        fields = file.readline(1 << 16).count("\t") + 1
-    read = movielens_means if fields == len(_MOVIELENS) else jester_means
-    return keep_largest(read(source).means, arms)
+    return keep_largest(_means_of_file(Path(source)), arms)
+
+
+def _means_of_file(path: Path) -> Array:
+    """Returns the means in a copy of MovieLens' ``u.data`` or of Jester's matrix; see :func:`arm_means`."""
+    text = path.read_text("utf-8", errors="replace").replace(";", ",").replace("\t", ",")
+    try:
+        rows = np.loadtxt(text.splitlines(), delimiter=",", comments=None, ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}; rows of numbers are required") from None
+    if rows.shape[1] == 4:
+        ratings, scale, threshold = rows[:, :3], (1, 5), 4.0
+    else:
+        users, jokes = np.nonzero(rows[:, 1:] != 99)
+        ratings, scale, threshold = np.stack([users, jokes, rows[users, jokes + 1]], axis=1), (-10, 10), 4.5
+    frame = data_library("pandas").DataFrame(ratings, columns=["user", "item", "rating"])
+    return table_means(frame, scale, threshold).means

@@ -35,7 +35,6 @@ PROBLEM = RegisteredProblem(
     suite=SuiteSpec(
         tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v1", {"num_arms": 10})},
         reference="uniform-arms",
-        adjacency="one-observation",
         full=(100_000, 20),
         quick=(2_000, 10),
         version=2,

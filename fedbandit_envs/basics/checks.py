@@ -53,11 +53,8 @@ def require_epsilon(epsilon: object, name: str = "epsilon") -> None:
         TypeError: It is no number.
         ValueError: It is not > 0.
     """
-    required = f"{name} is {epsilon!r}; a number > 0 (infinity for no noise) is required"
-    if isinstance(epsilon, bool) or not isinstance(epsilon, Real):
-        raise TypeError(required)
-    if not float(epsilon) > 0:
-        raise ValueError(required)
+    if epsilon != math.inf:
+        require_number(name, epsilon, 0, math.inf, open_below=True)
 
 
 def require_integer(name: str, value: object, least: int, most: int | None = None) -> int:
@@ -114,10 +111,7 @@ def require_seeds(name: str, value: object) -> None:
         TypeError: The value is none of these.
         ValueError: A seed is negative, or the sequence is empty.
     """
-    if value is None:
-        return
-    if isinstance(value, Integral):
-        require_integer(name, value, 0)
+    if value is None or (isinstance(value, Integral) and require_integer(name, value, 0) >= 0):
         return
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{name} is {value!r}; None, an integer >= 0 or a sequence of them is required")
@@ -142,6 +136,33 @@ def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:
     if not valid.all():
         where = [int(i) for i in np.argwhere(~valid)[0]]
         raise ValueError(f"{name}{where} is {array[tuple(where)]}; {allowed} are required")
+
+
+def require_array(
+    name: str, value: object, shapes: Mapping[int, str], least: float = -math.inf, most: float = math.inf
+) -> Array:
+    """Returns ``value`` as a float64 array if its number of axes is allowed and its entries are finite and in bounds.
+
+    Args:
+        name: Name of the parameter, for the error.
+        value: Array or nested lists.
+        shapes: The allowed numbers of axes, each with the shape, such as ``(arms,)``, for the error.
+        least: Smallest allowed entry.
+        most: Largest allowed entry.
+
+    Raises:
+        ValueError: These are no numbers, the shape is another one, an axis is empty, or an entry is not allowed.
+    """
+    required = f"{' or '.join(shapes.values())} is required"
+    try:
+        array = np.array(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is {value!r} ({error}); {required}") from None
+    if array.ndim not in shapes or 0 in array.shape:
+        raise ValueError(f"{name} has shape {array.shape}; {required}")
+    valid = np.isfinite(array) & (array >= least) & (array <= most)
+    require_valid(name, array, valid, f"finite numbers in [{least:g}, {most:g}]")
+    return array
 
 
 def chosen_sizes(

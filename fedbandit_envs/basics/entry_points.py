@@ -4,7 +4,6 @@ A specification is a name, or a mapping of a name and arguments.
 """
 
 import hashlib
-import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,12 +13,6 @@ from inspect import signature
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
-
-_CACHE = "__pycache__"
-# Files that Python and Numba write into a folder "__pycache__". Their names have a dot before the suffix, so that no
-# statement can import them as modules.
-_CACHED = re.compile(r"[^.]+\..+\.(pyc|nbi|nbc)(\.\d+)?")
-
 
 HANDED_DOWN: dict[str, Callable[..., Any]] = {}
 """Functions that return what lower folders use of higher ones, which they do not import.
@@ -78,19 +71,18 @@ def file_module(file: str) -> ModuleType:
 def package_files(module: str) -> dict[str, Path]:
     """Returns all files of the package that a module is in, without importing it.
 
-    These are sources, compiled modules and data, and sourceless bytecode. Only what Python and Numba keep in folders
-    ``__pycache__`` is left out, since it follows from the sources.
+    These are sources, compiled modules and data. What Python and Numba keep in folders ``__pycache__`` is left out: it
+    follows from the sources.
 
     Args:
         module: Name of the module. If it is in no package, its own file is the only one.
 
     Returns:
         The files' paths by their names, which begin with the package's; a package's files are in the order of their
-        names. A link to a file counts as the file. Of a package in an archive the archive is the only file.
+        names.
 
     Raises:
         ModuleNotFoundError: There is no such package.
-        ValueError: A part of the package is a link to a folder, whose files would not be the package's.
     """
     top = module.partition(".")[0]
     spec = find_spec(top)
@@ -99,17 +91,11 @@ def package_files(module: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     own = [spec.origin] if spec.has_location and spec.origin else []
     for root in map(Path, spec.submodule_search_locations or own):
-        if not root.is_dir():
-            file = next(place for place in (root, *root.parents) if place.exists())
-            found.setdefault(file.name, file)
-            continue
-        for file in sorted(root.rglob("*")):
-            if file.is_dir() and file.is_symlink():
-                raise ValueError(
-                    f"package {top} has {file}, a link to a folder; files and folders are required"
+        for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
+            if file.is_file() and file.parent.name != "__pycache__":
+                found.setdefault(
+                    (top / file.relative_to(root)).as_posix() if file != root else file.name, file
                 )
-            if file.is_file() and not (file.parent.name == _CACHE and _CACHED.fullmatch(file.name)):
-                found.setdefault((top / file.relative_to(root)).as_posix(), file)
     return found
 
 
@@ -187,8 +173,8 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
         kind: Name of the kind of rule, for error messages.
         spec: A function, which is returned unchanged; or a name in ``known`` or an entry point ``"module:function"``;
             or a mapping with such a ``name`` and the function's keyword arguments.
-        known: Functions by name; those with keyword arguments must have the decorator :func:`checked`. The names of an
-            entry point's arguments are checked against its signature if it lacks the decorator.
+        known: Functions by name. The names of arguments are checked against the function's signature if it lacks the
+            decorator :func:`checked`.
         also: Text on other allowed values of the name, for error messages.
 
     Raises:
@@ -197,17 +183,12 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     """
 
     def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-        _CHECKS.get(rule, signature(rule).bind_partial if foreign else _no_arguments)(**arguments)
+        _CHECKS.get(rule, signature(rule).bind_partial)(**arguments)
         return partial(rule, **arguments)
 
     if callable(spec) and not isinstance(spec, type):
         return spec
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    foreign = name if isinstance(name, str) and ":" in name else None
-    if foreign:
-        known = {foreign: resolve(foreign)}
+    if isinstance(name, str) and ":" in name:
+        known = {name: resolve(name)}
     return make(kind, spec, {name: partial(chosen, rule) for name, rule in known.items()}, FunctionType, also)
-
-
-def _no_arguments() -> None:
-    """Checks the arguments of rules without keyword arguments: Python raises a ``TypeError`` if there are any."""

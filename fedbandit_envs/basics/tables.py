@@ -36,20 +36,13 @@ class Table:
         ((array([1, 0]...), ['a', 'b']), array([2., 7.]))
     """
 
-    def __init__(
-        self,
-        table: Any,
-        labels: Collection[Any],
-        numbers: Sequence[Any] | None,
-        heads: Sequence[str] | None = None,
-    ) -> None:
+    def __init__(self, table: Any, labels: Collection[Any], numbers: Sequence[Any] | None = None) -> None:
         """Reads the columns.
 
         Args:
             table: The path of a file (Parquet if it ends with ``.parquet``, otherwise CSV), or a data frame.
             labels: Names of the columns that :meth:`labels` will be asked for.
             numbers: Names of the columns that :meth:`numbers` will be asked for; None for all but the labels.
-            heads: For a file without a line of heads, separated by tabs: the names of its columns.
 
         Raises:
             ImportError: pandas or pyarrow is missing; they come with the ``[data]`` extra.
@@ -58,16 +51,18 @@ class Table:
             ValueError: A column is not in the table, or several times; there are no rows; or the file is malformed.
         """
         self._pandas = data_library("pandas")
-        self._first_line: int | None = None
         self._labels, self.of_numbers = labels, numbers
+        # pyarrow counts the line of heads as row 1 of a CSV file.
+        self._first_row = 0
         if isinstance(table, self._pandas.DataFrame):
             self.name = "table"
             self._frame = table[self._columns([*table.columns])]
         elif isinstance(table, str | PathLike):
             self.name = str(table)
             arrow = data_library("pyarrow")
+            read = self._parquet if Path(table).suffix == ".parquet" else self._csv
             try:
-                self._frame = self._read(arrow, heads)
+                self._frame = read(arrow)
             except (arrow.ArrowInvalid, UnicodeDecodeError) as error:
                 raise ValueError(f"{self.name} cannot be read: {error}") from None
         else:
@@ -76,30 +71,23 @@ class Table:
         if not self.rows:
             raise ValueError(f"{self.name} has no rows; at least one is required")
 
-    def _read(self, arrow: Any, heads: Sequence[str] | None) -> Any:
-        if Path(self.name).suffix == ".parquet":
-            file = data_library("pyarrow.parquet").ParquetFile(self.name)
-            return file.read(self._columns(file.schema_arrow.names)).to_pandas()
+    def _parquet(self, arrow: Any) -> Any:
+        file = data_library("pyarrow.parquet").ParquetFile(self.name)
+        return file.read(self._columns(file.schema_arrow.names)).to_pandas()
+
+    def _csv(self, arrow: Any) -> Any:
         csv = data_library("pyarrow.csv")
-        self._first_line = 1 if heads is None else 0
-        # A row must fit into a block. With threads, errors would not name the line.
-        reading = csv.ReadOptions(use_threads=False, block_size=2**24, column_names=heads)
-        parsing = csv.ParseOptions(delimiter="," if heads is None else "\t", newlines_in_values=True)
-        with open(self.name, "rb") as file:
-            columns = self._columns(csv.open_csv(file, reading, parsing).schema.names)
-        # If a column of numbers has a text among them, all are read as texts, and `numbers` says where it is.
-        for kind in (arrow.float64(), arrow.string()):
-            kinds = dict.fromkeys(columns, kind)
-            kinds |= dict.fromkeys(self._labels, arrow.dictionary(arrow.int32(), arrow.string()))
-            options = csv.ConvertOptions(
-                include_columns=columns, column_types=kinds, null_values=[""], strings_can_be_null=True
-            )
-            try:
-                with open(self.name, "rb") as file:
-                    return csv.read_csv(file, reading, parsing, options).to_pandas()
-            except arrow.ArrowInvalid as error:
-                malformed = error
-        raise malformed
+        self._first_row = 2
+        # A row must fit into a block. With threads, errors would not name the row.
+        reading = csv.ReadOptions(use_threads=False, block_size=2**24)
+        parsing = csv.ParseOptions(newlines_in_values=True)
+        columns = self._columns(csv.open_csv(self.name, reading, parsing).schema.names)
+        kinds = dict.fromkeys(columns, arrow.float64())
+        kinds |= dict.fromkeys(self._labels, arrow.dictionary(arrow.int32(), arrow.string()))
+        options = csv.ConvertOptions(
+            include_columns=columns, column_types=kinds, null_values=[""], strings_can_be_null=True
+        )
+        return csv.read_csv(self.name, reading, parsing, options).to_pandas()
 
     def _columns(self, there: Sequence[Any]) -> list[Any]:
         """Returns the names of the columns to read, and raises an error unless each is in the table once."""
@@ -108,24 +96,17 @@ class Table:
         columns = [*dict.fromkeys([*self._labels, *self.of_numbers])]
         for column in columns:
             if there.count(column) != 1:
-                some = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
                 raise ValueError(
-                    f"{self.name} has no column {column!r}, or several; one of its columns, {some}, is required"
+                    f"{self.name} has no column {column!r}, or several; one of its columns, {there}, is required"
                 )
         return columns
 
     def place(self, row: int) -> str:
-        """Returns where a row is, for error messages: file and line, or the number of the row, counted from 0."""
-        if self._first_line is None:
-            return f"{self.name}, row {row}"
-        number, left, quoted = 0, row + self._first_line + 1, False
-        with open(self.name, encoding="utf-8", errors="replace") as file:
-            while left:
-                number, line = number + 1, file.readline()
-                # An entry in quotes may span several lines, and empty lines are skipped.
-                quoted ^= line.count('"') % 2 == 1
-                left -= not quoted and line != "\n"
-        return f"{self.name}, line {number}"
+        """Returns where a row is, for error messages: file or table, and the number of the row.
+
+        In a CSV file the line of heads is row 1, and empty lines are not counted; in other tables the first row is 0.
+        """
+        return f"{self.name}, row {row + self._first_row}"
 
     def require(self, column: Any, valid: Array, allowed: str) -> None:
         """Raises an error unless all entries of a column are valid.
@@ -141,8 +122,7 @@ class Table:
         if not valid.all():
             row = int(np.argmin(valid))
             value = self._frame[column].iloc[row]
-            shown = f"{value:g}" if isinstance(value, float) else repr(value)
-            shown = "missing" if self._pandas.isna(value) else shown
+            shown = "missing" if self._pandas.isna(value) else f"{value:g}"
             raise ValueError(f"{self.place(row)}, column {column!r} is {shown}; {allowed} are required")
 
     def numbers(self, columns: Sequence[Any], allowed: str = FINITE) -> Array:
@@ -155,17 +135,18 @@ class Table:
             allowed: Description of valid entries, for the error.
 
         Raises:
-            ValueError: An entry is missing, is no number, or is as large as :data:`LARGEST`.
+            ValueError: A column is not of numbers; or an entry is missing, or as large as :data:`LARGEST`.
         """
         found = np.empty((self.rows, len(columns)))
         for own, column in zip(found.T, columns, strict=True):
             entries = self._frame[column]
-            if entries.dtype.kind not in "iub" and entries.dtype != np.float64:
-                texts = entries.astype("string").astype(object).replace({"True": "1", "False": "0"})
-                known = self._pandas.to_numeric(texts, errors="coerce").notna()
-                # Python's conversion is exact to the last bit, that of pandas is not.
-                entries = texts.where(known, "nan").astype(np.float64)
+            if not self._pandas.api.types.is_numeric_dtype(entries):
+                raise ValueError(
+                    f"{self.name}, column {column!r} is of {entries.dtype}; {allowed} are required"
+                )
             own[:] = entries.to_numpy(np.float64, na_value=np.nan)
+            if entries.dtype.name.lower() == "float32":
+                own[:] = own.astype(np.float32).astype(str).astype(np.float64)
             self.require(column, np.abs(own) < LARGEST, allowed)
         return found
 
@@ -187,11 +168,9 @@ class Table:
         codes, entries = self._pandas.factorize(self._frame[column])
         self.require(column, codes >= 0, "labels")
         texts = self._pandas.Series(entries).astype("string").to_numpy(str)
-        names, places = np.unique(texts, return_inverse=True)
-        numbers = self._pandas.Series(self._pandas.to_numeric(names, errors="coerce"))
-        if numbers.notna().all() and numbers.is_unique:
-            names, order = np.unique(numbers, return_inverse=True)
-            places = order[places]
+        numbers = self._pandas.Series(self._pandas.to_numeric(texts, errors="coerce"))
+        known = numbers if numbers.notna().all() and numbers.is_unique else texts
+        names, places = np.unique(known, return_inverse=True)
         return places.astype(np.int32)[codes], names.tolist()
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import Error
-from gymnasium.vector.utils import batch_differing_spaces, batch_space
+from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.checks import require_valid
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.policy_spec import ActionFormat
 
@@ -44,13 +44,7 @@ class Simplex(spaces.Box):
         super().__init__(0.0, 1.0, shape, np.float64, seed)
 
     def sample(self, mask: None = None, probability: None = None) -> Array:
-        """Draws uniformly from the simplex.
-
-        Raises:
-            gymnasium.error.Error: A mask or probabilities are given; there are none here.
-        """
-        if mask is not None or probability is not None:
-            raise Error(f"mask is {mask!r} and probability {probability!r}; None is required of a Simplex")
+        """Draws uniformly from the simplex; there are no masks."""
         drawn = self.np_random.standard_exponential(self.shape)
         return drawn / drawn.sum(axis=-1, keepdims=True)
 
@@ -73,14 +67,6 @@ class Simplex(spaces.Box):
 @batch_space.register(Simplex)
 def _batch(space: Simplex, n: int = 1) -> Simplex:
     return Simplex((n, *space.shape), deepcopy(space.np_random))
-
-
-# Gymnasium calls this function if the first space of the sequence is a Simplex; the others may be of another kind.
-@batch_differing_spaces.register(Simplex)
-def _batch_differing(some: Any) -> Simplex:  # type: ignore[misc]
-    if any(space != some[0] for space in some):
-        raise ValueError(f"spaces are {list(some)}; spaces of one shape are required")
-    return _batch(some[0], len(some))
 
 
 @kernel
@@ -126,13 +112,11 @@ class ActionCheck:
         else:
             raise TypeError(f"single_action_space is {space}; a Discrete, MultiDiscrete or Box is required")
         self._whole = not (isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating))
-        self._kinds = "iu" if self._whole else "f"
         self._dtype = np.dtype(np.int64 if self._whole else np.float64)
         # Only these dtypes are passed to kernels, so that no more variants of them have to be compiled.
         self._taken = {self._dtype, np.dtype(np.int32)} if self._whole else {self._dtype}
         self._shape = (len(agents), *(space.shape or ()))
-        self._agents = list(agents)
-        self._what = what
+        self._agents, self._what, self._open_above = list(agents), what, open_above
         self._least: Array = np.asarray(least, self._dtype)
         self._most: Array = np.asarray(most, self._dtype)
         if open_above:
@@ -164,47 +148,29 @@ class ActionCheck:
                 f"{(replicas, *self._shape)} is required"
             )
         dtype = action.dtype
-        if dtype.kind not in self._kinds:
-            self._refuse_kind(action)
-        if dtype == np.uint64:
-            self._refuse_values(action, action < 2**63)
+        if dtype.kind not in ("iu" if self._whole else "f") or dtype == np.uint64:
+            kind = "an integer" if self._whole else "a floating-point"
+            raise TypeError(f"{self._what} has dtype {dtype}; {kind} dtype is required")
         taken = np.asarray(action, dtype if dtype in self._taken else self._dtype, order="C")
         if not lies_within(taken, self._least_of_all, self._most_of_all):
-            self._refuse_values(action, (action >= self._least) & (action <= self._most))
+            self._refuse(action, (action >= self._least) & (action <= self._most))
         if self._sums_to_one:
-            self._refuse_sums(taken)
+            total = taken.sum(axis=-1)
+            self._refuse(total, np.abs(total - 1.0) <= TOLERANCE, "a sum of 1")
         return taken
 
-    def _refuse_sums(self, action: Array) -> None:
-        total = action.sum(axis=-1)
-        right = np.abs(total - 1.0) <= TOLERANCE
-        if not right.all():
-            replica, agent = (int(i) for i in np.argwhere(~right)[0][:2])
-            raise ValueError(
-                f"{self._what} of {self._agents[agent]} (replica {replica}) sums to {total[~right][0]:.9g} over its "
-                f"{action.shape[-1]} entries; 1, up to {TOLERANCE:g}, is required"
-            )
-
-    def _refuse_kind(self, action: Array) -> None:
-        if self._whole and np.issubdtype(action.dtype, np.floating):
-            # If a value is out of range, the error reports it rather than the wrong dtype.
-            within = (action >= self._least) & (action <= self._most)
-            self._refuse_values(action, within & (action == np.floor(action)))
-        kind = "an integer" if self._whole else "a floating-point"
-        raise TypeError(f"{self._what} has dtype {action.dtype}; {kind} dtype is required")
-
-    def _refuse_values(self, action: Array, valid: Array) -> None:
+    def _refuse(self, found: Array, valid: Array, allowed: str = "") -> None:
+        """Raises a ``ValueError`` that names the first entry that is not valid, if there is one."""
         if valid.all():
             return
-        replica, agent, *entry = (int(i) for i in np.argwhere(~valid)[0])
-        least, most = (
-            np.broadcast_to(end, self._shape[1:])[tuple(entry)] for end in (self._least, self._most)
-        )
-        allowed = f"in [{least}, {most}]" if most < (2**63 - 1 if self._whole else np.inf) else f">= {least}"
-        place = f", entry {entry if len(entry) > 1 else entry[0]}," if entry else ""
+        replica, agent, *entry = place = tuple(int(i) for i in np.argwhere(~valid)[0])
+        if not allowed:
+            ends = [np.broadcast_to(end, self._shape[1:])[tuple(entry)] for end in (self._least, self._most)]
+            allowed = f">= {ends[0]}" if self._open_above else f"in [{ends[0]}, {ends[1]}]"
+            allowed = f"{'an integer' if self._whole else 'a number'} {allowed}"
         raise ValueError(
-            f"{self._what} of {self._agents[agent]} (replica {replica}){place} is {action[(replica, agent, *entry)]}; "
-            f"{'an integer' if self._whole else 'a number'} {allowed} is required"
+            f"{self._what} of {self._agents[agent]} (replica {replica}){''.join(f', entry {i},' for i in entry)} is "
+            f"{found[place]}; {allowed} is required"
         )
 
 
@@ -313,29 +279,9 @@ class Estimates:
         return self._translate(choice, observation)
 
 
-def require_entries(name: str, choice: Array, valid: Array, allowed: str) -> None:
-    """Raises an error unless all entries of a choice are valid.
-
-    Args:
-        name: Name of the choice, for the error.
-        choice: Numbers ``(replicas, agents, entries)`` chosen by learning agents.
-        valid: Whether each entry is valid, bool, same shape.
-        allowed: Description of valid entries, for the error.
-
-    Raises:
-        ValueError: An entry is not valid; the error names agent, entry and value.
-    """
-    if not valid.all():
-        replica, agent, entry = (int(i) for i in np.argwhere(~valid)[0])
-        raise ValueError(
-            f"action: entry {entry} of the {name} of row {agent} (replica {replica}) is "
-            f"{choice[replica, agent, entry]}; {allowed} is required"
-        )
-
-
 def require_finite(name: str, choice: Array) -> None:
-    """Raises a ``ValueError`` unless all numbers of a choice are finite; see :func:`require_entries`."""
-    require_entries(name, choice, np.isfinite(choice), "a finite number")
+    """Raises a ``ValueError`` unless all numbers of a choice ``(replicas, agents, entries)`` are finite."""
+    require_valid(f"action: {name}", choice, np.isfinite(choice), "finite numbers")
 
 
 class FlatSending:
@@ -373,11 +319,8 @@ class FlatSending:
 
         A simplex is a ``Box``, but has no row: learners rarely output numbers that sum to exactly 1.
         """
-        if isinstance(space, spaces.Box):
-            return len(space.shape) == 1 and not isinstance(space, Simplex)
-        return isinstance(space, spaces.Discrete) or (
-            isinstance(space, spaces.MultiDiscrete) and space.nvec.ndim == 1
-        )
+        several = isinstance(space, spaces.Box | spaces.MultiDiscrete) and not isinstance(space, Simplex)
+        return isinstance(space, spaces.Discrete) or (several and len(space.shape or ()) == 1)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns the environment's action, a mapping with the entry ``send``, from an element of the flat space.
@@ -386,7 +329,9 @@ class FlatSending:
             ValueError: A discrete choice lies outside the space, or a box's last entry is not finite.
         """
         if isinstance(self.space, spaces.Discrete):
-            _refuse_outside(choice, int(self.space.start), 2 * self._most)
+            first, end = int(self.space.start), int(self.space.start) + 2 * self._most
+            inside = (choice >= first) & (choice < end) & (choice == np.floor(choice))
+            require_valid("action", choice, inside, f"integers in [{first}, {end - 1}]")
             send = choice >= self.space.start + self._most
             own = choice - self._most * send
         else:
@@ -396,13 +341,3 @@ class FlatSending:
             require_finite("choice", choice)
             send = send > 0.5
         return add_entry(action, "send", send)
-
-
-def _refuse_outside(choice: Array, first: int, number: int) -> None:
-    inside = (choice >= first) & (choice < first + number) & (choice == np.floor(choice))
-    if not inside.all():
-        replica, agent = (int(i) for i in np.argwhere(~inside)[0])
-        raise ValueError(
-            f"action: the choice of row {agent} (replica {replica}) is {choice[replica, agent]}; an integer in "
-            f"[{first}, {first + number - 1}] is required"
-        )

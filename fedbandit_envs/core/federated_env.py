@@ -5,9 +5,10 @@ All computing happens in the *batch API* (:meth:`FederatedEnv.reset_batch`, :met
 by agent, one replica) converts between arrays and dicts.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from inspect import getattr_static
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from gymnasium import spaces
@@ -17,7 +18,7 @@ from pettingzoo import ParallelEnv
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.buffers import Parts
-from fedbandit_envs.core.ledger import FinalMeta, ReleaseLedger, final
+from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
 from fedbandit_envs.core.privacy import Claim, Sensitivity
 from fedbandit_envs.randomness.streams import EpisodeSeeds
@@ -26,8 +27,8 @@ from fedbandit_envs.randomness.streams import EpisodeSeeds
 class PettingZooApi(ParallelEnv[str, Any, Any]):
     """A PettingZoo ``ParallelEnv`` whose ``reset`` and ``step`` convert between arrays and dicts keyed by agent.
 
-    Subclasses set ``possible_agents`` and the spaces of one agent, and implement :meth:`_reset_arrays` and
-    :meth:`_step_arrays`.
+    Subclasses set ``possible_agents`` and the spaces of one agent, and implement :meth:`reset_batch` and
+    :meth:`step_batch`.
 
     Attributes:
         single_observation_space: Observation space of every agent.
@@ -43,11 +44,11 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         self._agent_rows = Parts(_rows)
 
     @abstractmethod
-    def _reset_arrays(self, seeds: Sequence[int]) -> tuple[Any, Mapping[str, Array]]:
+    def reset_batch(self, seeds: Sequence[int]) -> tuple[Any, Mapping[str, Array]]:
         """Starts one episode per seed and returns observation and info, leading axes ``(replicas, agents)``."""
 
     @abstractmethod
-    def _step_arrays(self, action: Any) -> tuple[Any, Array, Array, Mapping[str, Array]]:
+    def step_batch(self, action: Any) -> tuple[Any, Array, Array, Mapping[str, Array]]:
         """Plays one round and returns observation, reward, truncated and info, leading axes ``(replicas, agents)``."""
 
     def observation_space(self, agent: str) -> Any:
@@ -70,7 +71,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         Returns:
             Observations and infos by agent.
         """
-        observation, info = self._reset_arrays([self._episode_seeds.next(seed)])
+        observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
         return self._observations(observation), self._infos(info)
 
@@ -95,7 +96,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         if not self.agents:
             return {}, {}, {}, {}, {}
         names = self.possible_agents
-        observation, reward, truncated, info = self._step_arrays(
+        observation, reward, truncated, info = self.step_batch(
             stacked(actions, self.single_action_space, names)
         )
         over = bool(truncated[0, 0])
@@ -140,39 +141,20 @@ def stacked(actions: Mapping[str, Any], space: spaces.Space, agents: Sequence[st
     Raises:
         ValueError: Agents are missing or unknown, or an action has the wrong shape.
     """
-    if len(actions) != len(agents) or not all(map(actions.__contains__, agents)):
-        unknown = sorted(set(actions) - set(agents))
-        missing = [agent for agent in agents if agent not in actions]
-        raise ValueError(f"actions: one action an agent is needed; missing {missing}, unknown {unknown}")
-    return _stack_rows([actions[agent] for agent in agents], space, agents, "")
+    if actions.keys() != set(agents):
+        raise ValueError(
+            f"actions are of {sorted(actions)}; one action for each of {list(agents)} is required"
+        )
+    return _stack_rows([actions[agent] for agent in agents], space)
 
 
-def _stack_rows(rows: list[Any], space: spaces.Space, agents: Sequence[str], place: str) -> Any:
-    """Stacks one element of a space for each agent, and elements of ``Dict`` spaces entry by entry.
-
-    ``place`` is the path of the entry in nested ``Dict`` spaces, for errors.
-    """
+def _stack_rows(rows: list[Any], space: spaces.Space) -> Any:
+    """Stacks one element of a space for each agent, and elements of ``Dict`` spaces entry by entry."""
     if isinstance(space, spaces.Dict):
-        for agent, row in zip(agents, rows, strict=True):
-            if not isinstance(row, Mapping) or row.keys() != space.keys():
-                raise ValueError(
-                    f"actions[{agent!r}]{place} is {row!r}; a mapping of {list(space)} is required"
-                )
-        return {
-            name: _stack_rows([row[name] for row in rows], part, agents, f"{place}[{name!r}]")
-            for name, part in space.items()
-        }
-    try:
-        whole = np.array([rows])
-    except ValueError:
-        # The actions have different shapes. The loop below raises an error that names the first wrong one.
-        whole = np.empty(0)
-    if whole.shape != (1, len(agents), *(space.shape or ())):
-        for agent, row in zip(agents, rows, strict=True):
-            if np.shape(row) != space.shape:
-                raise ValueError(
-                    f"actions[{agent!r}]{place} has shape {np.shape(row)}; {space.shape} is required"
-                )
+        return {name: _stack_rows([row[name] for row in rows], part) for name, part in space.items()}
+    whole = np.array([rows])
+    if whole.shape[2:] != space.shape:
+        raise ValueError(f"actions have shape {whole.shape[2:]}; {space.shape} is required")
     return whole
 
 
@@ -204,7 +186,7 @@ class BatchStep(NamedTuple):
     info: Arrays
 
 
-class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
+class FederatedEnv(PettingZooApi, ABC):
     """A federation of agents, each of which faces a bandit problem of one kind, in many independent replicas.
 
     Problems subclass :class:`~fedbandit_envs.core.problem.Problem`, wrappers
@@ -235,6 +217,14 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
     # releases, one object for the whole stack.
     _height: int
     _ledger: ReleaseLedger
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("release", "privacy", "privacy_claims"):
+            if getattr_static(cls, name) is not vars(FederatedEnv)[name]:
+                raise TypeError(
+                    f"{cls.__name__} overrides {name}, which is final; override _release or allowed_senders instead"
+                )
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -462,9 +452,3 @@ class FederatedEnv(PettingZooApi, metaclass=FinalMeta):
             *((f"observation: {name}", space) for name, space in spec.observation.items()),
         ]
         return html_table(str(self.metadata["name"]), rows)
-
-    def _reset_arrays(self, seeds: Sequence[int]) -> BatchReset:
-        return self.reset_batch(seeds)
-
-    def _step_arrays(self, action: Array) -> BatchStep:
-        return self.step_batch(action)

@@ -2,15 +2,10 @@
 
 All wrappers of a stack share the ledger of the environment inside. The height of a wrapper is the number of wrappers
 inside of it. Data that are released at some height have passed every wrapper below it and none above it. The methods
-that release data and make claims are final: subclasses cannot override them, and assignments cannot replace them.
+that release data and make claims are final: subclasses cannot override them.
 """
 
-from abc import ABCMeta
 from collections.abc import Callable
-from functools import update_wrapper
-from inspect import getattr_static
-from types import MethodType
-from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -90,14 +85,9 @@ class ReleaseLedger:
         flat = np.concatenate(
             [array.reshape(*self.shape, -1) for array in statistic.values()], axis=2, dtype=np.float64
         )
-        if (wrong := ~np.isfinite(flat).all(axis=2) & senders).any():
-            replica, agent = (int(i) for i in np.argwhere(wrong)[0])
-            name = next(
-                name for name, array in statistic.items() if not np.isfinite(array[replica, agent]).all()
-            )
+        if not np.isfinite(flat[senders]).all():
             raise ValueError(
-                f"{name!r} in the release of agent {agent} (replica {replica}) is not finite; finite numbers are "
-                "required of releases that are clipped"
+                "a release has numbers that are not finite; finite ones are required where it is clipped"
             )
         # In units of the largest number, so that squares neither overflow nor underflow. Released zeros give infinity.
         largest = np.abs(flat).max(axis=2, initial=0.0)
@@ -136,75 +126,3 @@ class ReleaseLedger:
         if self.unclaimable_reason:
             return Claim(None, 0.0, self._adjacency, "basic", self.unclaimable_reason)
         return Claim(0.0, 0.0, self._adjacency, "basic", "nothing has been released")
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-class FinalMethod:
-    """A method that an assignment to an object cannot replace.
-
-    It is a data descriptor, which Python uses even if the object's own dict has an entry of that name.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        """Makes a final method from a function."""
-        self.function = function
-        update_wrapper(cast(Any, self), function)
-
-    def __get__(self, owner: Any, kind: type | None = None) -> Any:
-        return self.function if owner is None else MethodType(self.function, owner)
-
-    def __set__(self, owner: Any, value: object) -> None:
-        raise TypeError(_refusal(type(owner).__name__, self.function.__name__))
-
-
-def final(function: Function) -> Function:
-    """Makes a method final in classes of the metaclass :class:`FinalMeta`."""
-    return cast(Function, FinalMethod(function))
-
-
-class FinalMeta(ABCMeta):
-    """The metaclass of classes with final methods; it raises errors when a class or an assignment would replace one."""
-
-    def __init__(
-        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **kwargs: Any
-    ) -> None:
-        """Makes a class and checks that it replaces no final method.
-
-        Args:
-            name: Name of the class.
-            bases: The classes that it derives from.
-            namespace: Attributes of the class body by name.
-            **kwargs: Keyword arguments of the class statement, which are not used.
-
-        Raises:
-            TypeError: The class, or one of its bases that comes earlier in the method resolution order, has another
-                attribute with the name of a final method.
-        """
-        super().__init__(name, bases, namespace)
-        for final_name, method in _final_methods(cls).items():
-            if getattr_static(cls, final_name) is not method:
-                raise TypeError(_refusal(name, final_name))
-
-    def __setattr__(cls, name: str, value: object) -> None:
-        if name in _final_methods(cls):
-            raise TypeError(_refusal(cls.__name__, name))
-        super().__setattr__(name, value)
-
-
-def _final_methods(cls: type) -> dict[str, FinalMethod]:
-    """Returns the final methods of a class and its bases by name.
-
-    If several classes define one, it is the method of the last class in the method resolution order.
-    """
-    return {
-        name: method
-        for base in cls.__mro__
-        for name, method in vars(base).items()
-        if isinstance(method, FinalMethod)
-    }
-
-
-def _refusal(owner: str, name: str) -> str:
-    return f"{owner} overrides {name}, which is final; override _release or allowed_senders instead"

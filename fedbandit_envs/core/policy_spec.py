@@ -125,7 +125,8 @@ class Features(ABC):
 
     Attributes:
         each: Names of the features of one item, in order.
-        shared: Names of the features that exist once, in order.
+        shared: Names of the features that exist once, in order; the last is ``time_left``, 1 before the first round,
+            falling to -1 after the last.
         items: Number of items.
 
     Example:
@@ -140,16 +141,18 @@ class Features(ABC):
     """
 
     each: tuple[str, ...]
-    shared: tuple[str, ...]
+    shared: tuple[str, ...] = ("time_left",)
     items: int
 
-    @abstractmethod
-    def __init__(self, spec: PolicySpec) -> None:
-        """Sets ``each``, ``shared`` and ``items``.
+    def __init__(self, spec: PolicySpec, received: Mapping[str, tuple[int, ...]]) -> None:
+        """Takes what is needed of the environment; subclasses take ``spec`` alone, and set ``each`` and ``items``.
 
         Args:
             spec: The environment's description for policies.
+            received: Shapes of the arrays of messages that are summed, by name; see :class:`InboxTotals`.
         """
+        self._horizon = spec.horizon
+        self._inbox = InboxTotals(spec, received)
 
     @property
     def space(self) -> spaces.Box:
@@ -163,7 +166,7 @@ class Features(ABC):
             rows: ``(replicas, agents)`` of the episode.
         """
         self._features = np.zeros((*rows, *self.space.shape), np.float32)
-        self._start(rows)
+        self._inbox.reset(rows)
 
     def see(self, observation: Arrays) -> Array:
         """Adds one round's observations to the history; to be called once a round, the first observation included.
@@ -174,6 +177,8 @@ class Features(ABC):
         Returns:
             The features after this round, float32 ``(replicas, agents, size)``, a copy.
         """
+        if self._inbox.exists and observation["inbox_mask"].any():
+            self._inbox.add(observation)
         split = self.items * len(self.each)
         rows = self._features.shape[:2]
         self._write(
@@ -181,15 +186,12 @@ class Features(ABC):
             self._features[..., :split].reshape(*rows, self.items, len(self.each)),
             self._features[..., split:],
         )
+        self._features[..., -1] = 1.0 - 2.0 * observation["round"][..., 0] / self._horizon
         return self._features.copy()
 
     @abstractmethod
-    def _start(self, rows: tuple[int, int]) -> None:
-        """Starts an empty history for an episode with ``rows`` = ``(replicas, agents)``."""
-
-    @abstractmethod
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
-        """Adds one round's observations to the history and writes the features.
+        """Writes the features, but for ``time_left``.
 
         Args:
             observation: Arrays by name, leading axes ``(replicas, agents)``.
@@ -207,12 +209,6 @@ def highest(space: spaces.Space) -> float:
     if not isinstance(space, spaces.Box):
         raise TypeError(f"space is {space}; a Box is required")
     return float(space.high.max())
-
-
-def time_left(observation: Arrays, horizon: int) -> Array:
-    """Returns the remaining time ``(replicas, agents)``, scaled: 1 before the first round, falling to -1 at the end."""
-    left: Array = 1.0 - 2.0 * observation["round"][..., 0] / horizon
-    return left
 
 
 def laplace(good: Array, of: Array) -> tuple[Array, Array]:
@@ -266,43 +262,33 @@ class InboxTotals:
             total += arrived.sum(axis=tuple(range(2, 2 + arrived.ndim - total.ndim)))
 
 
-class InboxCounts:
-    """Estimates of success probabilities from the counts that each agent has received so far.
+def count_names(of: str, good: str) -> tuple[str, ...]:
+    """Returns the names of the arrays that :func:`judged` needs of messages.
 
-    Attributes:
-        exists: Whether agents receive messages in this environment.
+    Args:
+        of: Name of the array that counts trials.
+        good: Name of the array that counts successes.
     """
+    return good, of, variance_of(good), variance_of(of), COVARIANCE
 
-    def __init__(self, spec: PolicySpec, of: str, good: str) -> None:
-        """Chooses the two released arrays to sum.
 
-        Args:
-            spec: The environment's description for policies.
-            of: Name of the array that counts trials.
-            good: Name of the array that counts successes.
-        """
-        self._names = (good, of, variance_of(good), variance_of(of), COVARIANCE)
-        shape = spec.observation[f"total_{of}"].shape or ()
-        self._inbox = InboxTotals(spec, dict.fromkeys(self._names, shape))
-        self.exists = self._inbox.exists
+def judged(good: Array, of: Array, of_good: Array, of_all: Array, of_both: Array) -> tuple[Array, Array]:
+    """Returns estimates of success probabilities, and how uncertain they are, from all counts received so far.
 
-    def reset(self, rows: tuple[int, int]) -> None:
-        """Sets all counts to 0 for an episode of ``(replicas, agents)`` rows."""
-        self._inbox.reset(rows)
+    Both are those of :func:`~.policy_spec.laplace`. Noisy counts are first replaced by a smaller number of exact
+    outcomes whose mean is equally certain. For ``of`` noisy trials, with variance v_of of the noise in the trials,
+    variance v_good of the noise in the successes and covariance v_both, that number is of (of / 4) / (v + of / 4),
+    where v = v_good - 2 p v_both + p^2 v_of, p = good / of, and 1 / 4 is the largest variance of one outcome.
 
-    def estimate(self, observation: Arrays) -> tuple[Array, Array]:
-        """Adds one round's messages and returns estimates of success probabilities, and how uncertain they are.
-
-        Both are those of :func:`~.features.laplace`, from all counts received so far. Noisy counts are first replaced
-        by a smaller number of exact outcomes whose mean is equally certain. For ``of`` noisy trials, with variance v_of
-        of the noise in the trials, variance v_good of the noise in the successes and covariance v_both, that number is
-        of (of / 4) / (v + of / 4), where v = v_good - 2 p v_both + p^2 v_of, p = good / of, and 1 / 4 is the largest
-        variance of one outcome.
-        """
-        self._inbox.add(observation)
-        good, of, of_good, of_all, of_both = (self._inbox.totals[name] for name in self._names)
-        of = np.maximum(of, 0.0)
-        share = np.clip(good / np.maximum(of, 1e-9), 0.0, 1.0)
-        noise = np.maximum(of_good - 2.0 * share * of_both + share * share * of_all, 0.0)
-        worth = of * (of / np.maximum(of + 4.0 * noise, 1e-9))
-        return laplace(worth * share, worth)
+    Args:
+        good: Sums of received successes.
+        of: Sums of received trials.
+        of_good: Variance of the noise in ``good``.
+        of_all: Variance of the noise in ``of``.
+        of_both: Covariance of the two.
+    """
+    of = np.maximum(of, 0.0)
+    share = np.clip(good / np.maximum(of, 1e-9), 0.0, 1.0)
+    noise = np.maximum(of_good - 2.0 * share * of_both + share * share * of_all, 0.0)
+    worth = of * (of / np.maximum(of + 4.0 * noise, 1e-9))
+    return laplace(worth * share, worth)

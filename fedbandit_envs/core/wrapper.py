@@ -1,9 +1,9 @@
 """Wrappers around a federation: their base class, their order in a stack, and stacks built from JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, get_args
 
-from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo.utils.wrappers import BaseParallelWrapper
 
@@ -128,38 +128,12 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     def max_cycles(self, horizon: int) -> None:
         self.env.max_cycles = horizon
 
-    @property
-    def hidden_space(self) -> spaces.Dict:
-        """Space of one agent's hidden parameters, as :meth:`hidden` returns them."""
-        return self.env.hidden_space
-
-    @property
-    def groups(self) -> Mapping[str, Sequence[int]]:
-        """Groups of agents whose results are reported separately; see :attr:`FederatedEnv.groups`."""
-        return self.env.groups
-
-    @property
-    def totals(self) -> Arrays:
-        """Sums of the problem's own quantities over the episode so far, by name; see :attr:`FederatedEnv.totals`.
-
-        They are those of the wrapped environment and are shown in reports beside reward and regret.
-        """
-        return self.env.totals
-
-    @property
-    def message_bits(self) -> Mapping[str, int]:
-        """Bits of each number of an authored message, by array; see :attr:`FederatedEnv.message_bits`."""
-        return self.env.message_bits
-
-    @property
-    def asked_arrays(self) -> frozenset[str]:
-        """Names of a message's arrays that only replies to questions contain; see :attr:`FederatedEnv.asked_arrays`."""
-        return self.env.asked_arrays
-
-    @property
-    def public(self) -> Mapping[str, Any]:
-        """Public constants of the problem; see :attr:`FederatedEnv.public`."""
-        return self.env.public
+    hidden_space = property(attrgetter("env.hidden_space"))
+    groups = property(attrgetter("env.groups"))
+    totals = property(attrgetter("env.totals"))
+    message_bits = property(attrgetter("env.message_bits"))
+    asked_arrays = property(attrgetter("env.asked_arrays"))
+    public = property(attrgetter("env.public"))
 
 
 def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
@@ -233,7 +207,7 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
         The outermost wrapper, or the federation if the stack is empty.
 
     Raises:
-        TypeError: The stack is not of that form, or one of its entry points makes no federation.
+        TypeError: The stack is not of that form.
         ValueError: An entry point is not of the form ``"module:attribute"``.
         Exception: Any error of the federation or a wrapper; a note names its position in the stack.
     """
@@ -241,16 +215,10 @@ def build(federation: str, stack: Stack, **kwargs: Any) -> FederatedEnv:
     env: FederatedEnv = resolve(federation)(**kwargs)
     for place, (entry_point, arguments) in enumerate(layers):
         try:
-            wrapped = find_wrapper(entry_point)(env, **arguments)
+            env = find_wrapper(entry_point)(env, **arguments)
         except Exception as error:
             error.add_note(f"raised by stack[{place}], {entry_point!r} with {dict(arguments)}")
             raise
-        if not isinstance(wrapped, FederatedEnv):
-            raise TypeError(
-                f"stack[{place}] is {entry_point!r}, which makes a {type(wrapped).__name__}; the entry point "
-                "of a FederatedWrapper is required"
-            )
-        env = wrapped
     return env
 
 

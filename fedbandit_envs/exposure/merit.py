@@ -116,13 +116,9 @@ class CustomMerit:
         means = means.view()
         means.flags.writeable = False
         merits = np.asarray(self.function(means), np.float64)
-        if merits.shape != means.shape:
-            raise ValueError(f"merit of means {means.shape} has shape {merits.shape}; the same is required")
-        wrong = ~(np.isfinite(merits) & (merits > 0))
-        if wrong.any():
-            place = tuple(np.argwhere(wrong)[0])
+        if merits.shape != means.shape or not (np.isfinite(merits) & (merits > 0)).all():
             raise ValueError(
-                f"merit of a mean of {means[place]:.6g} is {merits[place]}; a positive finite number is required"
+                f"merit of means of shape {means.shape} is {merits}; as many positive finite numbers are required"
             )
         return np.log(merits)
 

@@ -32,9 +32,6 @@ PROBLEM = RegisteredProblem(
     suite=SuiteSpec(
         tasks={"exponential": ("FedExposure-v0", {}), "noisy": ("FedExposureNoisy-v0", {})},
         reference="equal-shares",
-        adjacency="one-observation",
-        full=(30_000, 20),
-        quick=(1_000, 10),
     ),
     lab_choices={"The same arms in every round": {"contexts": _SAME_ARMS}},
     lab_panels=(

@@ -8,16 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means
-from fedbandit_envs.arms.means import Aim, weight_of_own
-from fedbandit_envs.arms.viewer import render_ansi, render_rgb_array
+from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means, render_ansi, render_rgb_array
+from fedbandit_envs.arms.rounds import Aim, weight_of_own
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.actions import Estimates
-from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, time_left
+from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem, Viewer
-from fedbandit_envs.gaussian.rounds import GaussianMeans, Law, play_round, sensitivity, worst_neighbours
+from fedbandit_envs.gaussian import rounds
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
@@ -37,26 +36,17 @@ class GaussianFeatures(Features):
     | `time_left` | 1 before the first round, falling to -1 after the last |
     """
 
-    shared = ("time_left",)
-
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the names of the features and the number of arms, from the spaces of the environment."""
         arms = spec.observation["total_pulls"].shape or (0,)
+        super().__init__(spec, {"pulls": arms, "rewards": arms})
         self.items = arms[0]
-        self._horizon = spec.horizon
-        self._inbox = InboxTotals(spec, {"pulls": arms, "rewards": arms})
         self.each = ("estimate", "doubt", *(("heard_estimate", "heard_doubt") if self._inbox.exists else ()))
-
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         each[..., 0], each[..., 1] = _judged(observation["total_pulls"], observation["total_rewards"])
         if self._inbox.exists:
-            if observation["inbox_mask"].any():
-                self._inbox.add(observation)
-            each[..., 2], each[..., 3] = _judged(self._inbox.totals["pulls"], self._inbox.totals["rewards"])
-        shared[..., 0] = time_left(observation, self._horizon)
+            each[..., 2], each[..., 3] = _judged(*self._inbox.totals.values())
 
 
 def _judged(pulls: Array, sums: Array) -> tuple[Array, Array]:
@@ -179,7 +169,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
     information: ClassVar[Mapping[str, npt.DTypeLike]] = {"clipped": np.bool_}
     viewers: ClassVar[Mapping[str, Viewer]] = {"ansi": render_ansi, "rgb_array": render_rgb_array}
     features = GaussianFeatures
-    neighbours = staticmethod(worst_neighbours)
+    neighbours = staticmethod(rounds.worst_neighbours)
 
     def __init__(
         self,
@@ -187,7 +177,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         num_arms: int | None = None,
         max_cycles: int = 1000,
         means: Any = None,
-        law: Law = "exact",
+        law: rounds.Law = "exact",
         spread: float = 0.0,
         reward_sd: float = 1.0,
         reward_bound: float | None = None,
@@ -228,7 +218,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         self._bound = np.inf
         if reward_bound is not None:
             self._bound = require_number("reward_bound", reward_bound, 0, np.inf, open_below=True)
-        self._distribution = GaussianMeans(means, num_agents, num_arms, law, spread)
+        self._distribution = rounds.GaussianMeans(means, num_agents, num_arms, law, spread)
         self._spread = float(spread)
         agents, arms = self._distribution.shape
         arm, most = ArmNumbers(arms, 1), float(MOST)
@@ -259,14 +249,14 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         self._outcomes = randomness.draws(Purpose.OUTCOME)
 
     def _play_round(self, action: Array) -> None:
-        play_round(
+        rounds.play_round(
             self._active, action, *self._outcomes, self._means, self._deviation, self._bound, self._worths, self._best,
             self._observation["total_pulls"], self._observation["total_rewards"], self._reward, self._info["regret"],
             self._info["clipped"],
         )  # fmt: skip
 
     def _sensitivity(self) -> Sensitivity:
-        return sensitivity(self._observation["total_pulls"], self._bound)
+        return rounds.sensitivity(self._observation["total_pulls"], self._bound)
 
     def _largest_reward(self) -> Array | None:
         return np.full(self._reward.shape, self._bound) if np.isfinite(self._bound) else None

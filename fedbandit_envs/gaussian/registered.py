@@ -13,6 +13,8 @@ _MIXED = (
     (0.0, 0.0, 0.0, 1.0, 0.4, 0.3, 0.35, 0.9, 0.5),
 )
 
+_TUNED = ("Gaussian-UCB", "Gaussian-epochs", "Fed1-UCB", "Fed2-UCB", "PF-UCB", "PF-UCB-enhanced")
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.gaussian.env:GaussianEnv",
     small={"reward_bound": 5.0},
@@ -30,13 +32,6 @@ PROBLEM = RegisteredProblem(
         rounds=20_000,
         seeds=4,
         grid=tuple({"radius_scale": radius} for radius in RADII),
-        baselines={
-            "Gaussian-UCB-tuned": "Gaussian-UCB",
-            "Gaussian-epochs-tuned": "Gaussian-epochs",
-            "Fed1-UCB-tuned": "Fed1-UCB",
-            "Fed2-UCB-tuned": "Fed2-UCB",
-            "PF-UCB-tuned": "PF-UCB",
-            "PF-UCB-enhanced-tuned": "PF-UCB-enhanced",
-        },
+        baselines={f"{name}-tuned": name for name in _TUNED},
     ),
 )

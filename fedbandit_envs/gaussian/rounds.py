@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number, require_valid
+from fedbandit_envs.basics.checks import chosen_sizes, require_array, require_choice, require_number
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
@@ -69,12 +69,7 @@ class GaussianMeans:
             means = make("means", means, {"ratings": read}, RatedItems).means
         self._given: Array | None = None
         if means is not None:
-            self._given = np.array(means, np.float64)
-            if self._given.ndim not in (1, 2) or 0 in self._given.shape:
-                raise ValueError(
-                    f"means has shape {self._given.shape}; (arms,) or (agents, arms) is required"
-                )
-            require_valid("means", self._given, np.isfinite(self._given), "finite numbers")
+            self._given = require_array("means", means, {1: "(arms,)", 2: "(agents, arms)"})
             given["num_arms"] = self._given.shape[-1]
             if self._given.ndim == 2:
                 agents = len(self._given)

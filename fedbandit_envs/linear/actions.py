@@ -1,4 +1,4 @@
-"""Action formats of the linear bandit, and features for neural networks by ridge regression."""
+"""How linear arms are chosen and seen: action formats, features by ridge regression, pictures."""
 
 from collections.abc import Mapping
 
@@ -7,8 +7,9 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.actions import require_finite
-from fedbandit_envs.core.policy_spec import Features, InboxTotals, PolicySpec, highest, time_left
+from fedbandit_envs.core.policy_spec import Features, PolicySpec, highest
 from fedbandit_envs.core.privacy import variance_of
+from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 from fedbandit_envs.linear.ridge import arms_last, expected_rewards, factorise, lies_below
 
 
@@ -92,25 +93,23 @@ class LinearFeatures(Features):
     B]. A server's answers with `echo` contain the agent's own data, which then counts twice.
     """
 
-    shared = ("time_left",)
-
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the names of the features, the number of arms and the bounds L and B, from the environment's spaces."""
         contexts = spec.observation.spaces["contexts"]
         self.items, dim = contexts.shape or (0, 0)
+        self._noise = variance_of("statistic")
+        super().__init__(spec, dict.fromkeys(("statistic", self._noise), (dim + 1, dim + 1)))
         self._longest = highest(contexts)
         # Multiplying by _units turns sums of [x; y][x; y]^T into sums of [z; y][z; y]^T.
         unit = np.append(np.full(dim, 1.0 / self._longest), 1.0)
         self._units = np.outer(unit, unit)
-        self._horizon = spec.horizon
-        self._noise = variance_of("statistic")
-        self._inbox = InboxTotals(spec, dict.fromkeys(("statistic", self._noise), (dim + 1, dim + 1)))
         self._reward_variance = highest(spec.observation["last_reward"]) ** 2 / 4.0
         of_messages = ("pooled_estimate", "pooled_width") if self._inbox.exists else ()
         self.each = ("estimate", "width", "length", *of_messages)
 
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Starts an episode with an empty history; see :meth:`.Features.reset`."""
+        super().reset(rows)
         self._worth = self._inbox.totals["statistic"]
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
@@ -120,10 +119,8 @@ class LinearFeatures(Features):
         each[..., 2] = 2.0 * np.minimum(length, 1.0) - 1.0
         if self._inbox.exists:
             if observation["inbox_mask"].any():
-                self._inbox.add(observation)
                 self._worth = self._weighed()
             each[..., 3], each[..., 4], _ = self._judged(contexts, own + self._worth)
-        shared[..., 0] = time_left(observation, self._horizon)
 
     def _weighed(self) -> Array:
         """Returns the statistic of exact observations as informative as the received sums, in the units of z."""
@@ -192,3 +189,68 @@ def _judge(contexts, statistic, estimate, width, length):
             for k in range(arms):
                 square[k] = np.sqrt(square[k])
                 own[k] = np.sqrt(own[k])
+
+
+def _estimate(statistic: Array) -> Array:
+    """Returns the ridge estimate of theta* from all agents' data together."""
+    total = statistic.sum(axis=0)
+    dim = len(total) - 1
+    return np.linalg.solve(total[:dim, :dim] + np.eye(dim), total[:dim, dim])
+
+
+def render_ansi(scene: Arrays) -> str:
+    """Renders one replica as text: a line for each agent, then theta* and its estimate from all agents' data.
+
+    Args:
+        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
+            arrays that lead with the agents' axis.
+
+    Returns:
+        The text, with line ends.
+    """
+    means, parameter = scene["means"], scene["parameter"][0]
+    lines = [
+        f"round {int(scene['round'][0, 0])}",
+        "agent  reward  regret  offered now: best mean  others' mean",
+    ]
+    for j, offered in enumerate(means):
+        others = (offered.sum() - offered.max()) / max(offered.size - 1, 1)
+        lines.append(
+            f"{j:>5d}  {scene['last_reward'][j, 0]:6.3f}  {scene['regret'][j]:6.3f}"
+            f"{offered.max():24.3f}  {others:12.3f}"
+        )
+    for name, vector in (("theta*", parameter), ("estimate", _estimate(scene["total_statistic"]))):
+        lines.append(f"{name:>8} " + " ".join(f"{value:6.2f}" for value in vector))
+    return "\n".join(lines) + "\n"
+
+
+def render_rgb_array(scene: Arrays) -> Array:
+    """Renders one replica as an image: expected rewards of the offered arms, above theta* and its estimate.
+
+    Args:
+        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
+            arrays that lead with the agents' axis.
+
+    Returns:
+        uint8 ``(height, width, 3)``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
+    """
+    means, parameter = scene["means"], scene["parameter"][0]
+    labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
+    figure, above, below = heatmap_above_bars(means, labels, "expected reward")
+    above.set(
+        ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}"
+    )
+
+    above.xaxis.get_major_locator().set_params(integer=True)
+
+    place = np.arange(parameter.size)
+    below.bar(place, parameter, color="lightsteelblue", label="theta*")
+    below.plot(place, _estimate(scene["total_statistic"]), "k.", label="ridge estimate, all agents' data")
+    below.set(ylim=(-1, 1), xlabel="dimension", ylabel="value")
+    below.set_xticks(place)
+    figure.legend(loc="outside lower center", ncols=2)
+
+    return pixels(figure)

@@ -6,32 +6,30 @@ independent. Random numbers have 24 or 32 bits;
 contexts are float64 and stored with the arms' axis last, for vector instructions.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_integer, require_number, require_valid
+from fedbandit_envs.basics.checks import require_array, require_choice, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.linear.labelled import LabelledContexts
 from fedbandit_envs.linear.ridge import expect, expected_rewards
-from fedbandit_envs.linear.rounds import Instances, fraction
+from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.linear.tables import QueryContexts, TableContexts
 from fedbandit_envs.randomness.draws import fill_bits, fill_exponentials, fill_normals, padded, padded_size
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 
-class FixedContexts:
+class FixedContexts(Contexts):
     """Contexts that are the same in every round, so that an arm is the same arm in all rounds: pools of K vectors.
 
     Attributes:
         matrix: The contexts if they are given, float64 ``(arms, dim)``, or ``(agents, arms, dim)`` where each agent has
             its own; None if they are drawn.
-        shape: The shape of the matrix; () if contexts are drawn.
-        index: The number of each arm's vector, its place; ``(replicas, agents, arms)``.
     """
 
     def __init__(self, matrix: Any, bound: float) -> None:
@@ -49,15 +47,9 @@ class FixedContexts:
         """
         self._bound = bound
         self.matrix: Array | None = None
-        self.shape: tuple[int, ...] = ()
         if matrix is None:
             return
-        self.matrix = np.array(matrix, np.float64)
-        if self.matrix.ndim not in (2, 3) or 0 in self.matrix.shape:
-            raise ValueError(
-                f"contexts has shape {self.matrix.shape}; (arms, dim) or (agents, arms, dim) is required"
-            )
-        require_valid("contexts", self.matrix, np.isfinite(self.matrix), "finite numbers")
+        self.matrix = require_array("contexts", matrix, {2: "(arms, dim)", 3: "(agents, arms, dim)"})
         lengths = np.linalg.norm(self.matrix, axis=-1)
         if lengths.max() > bound * (1 + 1e-12):
             where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
@@ -66,7 +58,7 @@ class FixedContexts:
             )
         self.shape = self.matrix.shape
 
-    def size(self, arms: int) -> int:
+    def pool_size(self, arms: int) -> int:
         """Returns the number of vectors in a pool, which is the number of arms."""
         return arms
 
@@ -102,15 +94,12 @@ def _separated(seed: int, agents: int, dim: int, arms: int) -> Array:
     return drawn
 
 
-class PoolContexts:
+class PoolContexts(Contexts):
     """In every round each agent is offered K vectors of one pool, drawn independently, so that some may be the same.
 
     The pool is that of Li and Wang (2022), one for all agents of a replica. Its vectors, before they are scaled to norm
     L: the first d - 1 are e_i + e_d, the next one is e_d, and all others are (u, 1) with u uniform on the unit sphere
     in d - 1 dimensions.
-
-    Attributes:
-        index: The number of each vector offered now, ``(replicas, agents, arms)``.
     """
 
     def __init__(self, bound: float, size: int = 1000) -> None:
@@ -127,14 +116,13 @@ class PoolContexts:
         self._bound = bound
         self._size = require_integer("contexts size", size, 1)
 
-    def size(self, arms: int) -> int:
+    def pool_size(self, arms: int) -> int:
         """Returns the number of vectors in the pool."""
         return self._size
 
     def begin(self, instances: Instances) -> None:
         """Draws the pools."""
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
-        self._parameter = instances.parameter
+        super().begin(instances)
         self._pool = np.stack([self._drawn(seed, instances.contexts.shape[2]) for seed in instances.seeds])
         self.index = np.zeros(instances.means.shape, np.int64)
 
@@ -148,13 +136,7 @@ class PoolContexts:
         return self._bound * pool / np.linalg.norm(pool, axis=1, keepdims=True)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws which vectors agents are offered in the next round.
-
-        Args:
-            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
-            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
-            means: Output: <x, theta*>, ``(replicas, agents, arms)``.
-        """
+        """Draws which vectors agents are offered in the next round; see :meth:`.Contexts.draw`."""
         _offer(
             active, self._draws.round, self._draws.key, self._parameter, self._pool, contexts, means, self.index,
         )  # fmt: skip
@@ -197,16 +179,12 @@ def count(active, arm, reward, index, pulls, rewards):
                 rewards[r, j, place] += reward[r, j]
 
 
-DistributionName = Literal[
-    "band", "unit_ball", "hypercube", "signed_hypercube", "sphere_and_bias", "separated", "pool"
-]
-
 # Constants of the FedUCB paper: suboptimal arms have means in [LOW, HIGH], the best arm has a mean in an interval of
 # length WIDTH that begins at HIGH plus the gap.
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
 
 
-class _Band:
+class _Band(Contexts):
     """The distribution of the FedUCB paper (section 4.4), with a gap between the best arm and all others.
 
     All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
@@ -249,13 +227,7 @@ class _Band:
         self._mirror = np.divide(self._mirror, length, out=np.zeros_like(self._mirror), where=length > 0)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the next round of the active agents.
-
-        Args:
-            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
-            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
-            means: Output: expected rewards, ``(replicas, agents, arms)``.
-        """
+        """Draws the next round of the active agents; see :meth:`.Contexts.draw`."""
         _fill_band(
             active, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
             self._mirror, self._bound, self._best, *self._scratch, contexts, means,
@@ -328,72 +300,24 @@ def _add_up(normals, mirror, square, along):
         i += 1
 
 
-class _Independent:
-    """Contexts that are independent and uniform in a ball or a cube.
+class _Cube(Contexts):
+    """Contexts that are independent and uniform in a cube.
 
-    The ball has radius L; the cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al.
-    2022).
+    The cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al. 2022).
     """
 
-    def __init__(self, name: str, bound: float) -> None:
-        """Takes the name of the shape (``unit_ball``, ``hypercube`` or ``signed_hypercube``) and the bound L."""
-        self._name = name
-        self._bound = bound
-
-    def begin(self, instances: Instances) -> None:
-        """Starts an episode: prepares the draws."""
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
-        self._parameter = instances.parameter
+    def __init__(self, bound: float, signed: bool) -> None:
+        """Takes the bound L, and whether entries may be negative."""
+        self._bound, self._signed = bound, signed
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the contexts of the next round and their means; the arguments are those of :meth:`_Band.draw`."""
-        episode = (active, self._draws.round, self._draws.key, self._parameter)
-        if self._name == "unit_ball":
-            _fill_ball(*episode, self._bound, contexts, means)
-            return
+        """Draws the contexts of the next round and their means; see :meth:`.Contexts.draw`."""
         side = self._bound / np.sqrt(contexts.shape[2])
-        low, width = (-side, 2.0 * side) if self._name == "signed_hypercube" else (0.0, side)
+        low, width = (-side, 2.0 * side) if self._signed else (0.0, side)
         words = np.empty(padded_size(contexts[0, 0].size), np.uint32)
-        _fill_cube(*episode, low, width, words, contexts, means)
-
-
-@allocating_kernel
-def _fill_ball(active, round_, key, parameter, bound, contexts, means):
-    dim, arms = contexts.shape[2:]
-    # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
-    normals = np.empty(padded(arms * (dim + 2)), np.float32)
-    scale = np.empty(arms)
-    for r in range(contexts.shape[0]):
-        for j in range(contexts.shape[1]):
-            if not active[r, j]:
-                continue
-            fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
-            _shrink(normals, dim + 2, bound, scale)
-            for i in range(dim):
-                g, x = normals[i * arms : (i + 1) * arms], contexts[r, j, i]
-                for k in range(arms):
-                    x[k] = scale[k] * np.float64(g[k])
-            expect(contexts[r, j], parameter[r], means[r, j])
-
-
-@inner_kernel
-def _shrink(normals, numbers, length, scale):
-    """Writes for each arm the factor that gives the vector of its first normal numbers a length.
-
-    Args:
-        normals: Normal numbers, those of one coordinate of all arms after the other.
-        numbers: How many coordinates count.
-        length: The length.
-        scale: Output: the factors, ``(arms,)``.
-    """
-    arms = scale.shape[0]
-    scale[:] = 0.0
-    for i in range(numbers):
-        g = normals[i * arms : (i + 1) * arms]
-        for k in range(arms):
-            scale[k] += np.float64(g[k]) * np.float64(g[k])
-    for k in range(arms):
-        scale[k] = length / np.sqrt(scale[k])
+        _fill_cube(
+            active, self._draws.round, self._draws.key, self._parameter, low, width, words, contexts, means
+        )
 
 
 @kernel
@@ -411,59 +335,75 @@ def _fill_cube(active, round_, key, parameter, low, width, words, contexts, mean
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-class _SphereAndBias:
+class _Ball(Contexts):
+    """Contexts that are independent and uniform in a ball of radius L."""
+
+    def __init__(self, bound: float) -> None:
+        """Takes the bound L."""
+        self._bound = bound
+
+    def draw(self, active: Array, contexts: Array, means: Array) -> None:
+        """Draws the contexts of the next round and their means; see :meth:`.Contexts.draw`."""
+        dim = contexts.shape[2]
+        # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
+        _fill_round(
+            active, self._draws.round, self._draws.key, self._parameter, self._bound, 0, dim, dim + 2, contexts, means
+        )  # fmt: skip
+
+
+class _SphereAndBias(_Ball):
     """The distribution of Zhou and Chowdhury (ICLR 2024): points of a sphere with a bias, and d arms that never change.
 
     Before they are scaled to norm L, arm i < d - 1 has the features e_i + e_d, arm d - 1 has e_d, and every other arm
     has (u, 1), with u uniform on the unit sphere in d - 1 dimensions and drawn anew in every round.
     """
 
-    def __init__(self, bound: float) -> None:
-        """Takes the bound L."""
-        self._bound = bound
-
     def begin(self, instances: Instances) -> None:
         """Starts an episode: writes the arms that never change."""
+        super().begin(instances)
         dim = instances.contexts.shape[2]
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
-        self._parameter = instances.parameter
         basis = np.eye(dim)
         basis[-1] = 1.0
         instances.contexts[..., :dim] = self._bound * basis / np.linalg.norm(basis, axis=0)
         instances.contexts[..., -1, dim:] = self._bound * np.sqrt(0.5)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the contexts of the next round and their means; the arguments are those of :meth:`_Band.draw`."""
-        _fill_sphere(
-            active, self._draws.round, self._draws.key, self._parameter, self._bound * np.sqrt(0.5), contexts,
-            means,
+        """Draws the contexts of the next round and their means; see :meth:`.Contexts.draw`."""
+        dim, radius = contexts.shape[2], self._bound * np.sqrt(0.5)
+        _fill_round(
+            active, self._draws.round, self._draws.key, self._parameter, radius, dim, dim - 1, dim - 1, contexts, means
         )  # fmt: skip
 
 
 @allocating_kernel
-def _fill_sphere(active, round_, key, parameter, radius, contexts, means):
-    dim, arms = contexts.shape[2:]
-    some = arms - dim
-    normals = np.empty(padded(max(some * (dim - 1), 1)), np.float32)
+def _fill_round(active, round_, key, parameter, radius, first, used, drawn, contexts, means):
+    """Fills contexts from the arm ``first`` on with directions that are uniform in ``drawn`` dimensions.
+
+    A direction, scaled to the length ``radius``, is cut off after its first ``used`` coordinates.
+    """
+    some = contexts.shape[3] - first
+    normals = np.empty(padded(max(some * drawn, 1)), np.float32)
     scale = np.empty(some)
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j]:
                 continue
             fill_normals(key[r, j, 0], key[r, j, 1], round_[r, j], normals)
-            _shrink(normals, dim - 1, radius, scale)
-            for i in range(dim - 1):
+            scale[:] = 0.0
+            for i in range(drawn):
+                g = normals[i * some : (i + 1) * some]
+                for k in range(some):
+                    scale[k] += np.float64(g[k]) * np.float64(g[k])
+            for k in range(some):
+                scale[k] = radius / np.sqrt(scale[k])
+            for i in range(used):
                 g, x = normals[i * some : (i + 1) * some], contexts[r, j, i]
                 for k in range(some):
-                    x[dim + k] = scale[k] * np.float64(g[k])
+                    x[first + k] = scale[k] * np.float64(g[k])
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-_Read = QueryContexts | TableContexts | LabelledContexts | PoolContexts
-_Drawn = _Band | _Independent | _SphereAndBias | PoolContexts | FixedContexts
-
-
-def make_distribution(contexts: Any, bound: float, gap: float) -> _Read | _Drawn:
+def make_distribution(contexts: Any, bound: float, gap: float) -> Contexts:
     """Returns the distribution of contexts with a name, or fixed contexts.
 
     Args:
@@ -481,23 +421,22 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> _Read | _Drawn
         ValueError: The name is unknown, or an argument is out of its range.
     """
     if isinstance(contexts, Mapping):
-        laws: dict[str, Any] = {
+        laws: dict[str, Callable[..., Contexts]] = {
             "queries": partial(QueryContexts, bound),
             "table": partial(TableContexts, bound),
             "pool": partial(PoolContexts, bound),
             "classification": partial(LabelledContexts, bound),
         }
-        made: _Read = make("contexts", contexts, laws, QueryContexts)
-        return made
+        return make("contexts", contexts, laws, Contexts)
     if not isinstance(contexts, str):
         return FixedContexts(contexts, bound)
-    require_choice("contexts", contexts, get_args(DistributionName))
-    if contexts == "band":
-        return _Band(bound, gap)
-    if contexts == "sphere_and_bias":
-        return _SphereAndBias(bound)
-    if contexts == "separated":
-        return FixedContexts(None, bound)
-    if contexts == "pool":
-        return PoolContexts(bound)
-    return _Independent(contexts, bound)
+    named: dict[str, Callable[[], Contexts]] = {
+        "band": lambda: _Band(bound, gap),
+        "unit_ball": lambda: _Ball(bound),
+        "hypercube": lambda: _Cube(bound, signed=False),
+        "signed_hypercube": lambda: _Cube(bound, signed=True),
+        "sphere_and_bias": lambda: _SphereAndBias(bound),
+        "separated": lambda: FixedContexts(None, bound),
+        "pool": lambda: PoolContexts(bound),
+    }
+    return named[require_choice("contexts", contexts, named)]()

@@ -9,32 +9,14 @@ import scipy  # imports its large parts, such as special, only when they are use
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import chosen_sizes, require_choice, require_number
+from fedbandit_envs.basics.checks import chosen_sizes, require_array, require_choice, require_number
 from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.linear.actions import LinearFeatures, arm_by_parameter, arm_by_values
-from fedbandit_envs.linear.contexts import (
-    DistributionName,
-    FixedContexts,
-    PoolContexts,
-    count,
-    make_distribution,
-)
-from fedbandit_envs.linear.labelled import LabelledContexts
-from fedbandit_envs.linear.rewards import RewardDistribution, RewardName
+from fedbandit_envs.linear import actions, rounds
+from fedbandit_envs.linear.contexts import FixedContexts, count, make_distribution
 from fedbandit_envs.linear.ridge import expect_by_arm
-from fedbandit_envs.linear.rounds import (
-    Instances,
-    of_moments,
-    of_outer,
-    pseudo_regret,
-    take_in,
-    worst_neighbours,
-)
-from fedbandit_envs.linear.tables import QueryContexts, TableContexts
-from fedbandit_envs.linear.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
@@ -65,14 +47,14 @@ class LinearProblem(Problem):
         num_arms: int | None = None,
         dim: int | None = None,
         max_cycles: int = 1000,
-        contexts: DistributionName | Any = None,
+        contexts: Any = None,
         gap: float = 0.1,
         context_bound: float = 1.0,
-        reward: RewardName | None = None,
+        reward: rounds.RewardName | None = None,
         reward_sd: float = 0.1,
         reward_bound: float = 1.0,
         reward_offset: float = 0.0,
-        parameter: ParameterName | Any = None,
+        parameter: Any = None,
         statistic: StatisticName = "outer",
         instance_seed: int | Sequence[int] | None = None,
         render_mode: str | None = None,
@@ -127,28 +109,25 @@ class LinearProblem(Problem):
             ValueError: A parameter is out of its range, or does not fit the others; or a file is malformed.
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
-        kind: RewardName = self.defaults["reward"] if reward is None else reward
+        kind: rounds.RewardName = self.defaults["reward"] if reward is None else reward
         self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
-        self._rewards = RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
+        self._rewards = rounds.RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
-        exact = isinstance(self._distribution, LabelledContexts) or (
-            isinstance(self._distribution, TableContexts) and self._distribution.rewards is not None
-        )
-        if exact and (parameter is not None or kind == "logistic"):
+        if self._distribution.exact and (parameter is not None or kind == "logistic"):
             raise ValueError(
                 f"parameter is {parameter!r} and reward {kind!r}; None and another reward than 'logistic' are required "
                 "with exact=True or a labelled table, where expected rewards are those of the table"
             )
         if parameter is None:
-            fitted = getattr(self._distribution, "parameter", None)
+            fitted = self._distribution.parameter
             parameter = self.defaults["parameter"] if fitted is None else fitted
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
         self._parameter_name = parameter if isinstance(parameter, str) else None
         self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
-        arms, dim = sizes["num_arms"], sizes["dim"]
+        agents, arms, dim = sizes["num_agents"], sizes["num_arms"], sizes["dim"]
         named = contexts if isinstance(contexts, str) else ""
         if named == "sphere_and_bias" and not 2 <= dim <= arms:
             raise ValueError(
@@ -169,49 +148,40 @@ class LinearProblem(Problem):
             raise ValueError(
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
             )
-        if isinstance(self._distribution, QueryContexts):
-            self._distribution.check(sizes["num_agents"], arms)
         self._reward_bound = float(reward_bound)
         if self._rewards.needs_probabilities and named != "band":
             self._refuse_improbable_means(kind)
-        formats, longest = self._formats(sizes["num_agents"], arms, dim), self._context_bound
+        formats, longest = self._formats(agents, arms, dim), self._context_bound
+        shape = (dim,) if self._parameter is None else self._parameter.shape
+        size, most, pool = self._distribution.pool_size(arms), float(MOST), {}
+        if size:
+            pool = {
+                "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),
+                "pool_pulls": spaces.Box(0, MOST, (size,), np.int64),
+                "pool_rewards": spaces.Box(-most, most, (size,), np.float64),
+            }
         super().__init__(
-            num_agents=sizes["num_agents"],
+            num_agents=agents,
             max_cycles=max_cycles,
             observation={
                 "contexts": spaces.Box(-longest, longest, (arms, dim), np.float64),
                 "pulled_context": spaces.Box(-longest, longest, (dim,), np.float64),
                 "last_reward": spaces.Box(-self._reward_bound, self._reward_bound, (1,), np.float64),
-                "total_statistic": spaces.Box(-float(MOST), float(MOST), (dim + 1, dim + 1), np.float64),
-                **self._seen_of_pool(arms),
+                "total_statistic": spaces.Box(-most, most, (dim + 1, dim + 1), np.float64),
+                **pool,
                 **self._also_seen(),
             },
             action=next(iter(formats.values())).space,
-            hidden={"parameter": spaces.Box(-1.0, 1.0, self._shape_of_parameter(dim), np.float64)},
+            hidden={"parameter": spaces.Box(-1.0, 1.0, shape, np.float64)},
             action_formats=formats,
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
-        if isinstance(self._distribution, TableContexts | LabelledContexts):
-            self._distribution.deal(self.max_num_agents, max_cycles)
+        self._distribution.deal(agents, arms, max_cycles)
 
     @abstractmethod
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         """Returns the action formats by name, the problem's own first."""
-
-    def _seen_of_pool(self, arms: int) -> Mapping[str, spaces.Space[Any]]:
-        """Returns the spaces of what agents see of a pool of contexts, by name; none where contexts have no pool."""
-        if not isinstance(self._distribution, FixedContexts | PoolContexts):
-            return {}
-        size, most = self._distribution.size(arms), float(MOST)
-        return {
-            "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),
-            "pool_pulls": spaces.Box(0, MOST, (size,), np.int64),
-            "pool_rewards": spaces.Box(-most, most, (size,), np.float64),
-        }
-
-    def _shape_of_parameter(self, dim: int) -> tuple[int, ...]:
-        return (dim,) if self._parameter is None else self._parameter.shape
 
     def _also_seen(self) -> Mapping[str, spaces.Space[Any]]:
         """Returns the spaces of further entries of the observation, by name; none unless a subclass overrides this."""
@@ -220,27 +190,19 @@ class LinearProblem(Problem):
     def _sizes(self, asked: Mapping[str, int | None]) -> dict[str, int]:
         """Returns the numbers of agents, arms and dimensions by name, from arguments, given data or defaults."""
         given: dict[str, int] = {}
-        if self._parameter is not None:
-            given |= dict(zip(("dim", "num_arms"), reversed(self._parameter.shape), strict=False))
-        shape = getattr(self._distribution, "shape", ())
-        if shape:
-            if given.get("dim", shape[-1]) != shape[-1]:
+        for array in (self._parameter, self._distribution):
+            shape = () if array is None else array.shape
+            found = dict(zip(("dim", "num_arms", "num_agents"), reversed(shape), strict=False))
+            if any(given.get(name, size) != size for name, size in found.items()):
                 raise ValueError(
-                    f"parameter has {given['dim']} entries; {shape[-1]}, the dimension of contexts, is required"
+                    f"parameter is for {given}, contexts are for {found}; the same sizes are required"
                 )
-            arms = shape[-2] if len(shape) > 1 else None
-            if arms is not None and given.get("num_arms", arms) != arms:
-                raise ValueError(
-                    f"parameter is for {given['num_arms']} arms; {arms}, the arms of contexts, are required"
-                )
-            given |= dict(zip(("dim", "num_arms", "num_agents"), reversed(shape), strict=False))
+            given |= found
         return chosen_sizes(asked, given, self.defaults, "given")
 
     def _refuse_improbable_means(self, reward: str) -> None:
         """Raises a ``ValueError`` if means could lie outside of [0, 1]."""
-        means = None
-        if isinstance(self._distribution, FixedContexts | TableContexts | LabelledContexts):
-            means = self._distribution.means(self._parameter)
+        means = self._distribution.means(self._parameter)
         if means is not None and means.min() >= 0.0 and means.max() <= 1.0:
             return
         raise ValueError(
@@ -257,11 +219,12 @@ class LinearProblem(Problem):
         self._scores = np.zeros((*rows, arms)) if self._rewards.logistic else self._means
         # Where each arm has its own parameter, _draw_round replaces the scores that follow from the first arm's.
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
-        if isinstance(self._distribution, LabelledContexts):
-            # The number of rounds may have been changed since the construction.
-            self._distribution.deal(self.max_num_agents, self.max_cycles)
-        self._distribution.begin(Instances(randomness, common, self._across, self._scores, instance_seeds))
-        if isinstance(self._distribution, FixedContexts | PoolContexts):
+        # The number of rounds may have been changed since the construction.
+        self._distribution.deal(self.max_num_agents, arms, self.max_cycles)
+        self._distribution.begin(
+            rounds.Instances(randomness, common, self._across, self._scores, instance_seeds)
+        )
+        if "pool_index" in self._observation:
             self._observation["pool_index"] = self._distribution.index
         self._rewards.begin(randomness)
 
@@ -272,15 +235,13 @@ class LinearProblem(Problem):
 
     def _draw_round(self) -> None:
         self._distribution.draw(self._active, self._across, self._scores)
-        if self._theta.ndim == 3 and not isinstance(self._distribution, LabelledContexts):
+        if self._theta.ndim == 3 and not self._distribution.exact:
             expect_by_arm(self._active, self._across, self._theta[0], self._scores)
         self._rewards.link(self._scores, self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
-        if isinstance(self._distribution, LabelledContexts):
-            return self._distribution.parameter_of(seed)
         if self._parameter is not None:
-            return self._parameter
+            return self._distribution.parameter_of(seed, self._parameter)
         draws = stream(seed, Purpose.PARAMETER)
         direction = draws.random(dim) if self._parameter_name == "orthant" else draws.standard_normal(dim)
         if self._parameter_name == "sphere_without_bias":
@@ -292,7 +253,7 @@ class LinearProblem(Problem):
         """Pulls one arm for each agent, int64 ``(replicas, agents)``: draws rewards and updates the observations."""
         seen = self._observation
         self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
-        take_in(
+        rounds.take_in(
             self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
@@ -305,7 +266,9 @@ class LinearProblem(Problem):
 
     def _sensitivity(self) -> Sensitivity:
         shape = self._observation["total_statistic"].shape
-        return (of_outer if self._squares else of_moments)(shape, self._context_bound, self._reward_bound)
+        return (rounds.of_outer if self._squares else rounds.of_moments)(
+            shape, self._context_bound, self._reward_bound
+        )
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, self._reward_bound)
@@ -321,13 +284,9 @@ class LinearProblem(Problem):
 
 
 def _checked_parameter(parameter: Any) -> Array:
-    array = np.array(parameter, np.float64)
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise ValueError(f"parameter has shape {array.shape}; (dim,) or (num_arms, dim) is required")
-    if not np.isfinite(array).all() or np.linalg.norm(array, axis=-1).max() > 1.0 + 1e-9:
-        raise ValueError(
-            f"parameter is {array.tolist()}; finite entries and a norm of at most 1 are required"
-        )
+    array = require_array("parameter", parameter, {1: "(dim,)", 2: "(num_arms, dim)"})
+    if np.linalg.norm(array, axis=-1).max() > 1.0 + 1e-9:
+        raise ValueError(f"parameter is {array.tolist()}; a norm of at most 1 is required")
     return array
 
 
@@ -476,15 +435,15 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         "parameter": "sphere",
     }
     information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
-    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
-    features = LinearFeatures
-    neighbours = staticmethod(worst_neighbours)
+    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    features = actions.LinearFeatures
+    neighbours = staticmethod(rounds.worst_neighbours)
 
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
         return {
             "arm": OwnActions(spaces.Discrete(arms)),
-            "parameter": Estimates(dim, arm_by_parameter),
-            "values": Estimates(arms, arm_by_values),
+            "parameter": Estimates(dim, actions.arm_by_parameter),
+            "values": Estimates(arms, actions.arm_by_values),
         }
 
     def clairvoyant(self, observation: Arrays) -> Array:
@@ -505,5 +464,5 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         return {"fixed": isinstance(self._distribution, FixedContexts), "reward": law.name, **known}
 
     def _play_round(self, action: Array) -> None:
-        pseudo_regret(self._active, action, self._means, self._info["regret"])
+        rounds.pseudo_regret(self._active, action, self._means, self._info["regret"])
         self._pull(action)

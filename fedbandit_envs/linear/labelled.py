@@ -9,28 +9,20 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import (
+    require_array,
     require_choice,
     require_flag,
     require_integer,
     require_number,
-    require_valid,
 )
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, data_library
-from fedbandit_envs.linear.rounds import Instances, fraction
+from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-# A package's module, what loads the table there, and the first digits of the table's SHA-256.
-_PACKAGED = {
-    "digits": ("sklearn.datasets", "load_digits", "f6d9e39f37dc45d3"),
-    "wine": ("sklearn.datasets", "load_wine", "3a28849ef2366c4b"),
-    "breast_cancer": ("sklearn.datasets", "load_breast_cancer", "25e2eb7b7a8745b1"),
-    "segments": ("river.datasets", "ImageSegments", "1f37b21dad2e0921"),
-    "shuttle": ("river.datasets", "Shuttle", "2993782d44e631e0"),
-    "banana": ("river.datasets", "Bananas", "53ef883d208eb17c"),
-}
-_CLASSES = "classes (text, whole numbers or truth values)"
+# Tables of scikit-learn, with the first digits of each table's SHA-256.
+_PACKAGED = {"digits": "f6d9e39f37dc45d3", "wine": "3a28849ef2366c4b", "breast_cancer": "25e2eb7b7a8745b1"}
 
 
 class LabelledTable(NamedTuple):
@@ -48,22 +40,21 @@ class LabelledTable(NamedTuple):
 
 
 def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
-    """Returns a labelled table from arrays, a frame, a file, or an installed package.
+    """Returns a labelled table from arrays, a frame, a file, or scikit-learn.
 
     Args:
-        data: The name of a table inside a package of the extra ``data``: scikit-learn's ``"digits"``, ``"wine"`` or
-            ``"breast_cancer"``, river's ``"segments"``, ``"shuttle"`` or ``"banana"``. Or the path of a CSV or Parquet
-            file, or a pandas ``DataFrame``, all of whose columns but ``labels`` are features (see
+        data: The name of a table of scikit-learn, which comes with the extra ``data``: ``"digits"``, ``"wine"`` or
+            ``"breast_cancer"``. Or the path of a CSV or Parquet file, or a pandas ``DataFrame``, all of whose columns
+            but ``labels`` are features (see
             :class:`~fedbandit_envs.basics.tables.Table`); or an array or nested lists ``(rows, columns)``.
         labels: The name of the column of classes in a file or a frame, or one class for each row of an array; None for
-            a table of a package. Classes are text, whole numbers or truth values.
+            a table of scikit-learn, which has its own. Classes are all text, all whole numbers or all truth values.
 
     Raises:
-        ImportError: The package that has the table, or pandas for a file, is missing.
+        ImportError: scikit-learn, or pandas for a file, is missing.
         OSError: The file cannot be read.
-        TypeError: ``data`` is none of these.
         ValueError: The table is empty or has one class; a cell is no finite number, or a label is missing or no class.
-            The error names file, line and column.
+            The error names file, row and column.
 
     Example:
         >>> table = read_labelled([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]], ["no", "yes", "no"])
@@ -71,77 +62,37 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         ([0, 1, 0], ['no', 'yes'])
     """
     if isinstance(data, str) and data in _PACKAGED:
-        if labels is not None:
-            raise ValueError(f"labels is {labels!r}; None is required with data={data!r}, which has its own")
         return _packaged(data)
-    if isinstance(data, str) and not isinstance(labels, str):
-        raise ValueError(
-            f"labels is {labels!r}; the name of a column of the file {data!r} is required (tables of packages are "
-            f"{', '.join(_PACKAGED)})"
-        )
     if hasattr(data, "columns") or isinstance(data, str | PathLike):
-        table = Table(data, [labels], None)
-        if not table.of_numbers:
-            raise ValueError(f"{table.name} has the only column {labels!r}; features beside it are required")
-        numbers, names = table.labels(labels)
-        table.require(labels, np.array([_is_class(name) for name in names])[numbers], _CLASSES)
-        features = table.numbers(table.of_numbers, f"{FINITE} (categories as numbers)")
-        return _with_classes(features, numbers, names)
-    try:
-        features = np.array(data, np.float64)
-        if not features.ndim:
-            raise TypeError("a scalar")
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"data is of type {type(data).__name__} ({error}); the name of a table, one of {sorted(_PACKAGED)}, the "
-            "path of a file, a pandas.DataFrame, or numbers (rows, columns) are required"
-        ) from None
-    if features.ndim != 2 or 0 in features.shape:
-        raise ValueError(f"data has shape {features.shape}; (rows, columns), both >= 1, is required")
-    require_valid("data", features, np.abs(features) < LARGEST, FINITE)
-    if np.shape(labels) != features.shape[:1]:
+        require_choice("data", isinstance(labels, str) or str(data), (True, *_PACKAGED))
+        table = Table(data, [labels])
+        numbers, classes = table.labels(labels)
+        features = table.numbers(table.of_numbers or [], f"{FINITE} (categories as numbers)")
+    else:
+        shapes = {2: "the name of a table, a file, a pandas.DataFrame or (rows, columns)"}
+        features = require_array("data", data, shapes, -LARGEST, LARGEST)
+        if np.shape(labels) != features.shape[:1] or len({type(label) for label in labels}) != 1:
+            raise ValueError(
+                f"labels is {labels!r}; a class for each of {len(features)} rows, all text, all whole numbers or all "
+                "truth values, is required"
+            )
+        names, numbers = np.unique(labels, return_inverse=True)
+        classes = names.tolist()
+    if len(classes) < 2 or any(isinstance(one, float) and one % 1 for one in classes):
         raise ValueError(
-            f"labels has shape {np.shape(labels)}; a class for each of the {len(features)} rows is required"
+            f"labels are {classes[:9]}; two or more classes, text, whole numbers or truth values, are required"
         )
-    given = np.array(labels, object)
-    require_valid("labels", given, np.array([_is_class(label) for label in given]), _CLASSES)
-    if len({isinstance(label, str) for label in given}) > 1:
-        raise ValueError("labels has text and numbers; classes of one type are required")
-    classes, numbers = np.unique(np.array(given.tolist()), return_inverse=True)
-    return _with_classes(features, numbers, classes.tolist())
-
-
-def _with_classes(features: Array, labels: Array, classes: list[Any]) -> LabelledTable:
-    if len(classes) < 2:
-        raise ValueError(f"labels has the only class {classes[0]!r}; at least 2 are required")
-    return LabelledTable(features, labels.astype(np.int64), classes)
-
-
-def _is_class(label: Any) -> bool:
-    whole = isinstance(label, float | np.floating) and float(label).is_integer()
-    return whole or isinstance(label, str | int | np.integer | np.bool_)
+    return LabelledTable(features, numbers.astype(np.int64), classes)
 
 
 @lru_cache(maxsize=len(_PACKAGED))
 def _packaged(name: str) -> LabelledTable:
-    """Returns a table of an installed package."""
-    module, loader, digest = _PACKAGED[name]
-    load = getattr(data_library(module), loader, None)
-    if load is None:
-        raise ImportError(
-            f"data is {name!r}, which a later version of {module} has than the one that is installed"
-        )
-    if module == "sklearn.datasets":
-        features, labels = load(return_X_y=True)
-    else:
-        rows, labels = zip(*load(), strict=True)
-        # Files of libsvm leave out zeros.
-        columns = sorted({column for row in rows for column in row})
-        features = [[row.get(column, 0.0) for column in columns] for row in rows]
-    table = read_labelled(features, np.array(labels))
-    found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[: len(digest)]
-    if found != digest:
-        raise ValueError(f"data is {name!r}, whose digest is {found} in {module}; {digest} is required")
+    """Returns a table of scikit-learn."""
+    load = getattr(data_library("sklearn.datasets"), f"load_{name}")
+    table = read_labelled(*load(return_X_y=True))
+    found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[:16]
+    if found != _PACKAGED[name]:
+        raise ValueError(f"data is {name!r}, whose digest is {found}; {_PACKAGED[name]} is required")
     return table
 
 
@@ -149,7 +100,7 @@ FormName = Literal["disjoint", "shared"]
 RowsName = Literal["with_replacement", "one_pass", "in_order"]
 
 
-class LabelledContexts:
+class LabelledContexts(Contexts):
     """In every round each agent is shown a row of a labelled table; arms are the classes, and the right one pays 1.
 
     A row's features are standardised, divided by the root mean square of their norms, and preceded by a 1; this vector
@@ -169,11 +120,8 @@ class LabelledContexts:
     which deals rows by their classes, neighbours replace a row by one of the same class. Rows that are drawn with
     replacement can be shown again; then each showing is an observation of its own.
 
-    Attributes:
-        parameter: The least-squares regression of class indicators on x, scaled to norm 1: ``(dim,)``, or
-            ``(arms, dim)`` with shared features. It is the best linear prediction; rewards and regret follow from the
-            labels alone.
-        shape: Shape of an agent's contexts, ``(arms, dim)``.
+    The parameter is the least-squares regression of class indicators on x, scaled to norm 1: ``(dim,)``, or ``(arms,
+    dim)`` with shared features. It is the best linear prediction; rewards and regret follow from the labels alone.
 
     Example:
         >>> from fedbandit_envs import linear_v0
@@ -183,6 +131,8 @@ class LabelledContexts:
         >>> observations["agent_0"]["contexts"].shape
         (2, 4)
     """
+
+    exact = True
 
     def __init__(
         self,
@@ -217,46 +167,33 @@ class LabelledContexts:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range, or the table is malformed.
         """
-        require_choice("contexts features", features, get_args(FormName))
+        shared = require_choice("contexts features", features, get_args(FormName)) == "shared"
         self._in_order = require_choice("contexts rows", rows, get_args(RowsName)) == "in_order"
         self._once = rows != "with_replacement"
-        self._alpha = (
-            None if alpha is None else require_number("contexts alpha", alpha, 0, np.inf, open_below=True)
-        )
+        if alpha is not None:
+            require_number("contexts alpha", alpha, 0, np.inf, open_below=True)
+        self._alpha = alpha
         self._scrambled = require_flag("contexts scrambled", scrambled)
         table = read_labelled(data, labels)
         if components is not None:
             require_integer("contexts components", components, 1, table.features.shape[1])
         self._labels = table.labels
-        self._classes = len(table.classes)
         self._contexts = bound * _normalised(table.features, components)
         self._order = np.argsort(self._labels, kind="stable")
         self._counts = np.bincount(self._labels)
-        self._shared = features == "shared"
-        size = self._contexts.shape[1]
+        self._classes, size = len(self._counts), self._contexts.shape[1]
         sums = [self._contexts[self._labels == k].sum(axis=0) for k in range(self._classes)]
-        self._fit = np.linalg.lstsq(self._contexts.T @ self._contexts, np.transpose(sums), rcond=None)[0].T
-        self._fit /= np.linalg.norm(self._fit)
-        self.parameter = self._formed(self._fit)
-        self.shape = (self._classes, size if self._shared else self._classes * size)
-
-    def _formed(self, by_arm: Array) -> Array:
-        return by_arm if self._shared else by_arm.ravel()
+        fit = np.linalg.lstsq(self._contexts.T @ self._contexts, np.transpose(sums), rcond=None)[0].T
+        fit /= np.linalg.norm(fit)
+        self.parameter = fit if shared else fit.ravel()
+        self.shape = (self._classes, size if shared else self._classes * size)
 
     def means(self, parameter: Array | None) -> Array:
         """Returns the expected rewards that there are, whatever the parameter: 0 and 1."""
         return np.array([0.0, 1.0])
 
-    def deal(self, agents: int, rounds: int) -> None:
-        """Stores the number of rounds; checks that the table has enough rows if each may be shown only once.
-
-        Args:
-            agents: M, number of agents.
-            rounds: Number of rounds.
-
-        Raises:
-            ValueError: There are fewer rows.
-        """
+    def deal(self, agents: int, arms: int, rounds: int) -> None:
+        """Stores the number of rounds; checks that the table has enough rows if each may be shown only once."""
         self._rounds = rounds
         if self._once and agents * rounds > len(self._labels):
             raise ValueError(
@@ -264,12 +201,13 @@ class LabelledContexts:
                 "of the table, is required where each is shown once"
             )
 
-    def parameter_of(self, seed: int) -> Array:
-        """Returns :attr:`parameter` in the rotated features and with the renumbered arms of a seed's instance."""
+    def parameter_of(self, seed: int, parameter: Array) -> Array:
+        """Returns the parameter in the rotated features and with the renumbered arms of a seed's instance."""
         rotation, arms = self._scrambling(seed)
-        fit = np.empty_like(self._fit)
-        fit[arms] = self._fit @ rotation.T
-        return self._formed(fit)
+        by_class = parameter.reshape(self._classes, -1)
+        fit = np.empty_like(by_class)
+        fit[arms] = by_class @ rotation.T
+        return fit.reshape(parameter.shape)
 
     def _scrambling(self, seed: int) -> tuple[Array, Array]:
         """Returns an instance's rotation of x, ``(size, size)``, and the arm of each class, ``(classes,)``."""
@@ -293,8 +231,8 @@ class LabelledContexts:
 
     def begin(self, instances: Instances) -> None:
         """Starts an episode: distributions of classes, and in one pass who is shown which rows."""
+        super().begin(instances)
         agents = instances.means.shape[1]
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
         scrambled = [self._scrambling(seed) for seed in instances.seeds]
         self._rotations, self._arms = (np.stack(parts) for parts in zip(*scrambled, strict=True))
         shares = np.array(
@@ -343,13 +281,7 @@ class LabelledContexts:
         return took
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Shows the active agents their next rows.
-
-        Args:
-            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
-            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
-            means: Output: 1 for the arm of the row's class and 0 for the others, ``(replicas, agents, arms)``.
-        """
+        """Shows the active agents their next rows; an arm's mean is 1 if it is the row's class, else 0."""
         _show(
             active, self._draws.round, self._draws.key, self._up_to, self._order, self._counts, self._dealt_rows,
             self._contexts, self._labels, self._rotations, self._arms, contexts, means,

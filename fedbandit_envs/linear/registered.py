@@ -91,9 +91,6 @@ PROBLEM = RegisteredProblem(
     suite=SuiteSpec(
         tasks={"band": ("FedLinear-v0", {}), "ball": ("FedLinearBall-v0", {})},
         reference="random-arm",
-        adjacency="one-observation",
-        full=(30_000, 20),
-        quick=(1_000, 10),
     ),
     more_suites={
         "classification": SuiteSpec(
@@ -102,9 +99,6 @@ PROBLEM = RegisteredProblem(
                 "digits": ("FedClassification-v0", {"contexts": _UNLIKE_DIGITS, "num_agents": 5}),
             },
             reference="random-arm",
-            adjacency="one-observation",
-            full=(30_000, 20),
-            quick=(1_000, 10),
         )
     },
 )

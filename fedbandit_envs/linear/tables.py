@@ -15,13 +15,12 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_valid
+from fedbandit_envs.basics.checks import require_array, require_choice, require_flag, require_integer
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import FINITE, Table, data_library
 from fedbandit_envs.linear.ridge import expect
-from fedbandit_envs.linear.rounds import Instances, fraction
+from fedbandit_envs.linear.rounds import Contexts, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
-from fedbandit_envs.randomness.streams import Purpose
 
 FeatureSet = Literal["anchor_and_url", "body_title_and_document", "all"]
 
@@ -86,16 +85,16 @@ def _read(path: Path, features: FeatureSet, changed: int) -> Queries:
             "features in order, are required"
         ) from None
     columns = np.subtract(_COLUMNS.get(features, [*range(1, found.shape[1] + 1)]), 1)
-    if columns[-1] >= found.shape[1]:
-        raise ValueError(
-            f"features is {features!r}, which needs {columns[-1] + 1} features; {path} has {found.shape[1]}"
-        )
     if (
-        query.size != relevance.size
+        columns[-1] >= found.shape[1]
+        or query.size != relevance.size
         or not np.isfinite([*relevance, found.data.sum()]).all()
         or not relevance.any()
     ):
-        raise ValueError(f"{path} has lines without qid, entries that are not finite, or no relevance but 0")
+        raise ValueError(
+            f"{path} has lines without qid, entries that are not finite, no relevance but 0, or {found.shape[1]} "
+            f"features; {columns[-1] + 1} are required with features={features!r}"
+        )
     chosen = found.toarray()[:, columns]
     chosen /= np.maximum(np.abs(chosen).max(axis=0), np.finfo(float).tiny)
     contexts = np.concatenate([np.ones((len(chosen), 1)), chosen], axis=1)
@@ -105,17 +104,13 @@ def _read(path: Path, features: FeatureSet, changed: int) -> Queries:
     return Queries(contexts, first, parameter / np.linalg.norm(parameter))
 
 
-class QueryContexts:
+class QueryContexts(Contexts):
     """Contexts of documents: in every round each agent is given one of its own queries, and K of its documents as arms.
 
     Queries with fewer than K documents are left out. Of the Q others, in the order of the file, agent j of M has those
     from floor(j Q / M) to floor((j + 1) Q / M) - 1. A round's query is drawn uniformly, and its arms are K consecutive
     documents, from one drawn uniformly on; the first document follows the last one. Contexts have norm 1 and are
     multiplied by L.
-
-    Attributes:
-        parameter: theta*, ``(dim,)``.
-        shape: Shape of a context, ``(dim,)``.
     """
 
     def __init__(self, bound: float, path: str, features: FeatureSet = "all") -> None:
@@ -136,33 +131,18 @@ class QueryContexts:
         self._bound = bound
         self._path = path
 
-    def check(self, agents: int, arms: int) -> None:
-        """Checks that each agent has a query with enough documents.
-
-        Args:
-            agents: M, number of agents.
-            arms: K, number of arms.
-
-        Raises:
-            ValueError: There are fewer such queries than agents.
-        """
-        many = int((np.diff(self._queries.first) >= arms).sum())
-        if many < agents:
+    def deal(self, agents: int, arms: int, rounds: int) -> None:
+        """Deals queries or rows to the agents; see :meth:`.Contexts.deal`."""
+        sizes = np.diff(self._queries.first)
+        self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[sizes >= arms]
+        if len(self._ranges) < agents:
             raise ValueError(
-                f"num_arms is {arms} and num_agents {agents}; {self._path} has {many} queries with as many documents "
-                "as arms, and at least one for each agent is required"
+                f"num_arms is {arms} and num_agents {agents}; {self._path} has {len(self._ranges)} queries with as "
+                "many documents as arms, and at least one for each agent is required"
             )
 
-    def begin(self, instances: Instances) -> None:
-        """Starts an episode: computes expected rewards."""
-        sizes = np.diff(self._queries.first)
-        enough = sizes >= instances.contexts.shape[3]
-        self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[enough]
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
-        self._parameter = instances.parameter
-
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the queries of the next round and their documents; the arguments are those of :meth:`_Band.draw`."""
+        """Writes the contexts of the next round; see :meth:`.Contexts.draw`."""
         _fill_queries(
             active, self._draws.round, self._draws.key, self._parameter, self._bound, self._queries.contexts,
             self._ranges, contexts, means,
@@ -196,7 +176,7 @@ _OFF_POLICY = (
 )
 
 
-class TableContexts:
+class TableContexts(Contexts):
     """In every round each agent is given a row of a table, from which follow the contexts of its arms.
 
     The context of arm k is the outer product of the row's features z and the arm's features a_k, flattened: its entry
@@ -218,11 +198,6 @@ class TableContexts:
     without noise: theta* where it is fitted, though no agent is told it, and the number of rows.
 
     Claims rely on norms of at most L. Nothing is scaled: a longer context is an error.
-
-    Attributes:
-        parameter: theta*, fitted, float64 ``(dim,)``; None where the table has no rewards.
-        rewards: The rewards that are played as they are, float64 ``(rows, arms)``; None without ``exact``.
-        shape: The shape of a round's contexts: ``(arms, dim)``, or ``(agents, arms, dim)`` with a column of agents.
 
     Example:
         >>> import pandas
@@ -271,54 +246,44 @@ class TableContexts:
                 line and column.
         """
         self._once = require_choice("order", order, get_args(Order)) == "once"
-        nested = isinstance(features, list | tuple) and [
-            isinstance(names, list | tuple) for names in features
-        ]
-        if not nested or any(each != (arms is None) for each in nested):
+        each_arm = features if arms is None else [features]
+        sizes = {len(names) if isinstance(names, list | tuple) else 0 for names in each_arm}
+        if len(sizes) != 1 or 0 in sizes or any(isinstance(name, list | tuple) for name in each_arm[0]):
             raise TypeError(
                 f"features is {features!r} and arms {arms!r}; a list of columns is required with features of the arms, "
-                "and without (arms=None) a list of columns for each arm"
-            )
-        each_arm = features if arms is None else [features]
-        if 0 in (sizes := {len(names) for names in each_arm}) or len(sizes) > 1:
-            raise ValueError(
-                f"features is {features!r}; as many columns for each arm, 1 at least, are required"
+                "and without (arms=None) a list of as many columns for each arm"
             )
         self._arms = np.ones((len(each_arm), 1)) if arms is None else _checked_arms(arms)
-        self.shape: tuple[int, ...] = (len(self._arms), len(each_arm[0]) * self._arms.shape[1])
-        if rewards is not None and (isinstance(rewards, str) or len(rewards) != len(self._arms)):
+        self.shape = (len(self._arms), len(each_arm[0]) * self._arms.shape[1])
+        self.exact = require_flag("exact", exact)
+        wrong = exact if rewards is None else isinstance(rewards, str) or len(rewards) != len(self._arms)
+        if wrong:
             raise ValueError(
                 f"rewards is {rewards!r}; {len(self._arms)} columns, one for each arm, are required: {_OFF_POLICY}"
-            )
-        if require_flag("exact", exact) and rewards is None:
-            raise ValueError(
-                "exact is True; rewards, the columns with those of all arms, are required with it"
             )
         columns = [name for names in each_arm for name in names]
         data = Table(table, [] if agent is None else [agent], [*columns, *(rewards or ())])
         # The features of a row, or of its arms: (rows, 1 or arms, features).
         self._values = data.numbers(columns).reshape(data.rows, len(each_arm), -1)
-        self._name, self._agent = data.name, agent
-        self._agents: list[Any] = []
+        self._name = data.name
+        self._owner: Array | None = None
         if agent is not None:
-            self._owner, self._agents = data.labels(agent)
-            self.shape = (len(self._agents), *self.shape)
+            self._owner, agents = data.labels(agent)
+            self.shape = (len(agents), *self.shape)
         # Either all arms share a row's features, or their own features are 1.
         lengths = np.sqrt(np.einsum("nki,nki->nk", self._values, self._values).max(axis=1))
         lengths *= np.linalg.norm(self._arms, axis=1).max()
-        if lengths.max() > bound * (1 + 1e-12):
-            row = int(np.argmax(lengths > bound * (1 + 1e-12)))
+        longest = int(np.argmax(lengths))
+        if lengths[longest] > bound * (1 + 1e-12):
             raise ValueError(
-                f"{data.place(row)} has a context of norm {lengths[row]:.6g}; at most context_bound = {bound:g} is "
-                f"required (the longest in the table has {lengths.max():.6g}: divide features by a constant, or set "
-                "context_bound)"
+                f"{data.place(longest)} has a context of norm {lengths[longest]:.6g}; at most context_bound = "
+                f"{bound:g} is required (divide features by a constant, or set context_bound)"
             )
-        self.parameter: Array | None = None
-        self.rewards: Array | None = None
+        self._rewards = np.zeros((0, 0))
         if rewards is not None:
             paid = data.numbers(rewards, f"{FINITE}, the rewards of all arms ({_OFF_POLICY}),")
             self.parameter = self._fitted(paid)
-            self.rewards = paid if exact else None
+            self._rewards = paid if exact else self._rewards
 
     def _fitted(self, rewards: Array) -> Array:
         """Returns the ridge estimate of theta*, of norm at most 1, from the rewards of all rows and arms."""
@@ -335,77 +300,39 @@ class TableContexts:
         return self._values[:, k % self._values.shape[1]]
 
     def means(self, parameter: Array | None) -> Array | None:
-        """Returns the expected rewards of all rows, float64 ``(rows, arms)``; None where theta* is drawn.
-
-        Args:
-            parameter: theta*, ``(dim,)``, or one for each arm, ``(arms, dim)``; None where it is drawn.
-        """
-        if self.rewards is not None:
-            return self.rewards
+        """Returns the expected rewards of all rows, ``(rows, arms)``; see :meth:`.Contexts.means`."""
+        if self.exact:
+            return self._rewards
         if parameter is None:
             return None
         own = np.broadcast_to(parameter, self.shape[-2:]).reshape(len(self._arms), self._values.shape[2], -1)
         return np.stack([self._of_arm(k) @ own[k] @ arm for k, arm in enumerate(self._arms)], axis=1)
 
-    def deal(self, agents: int, rounds: int) -> None:
-        """Gives each agent its rows.
-
-        Args:
-            agents: M, number of agents.
-            rounds: The number of rounds of an episode.
-
-        Raises:
-            ValueError: An agent has no rows, or with ``order="once"`` fewer rows than there are rounds.
-        """
-        owner = self._owner if self._agents else np.arange(len(self._values)) % agents
-        counts = np.bincount(owner, minlength=agents)
-        fewest, needed = int(np.argmin(counts)), rounds if self._once else 1
-        if counts[fewest] < needed:
-            whose = (
-                f"{self._agent} {self._agents[fewest]!r}" if self._agents else f"agent {fewest} of {agents}"
-            )
+    def deal(self, agents: int, arms: int, rounds: int) -> None:
+        """Deals queries or rows to the agents; see :meth:`.Contexts.deal`."""
+        owner = np.arange(len(self._values)) % agents if self._owner is None else self._owner
+        counts, needed = np.bincount(owner, minlength=agents), rounds if self._once else 1
+        if counts.min() < needed:
             raise ValueError(
-                f"{self._name} has {counts[fewest]} rows for {whose}; at least {needed} are required, with "
-                "order='once' as many as max_cycles"
+                f"{self._name} has {counts.min()} rows for agent {np.argmin(counts)} of {agents}; at least {needed} "
+                "are required, with order='once' as many as max_cycles"
             )
         self._rows = np.argsort(owner, kind="stable")
         self._first = np.cumsum([0, *counts])
 
-    def begin(self, instances: Instances) -> None:
-        """Starts an episode."""
-        self._draws = instances.randomness.draws(Purpose.CONTEXT)
-        self._parameter = instances.parameter
-
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Writes the contexts of the next round and their expected rewards.
-
-        After its last row, which an agent plays in the last round at most, the first one is shown again.
-
-        Args:
-            active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
-            contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
-            means: Output: expected rewards, ``(replicas, agents, arms)``.
-        """
-        rewards = np.zeros((0, 0)) if self.rewards is None else self.rewards
+        """Writes the contexts of the next round; see :meth:`.Contexts.draw`."""
+        # After its last row, which an agent plays in the last round at most, the first one is shown again.
         _fill_rows(
             active, self._draws.round, self._draws.key, self._parameter, self._once, self._rows, self._first,
-            self._values, self._arms, rewards, contexts, means,
+            self._values, self._arms, self._rewards, contexts, means,
         )  # fmt: skip
 
 
 def _checked_arms(arms: Any) -> Array:
     if isinstance(arms, Integral):
         return np.eye(require_integer("arms", arms, 1))
-    try:
-        array = np.array(arms, np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"arms is {arms!r} ({error}); a number of arms, or (arms, features), is required"
-        ) from None
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(f"arms has shape {array.shape}; a number of arms, or (arms, features), is required")
-    require_valid("arms", array, np.isfinite(array), "finite numbers")
-    return array
+    return require_array("arms", arms, {2: "a number of arms, or (arms, features),"})
 
 
 @allocating_kernel

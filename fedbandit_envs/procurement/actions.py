@@ -1,4 +1,4 @@
-"""Action formats of procurement, and features for neural networks."""
+"""How quantities are chosen and seen: action formats, features for neural networks, pictures."""
 
 from collections.abc import Mapping
 
@@ -6,8 +6,10 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.actions import OwnActions, require_entries
-from fedbandit_envs.core.policy_spec import Features, InboxCounts, PolicySpec, highest, laplace, time_left
+from fedbandit_envs.basics.checks import require_valid
+from fedbandit_envs.core.actions import OwnActions
+from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, highest, judged, laplace
+from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
 from fedbandit_envs.procurement.oracle import procure
 
 
@@ -57,7 +59,7 @@ def quantities_by_quality(choice: Array, observation: Mapping[str, Array]) -> Ar
 
 
 def _require_unit_interval(name: str, choice: Array) -> None:
-    require_entries(name, choice, (choice >= 0) & (choice <= 1), "a number in [0, 1]")
+    require_valid(f"action: {name}", choice, (choice >= 0) & (choice <= 1), "numbers in [0, 1]")
 
 
 class ProcurementFeatures(Features):
@@ -83,21 +85,80 @@ class ProcurementFeatures(Features):
     def __init__(self, spec: PolicySpec) -> None:
         """Sets the features' names, the number of producers and the largest cost and capacity, from the spaces."""
         seen = spec.observation.spaces
-        self.items = (seen["cost"].shape or (0,))[0]
+        each = seen["cost"].shape or (0,)
+        super().__init__(spec, dict.fromkeys(count_names("delivered", "good"), each))
+        self.items = each[0]
         self._most_cost, self._most_units = (max(highest(seen[name]), 1e-9) for name in ("cost", "capacity"))
-        self._horizon = spec.horizon
-        self._inbox = InboxCounts(spec, "delivered", "good")
         of_messages = ("heard_estimate", "heard_doubt") if self._inbox.exists else ()
         self.each = ("estimate", "doubt", "cost", "capacity", *of_messages)
-
-    def _start(self, rows: tuple[int, int]) -> None:
-        self._inbox.reset(rows)
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
         each[..., 0], each[..., 1] = laplace(observation["total_good"], observation["total_delivered"])
         each[..., 2] = 2.0 * observation["cost"] / self._most_cost - 1.0
         each[..., 3] = 2.0 * observation["capacity"] / self._most_units - 1.0
         if self._inbox.exists:
-            each[..., 4], each[..., 5] = self._inbox.estimate(observation)
+            each[..., 4], each[..., 5] = judged(*self._inbox.totals.values())
         shared[..., 0] = 2.0 * observation["quality_threshold"][..., 0] - 1.0
-        shared[..., 1] = time_left(observation, self._horizon)
+
+
+def render_ansi(scene: Arrays) -> str:
+    """Renders one replica as text: a line for each producer, a column for each agent.
+
+    Args:
+        scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
+
+    Returns:
+        A table of the units delivered to each agent (``-`` where it has no access), beside each producer's true quality
+        and its share of good units in all agents' purchases.
+    """
+    agents, producers = scene["delivered"].shape
+    quality = scene["quality"][0]
+    bought = scene["total_delivered"].sum(axis=0)
+    estimate = scene["total_good"].sum(axis=0) / np.maximum(bought, 1)
+    lines = [
+        f"round {int(scene['round'][0, 0])}, quality threshold {scene['quality_threshold'][0, 0]:g}",
+        "producer  quality  seen  " + " ".join(f"a{j:<3d}" for j in range(agents)),
+    ]
+    for i in range(producers):
+        seen = f"{estimate[i]:5.2f}" if bought[i] else "    -"
+        units = " ".join(
+            f"{scene['delivered'][j, i]:>4d}" if scene["capacity"][j, i] else "   -" for j in range(agents)
+        )
+        lines.append(f"{i:>8d}  {quality[i]:7.2f} {seen}  {units}")
+    lines.append(f"{'regret':>24} " + " ".join(f"{regret:4.0f}" for regret in scene["regret"]))
+    violated = " ".join("yes ".rjust(4) if flag else "no ".rjust(4) for flag in scene["violation"])
+    lines.append(f"{'quality violated':>24} " + violated)
+    return "\n".join(lines) + "\n"
+
+
+def render_rgb_array(scene: Arrays) -> Array:
+    """Renders one replica as an image: each agent's purchases, above each producer's true and observed quality.
+
+    Args:
+        scene: The replica's observation, info and true ``quality``, arrays that lead with the agents' axis.
+
+    Returns:
+        uint8 ``(height, width, 3)``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
+    """
+    agents, producers = scene["delivered"].shape
+    quality = scene["quality"][0]
+    portion = np.where(scene["capacity"] > 0, scene["delivered"] / np.maximum(scene["capacity"], 1), np.nan)
+    labels = [f"{j}{' *' if scene['violation'][j] else ''}" for j in range(agents)]
+    figure, above, below = heatmap_above_bars(
+        portion, labels, "share of capacity bought", True, vmin=0, vmax=1
+    )
+    above.set_ylabel("agent (* quality violated)")
+    above.set_title(f"round {int(scene['round'][0, 0])}")
+
+    bought = scene["total_delivered"].sum(axis=0)
+    estimate = np.where(bought > 0, scene["total_good"].sum(axis=0) / np.maximum(bought, 1), np.nan)
+    below.bar(range(producers), quality, color="lightsteelblue", label="true quality")
+    below.plot(range(producers), estimate, "k.", label="seen by all agents together")
+    below.axhline(scene["quality_threshold"][0, 0], color="firebrick", linewidth=1, label="threshold")
+    below.set(ylim=(0, 1), xlabel="producer", ylabel="quality", xlim=(-0.5, producers - 0.5))
+    figure.legend(loc="outside lower center", ncols=3)
+
+    return pixels(figure)

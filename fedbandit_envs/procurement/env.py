@@ -11,23 +11,9 @@ from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.procurement.actions import (
-    ProcurementFeatures,
-    Quantities,
-    quantities_by_portions,
-    quantities_by_quality,
-)
+from fedbandit_envs.procurement import actions, rounds
 from fedbandit_envs.procurement.market import DistributionName, make_market
 from fedbandit_envs.procurement.oracle import procure
-from fedbandit_envs.procurement.rounds import (
-    TABLED_CAPACITY,
-    expected_revenue,
-    outcome_tables,
-    play_round,
-    sensitivity,
-    worst_neighbours,
-)
-from fedbandit_envs.procurement.viewer import render_ansi, render_rgb_array
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
@@ -143,9 +129,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     statistics = ("delivered", "good")
     information = {"violation": np.bool_, "excess": np.int64}  # noqa: RUF012 - never written to
     open_above = True
-    viewers = {"ansi": render_ansi, "rgb_array": render_rgb_array}  # noqa: RUF012 - never written to
-    features = ProcurementFeatures
-    neighbours = staticmethod(worst_neighbours)
+    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    features = actions.ProcurementFeatures
+    neighbours = staticmethod(rounds.worst_neighbours)
 
     def __init__(
         self,
@@ -200,8 +186,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         costs = self._market.draw(0).cost
         agents, producers = costs.shape
         most_units = self._market.max_capacity
-        self._tabled = drift == 0.0 and most_units <= TABLED_CAPACITY
-        quantities = Quantities(producers, most_units)
+        self._tabled = drift == 0.0 and most_units <= rounds.TABLED_CAPACITY
+        quantities = actions.Quantities(producers, most_units)
         each, units = (producers,), spaces.Box(0, most_units, (producers,), np.int32)
         super().__init__(
             num_agents=agents,
@@ -220,8 +206,8 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             hidden={"quality": spaces.Box(0.0, 1.0, each, np.float64)},
             action_formats={
                 "quantities": quantities,
-                "portions": Estimates(producers, quantities_by_portions, low=0.0),
-                "index": Estimates(producers, quantities_by_quality, low=0.0),
+                "portions": Estimates(producers, actions.quantities_by_portions, low=0.0),
+                "index": Estimates(producers, actions.quantities_by_quality, low=0.0),
             },
             instance_seed=instance_seed,
             render_mode=render_mode,
@@ -238,7 +224,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._drifts = [stream(seed, Purpose.DRIFT) for seed in randomness.seeds]
         self._outcomes = randomness.draws(Purpose.OUTCOME)
         self._table = (
-            outcome_tables(self._quality, self._market.max_capacity)
+            rounds.outcome_tables(self._quality, self._market.max_capacity)
             if self._tabled
             else np.empty((*self._quality.shape, 0, 0), np.int16)
         )
@@ -249,14 +235,14 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         seen = self._observation
         quality = self._quality[:, np.newaxis]
         best = procure(quality, seen, exact=self._exact_regret)
-        self._best_revenue = expected_revenue(best, self._quality, seen["cost"], self._unit_revenue)
+        self._best_revenue = rounds.expected_revenue(best, self._quality, seen["cost"], self._unit_revenue)
         value = self._unit_revenue * quality - seen["cost"]
         worst = (seen["capacity"] * np.minimum(value, 0.0)).sum(axis=-1)
         self._penalty = self._best_revenue - (worst if self._violation == "max" else 0.0)
 
     def _play_round(self, action: Array) -> None:
         seen = self._observation
-        play_round(
+        rounds.play_round(
             self._active, action, *self._outcomes,
             self._quality, seen["cost"], seen["capacity"], self._table,
             self._threshold, self._unit_revenue, self._best_revenue, self._penalty,
@@ -275,7 +261,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._measure()
 
     def _sensitivity(self) -> Sensitivity:
-        return sensitivity(self._observation["capacity"])
+        return rounds.sensitivity(self._observation["capacity"])
 
     def _largest_reward(self) -> Array:
         cost, capacity = self._observation["cost"], self._observation["capacity"]

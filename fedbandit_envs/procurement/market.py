@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import (
     chosen_sizes,
-    require_choice,
+    require_array,
     require_flag,
     require_integer,
     require_number,
     require_valid,
 )
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.randomness.streams import Purpose, stream
 
 DistributionName = Literal["uniform", "normal"]
@@ -57,33 +59,26 @@ class Market:
         """
         if set(arrays) != {"quality", "cost", "capacity"}:
             raise ValueError(f"market has entries {sorted(arrays)}; quality, cost and capacity are required")
-        quality = np.array(arrays["quality"], np.float64)
-        cost = np.array(arrays["cost"], np.float64)
-        capacity = np.array(arrays["capacity"])
-        if quality.ndim != 1 or quality.size == 0:
-            raise ValueError(f"market['quality'] has shape {quality.shape}; (producers,) is required")
+        either = {1: "(producers,)", 2: "(agents, producers)"}
+        quality = require_array("market['quality']", arrays["quality"], {1: "(producers,)"}, 0, 1)
+        cost = require_array("market['cost']", arrays["cost"], either, 0)
+        capacity = require_array("market['capacity']", arrays["capacity"], either, 0, 2**31 - 1)
+        require_valid("market['capacity']", capacity, capacity == np.floor(capacity), "integers")
         agents = next((len(array) for array in (cost, capacity) if array.ndim == 2), num_agents)
-        cost, capacity = (
-            np.repeat(array[np.newaxis], agents, axis=0) if array.shape == quality.shape else array
-            for array in (cost, capacity)
+        shape = (agents, quality.size)
+        for name, array in (("cost", cost), ("capacity", capacity)):
+            if array.shape not in (shape, shape[1:]):
+                raise ValueError(f"market[{name!r}] has shape {array.shape}; {shape} is required")
+        return cls(
+            quality, np.broadcast_to(cost, shape).copy(), np.broadcast_to(capacity, shape).astype(np.int32)
         )
-        if cost.ndim != 2 or cost.shape[0] == 0 or cost.shape[1] != quality.size:
-            raise ValueError(f"market['cost'] has shape {cost.shape}; (agents, {quality.size}) is required")
-        if capacity.shape != cost.shape:
-            raise ValueError(f"market['capacity'] has shape {capacity.shape}; {cost.shape} is required")
-        probable = (quality >= 0) & (quality <= 1)
-        require_valid("market['quality']", quality, probable, "probabilities in [0, 1]")
-        require_valid("market['cost']", cost, (cost >= 0) & np.isfinite(cost), "finite numbers >= 0")
-        whole = np.equal(capacity, np.floor(capacity)) & (capacity >= 0) & (capacity < 2**31)
-        require_valid("market['capacity']", capacity, whole, "integers in [0, 2**31)")
-        return cls(quality, cost, capacity.astype(np.int32))
 
 
 @dataclass(frozen=True)
 class MarketDistribution:
     """A distribution from which markets are drawn.
 
-    Qualities, costs, capacities and access to producers are drawn from separate random streams, and agent j's numbers
+    Qualities, costs and capacities are drawn from separate random streams, and agent j's numbers
     do not depend on the number of agents: under one seed, federations of 2 and of 40 agents meet the same producers.
 
     Attributes:
@@ -94,8 +89,6 @@ class MarketDistribution:
         sd: Standard deviation of the normal distribution.
         homogeneous: Whether all agents share costs and capacities.
         max_capacity: Capacities are uniform on ``1 .. max_capacity``.
-        producers_per_agent: How many producers each agent has access to, a random subset for each agent (named as
-            future work in the P-FCB paper); None for all producers.
     """
 
     name: DistributionName
@@ -105,7 +98,6 @@ class MarketDistribution:
     sd: float = 0.1
     homogeneous: bool = False
     max_capacity: int = 50
-    producers_per_agent: int | None = None
 
     def __post_init__(self) -> None:
         """Checks the parameters.
@@ -114,46 +106,28 @@ class MarketDistribution:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        require_choice("market name", self.name, get_args(DistributionName))
         for name in ("num_agents", "num_producers", "max_capacity"):
             require_integer(name, getattr(self, name), 1)
         require_flag("homogeneous", self.homogeneous)
-        if self.producers_per_agent is not None:
-            require_integer("producers_per_agent", self.producers_per_agent, 1)
-            if self.producers_per_agent > self.num_producers:
-                raise ValueError(
-                    f"producers_per_agent is {self.producers_per_agent}; None or an integer in "
-                    f"[1, {self.num_producers}] is required"
-                )
-        require_number("sd", self.sd, 0, np.inf)
-        if self.sd == 0:
-            raise ValueError(
-                f"sd is {self.sd}; a number > 0 is required: with sd = 0, as one place of the paper prints it, "
-                "every quality equals every cost and every regret is 0"
-            )
+        # One place of the paper prints sd = 0, with which every quality equals every cost and every regret is 0.
+        require_number("sd", self.sd, 0, np.inf, open_below=True)
 
     def draw(self, seed: int) -> Market:
         """Returns the market drawn with ``seed``; the same seed gives the same market."""
-        qualities, costs, capacities, access = (stream(seed, Purpose.MARKET, part) for part in range(4))
-        rows = 1 if self.homogeneous else self.num_agents
-        shape = (rows, self.num_producers)
-        capacity = capacities.integers(1, self.max_capacity, shape, np.int32, endpoint=True)
-        cost = self._unit_interval(costs, shape)
+        qualities, costs, capacities = (stream(seed, Purpose.MARKET, part) for part in range(3))
+        drawn = (1 if self.homogeneous else self.num_agents, self.num_producers)
         shape = (self.num_agents, self.num_producers)
-        capacity, cost = np.broadcast_to(capacity, shape).copy(), np.broadcast_to(cost, shape).copy()
-        if self.producers_per_agent is not None:
-            rank = access.random(shape).argsort(axis=1).argsort(axis=1)
-            capacity[rank >= self.producers_per_agent] = 0
-        return Market(self._unit_interval(qualities, (self.num_producers,)), cost, capacity)
+        capacity = capacities.integers(1, self.max_capacity, drawn, np.int32, endpoint=True)
+        return Market(
+            self._unit_interval(qualities, (self.num_producers,)),
+            np.broadcast_to(self._unit_interval(costs, drawn), shape).copy(),
+            np.broadcast_to(capacity, shape).copy(),
+        )
 
     def _unit_interval(self, generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
         if self.name == "uniform":
             return generator.random(shape)
         return np.clip(generator.normal(self.mean, self.sd, shape), 0.0, 1.0)
-
-
-_SHARED = ("homogeneous", "max_capacity", "producers_per_agent")
-_OPTIONS = {"uniform": _SHARED, "normal": ("sd", *_SHARED)}
 
 
 def make_market(
@@ -172,23 +146,15 @@ def make_market(
         TypeError: The specification has the wrong type.
         ValueError: A name is unknown, or an argument unknown or out of its range.
     """
-    if isinstance(spec, str):
-        spec = {"name": spec}
-    if not isinstance(spec, Mapping):
-        raise TypeError(
-            f"market is {spec!r}; a name, a mapping with a name or an explicit market is required"
-        )
     asked = {"num_agents": num_agents, "num_producers": num_producers}
     sizes = chosen_sizes(asked, {}, {"num_agents": 10, "num_producers": 30}, "")
-    if "name" not in spec:
+    if isinstance(spec, Mapping) and "name" not in spec:
         market = Market.from_arrays(spec, sizes["num_agents"])
         given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
         chosen_sizes(asked, given, {}, "in the market given")
         return market
-    options = {key: value for key, value in spec.items() if key != "name"}
-    require_choice("market name", spec["name"], _OPTIONS)
-    for option in options:
-        require_choice(f"market option of {spec['name']!r}", option, _OPTIONS[spec["name"]])
-    return MarketDistribution(
-        spec["name"], sizes["num_agents"], sizes["num_producers"], quality_threshold, **options
-    )
+    laws = {
+        name: partial(MarketDistribution, name, **sizes, mean=quality_threshold)
+        for name in ("uniform", "normal")
+    }
+    return make("market", spec, laws, MarketDistribution)

@@ -6,15 +6,12 @@ others.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import blake2b
-from itertools import islice
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from numpy.random.bit_generator import ISeedSequence
 
 from fedbandit_envs.basics.checks import require_integer
 
@@ -48,20 +45,24 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    return np.random.Generator(np.random.SFC64(_sequence(seed, purpose, *key)))
+    return _generator(_name(seed, purpose, *key))
 
 
-def _sequence(*name: int) -> np.random.SeedSequence:
-    """Returns the ``SeedSequence`` of a seed, a purpose and further integers, made from their hash.
+def _name(*parts: int) -> str:
+    return repr([int(part) for part in parts])
+
+
+def _generator(name: str) -> np.random.Generator:
+    return np.random.Generator(np.random.SFC64(_sequence(name)))
+
+
+def _sequence(name: str) -> np.random.SeedSequence:
+    """Returns the ``SeedSequence`` of a list of a seed, a purpose and further integers, made from the list's hash.
 
     NumPy's seed sequences can be inverted: without the hash, two policy seeds would reveal an episode's seed of up to
     128 bits, and with it all later random numbers.
     """
-    return np.random.SeedSequence(int.from_bytes(_hash(repr([int(part) for part in name])), "little"))
-
-
-def _hash(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=16).digest()
+    return np.random.SeedSequence(int.from_bytes(blake2b(name.encode(), digest_size=16).digest(), "little"))
 
 
 Entropy = int | Sequence[int]
@@ -73,8 +74,11 @@ _SECRET_BITS = 64
 
 def is_secret(entropy: Entropy | None) -> bool:
     """Returns whether a noise seed has at least 64 bits, so that it cannot be found by trying all; False for None."""
-    words = [entropy] if isinstance(entropy, int | np.integer) else entropy or []
-    return sum(int(word).bit_length() for word in words) >= _SECRET_BITS
+    return entropy is not None and sum(word.bit_length() for word in _words(entropy)) >= _SECRET_BITS
+
+
+def _words(entropy: Entropy) -> list[int]:
+    return [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
 
 
 def noise_streams(
@@ -96,17 +100,14 @@ def noise_streams(
     if entropy is None:
         names = [f"{seed}, {noise}" for seed in seeds]
     else:
-        words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
+        words = _words(entropy)
         # The number of words comes first, so that different pairs of entropy and seed never give the same sequence. The
         # last number tells replicas with the same seed apart.
         names, earlier = [], Counter[int]()
         for seed in seeds:
             names.append(f"{[len(words), *words, seed]}, {noise}, {episode}, {earlier[seed]}")
             earlier[seed] += 1
-    # The sequences are those of `_sequence`, with the agent's number as the last part of the name.
-    hashes = b"".join(_hash(f"[{name}, {agent}]") for name in names for agent in range(num_agents))
-    streams = iter(generators(np.frombuffer(hashes, "<u4").reshape(-1, 4)))
-    return [list(islice(streams, num_agents)) for _ in names]
+    return [[_generator(f"[{name}, {agent}]") for agent in range(num_agents)] for name in names]
 
 
 def noise_names(seeds: Sequence[int], entropy: Entropy | None, episode: int) -> list[str]:
@@ -117,8 +118,7 @@ def noise_names(seeds: Sequence[int], entropy: Entropy | None, episode: int) -> 
     """
     if entropy is None:
         return [f"seed {seed}" for seed in seeds]
-    words = [int(entropy)] if isinstance(entropy, int | np.integer) else [int(word) for word in entropy]
-    digest = blake2b(repr(words).encode(), digest_size=16).hexdigest()
+    digest = blake2b(repr(_words(entropy)).encode(), digest_size=16).hexdigest()
     return [f"noise_seed of hash {digest}, episode {episode}, seed {seed}" for seed in seeds]
 
 
@@ -142,7 +142,7 @@ def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int)
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    sequences = (_sequence(seed, purpose, *key) for seed in seeds)
+    sequences = (_sequence(_name(seed, purpose, *key)) for seed in seeds)
     return np.stack(
         [sequence.generate_state(2 * num_agents).reshape(num_agents, 2) for sequence in sequences]
     )
@@ -180,65 +180,3 @@ class EpisodeSeeds:
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
         return seed if seed is not None else int(self._generator.integers(2**63))
-
-
-Words = npt.NDArray[np.uint32]
-"""Words of 32 bits."""
-
-_POOL = 4
-
-
-class _KnownState(ISeedSequence):
-    """A seed sequence whose words have been generated already."""
-
-    def __init__(self, words: npt.NDArray[Any]) -> None:
-        """Takes all words that a bit generator asks for, in the dtype in which it asks for them."""
-        self._words = words
-
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> npt.NDArray[Any]:
-        """Returns the words."""
-        return self._words
-
-
-def generators(entropy: Words) -> list[np.random.Generator]:
-    """Returns ``Generator(SFC64(SeedSequence(entropy)))`` for the entropy of each of many sequences.
-
-    Args:
-        entropy: 128 bits for each sequence, the lowest word first, uint32 ``(sequences, 4)``.
-    """
-    states = generate_states(entropy, 6).view(np.uint64)
-    return [np.random.Generator(np.random.SFC64(cast(Any, _KnownState(state)))) for state in states]
-
-
-def generate_states(entropy: Words, words: int) -> Words:
-    """Returns what ``SeedSequence(entropy).generate_state(words)`` returns, for many sequences.
-
-    Args:
-        entropy: The entropy of each sequence, 128 bits with the lowest word first, uint32 ``(sequences, 4)``.
-        words: Number of words of each sequence.
-
-    Returns:
-        Their words, uint32 ``(sequences, words)``.
-    """
-    hashed = _hasher(0x43B0D7E5, 0x931E8875)
-    pool = [hashed(word) for word in entropy.T]
-    for source in range(_POOL):
-        for target in range(_POOL):
-            if target != source:
-                mixed = pool[target] * np.uint32(0xCA01F9DD) - hashed(pool[source]) * np.uint32(0x4973F715)
-                pool[target] = mixed ^ mixed >> np.uint32(16)
-    hashed = _hasher(0x8B51F9DD, 0x58F38DED)
-    return np.stack([hashed(pool[i % _POOL]) for i in range(words)], axis=1)
-
-
-def _hasher(constant: int, multiplier: int) -> Callable[[Words], Words]:
-    """Returns a function that hashes words, in each call by two constants, of which the second begins the next call."""
-
-    def hashed(words: Words) -> Words:
-        nonlocal constant
-        words = words ^ np.uint32(constant)
-        constant = constant * multiplier % 2**32
-        words *= np.uint32(constant)
-        return words ^ words >> np.uint32(16)
-
-    return hashed

@@ -26,33 +26,17 @@ class PluginWarning(UserWarning):
     """Warning that a plug-in is not used; the message names the plug-in, its package and the reason."""
 
 
-class Package(NamedTuple):
-    """An installed distribution that brings a plug-in.
-
-    Attributes:
-        name: Name of the distribution, as pip knows it.
-        version: Version of the distribution.
-    """
-
-    name: str
-    version: str
-
-    def __str__(self) -> str:
-        """Returns name and version as text."""
-        return f"{self.name} {self.version}"
-
-
 class Plugin(NamedTuple):
     """One entry point of an installed package, imported.
 
     Attributes:
         name: Name of the entry point.
-        package: The distribution that declares it.
+        package: Name and version of the distribution that declares it.
         content: The object that the entry point names.
     """
 
     name: str
-    package: Package
+    package: str
     content: Any
 
     def leave_out(self, reason: object) -> None:
@@ -77,7 +61,7 @@ def plugins(group: str) -> tuple[Plugin, ...]:
     """
     found = []
     for point in entry_points(group=f"fedbandit_envs.{group}"):
-        package = Package(point.dist.name, point.dist.version) if point.dist else Package("unknown", "?")
+        package = f"{point.dist.name} {point.dist.version}" if point.dist else "unknown"
         plugin = Plugin(point.name, package, None)
         try:
             found.append(plugin._replace(content=point.load()))
@@ -106,10 +90,10 @@ class Registry(MutableMapping[str, Entry]):
         self.own = dict(own)
         self._readers = readers
         self._entries = self.own
-        self._packages: dict[str, Package] = {}
+        self._packages: dict[str, str] = {}
 
-    def package(self, name: str) -> Package | None:
-        """Returns the package that brings an entry; None for entries of this project and for unknown names."""
+    def package(self, name: str) -> str | None:
+        """Returns name and version of the package that brings an entry; None if it is this project or unknown."""
         # A worker process may ask before it has looked up the name, and so before plug-ins have been imported.
         if name not in self.own:
             self._all()

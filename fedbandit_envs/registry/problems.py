@@ -64,9 +64,9 @@ class SuiteSpec(NamedTuple):
 
     tasks: Mapping[str, tuple[str, Mapping[str, Any]]]
     reference: str
-    adjacency: str
-    full: tuple[int, int]
-    quick: tuple[int, int]
+    adjacency: str = "one-observation"
+    full: tuple[int, int] = (30_000, 20)
+    quick: tuple[int, int] = (1_000, 10)
     version: int = 1
 
 

@@ -4,7 +4,7 @@ The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 tra
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
@@ -20,27 +20,6 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.wrapper import Stack, build, checked, find_layer
 from fedbandit_envs.randomness.streams import row_seeds
-
-
-@runtime_checkable
-class MaskedFormat(Protocol):
-    """A discrete :class:`~fedbandit_envs.core.policy_spec.ActionFormat` whose masks tell which choices are allowed."""
-
-    space: spaces.Space
-
-    def to_action(self, choice: Any, observation: Mapping[str, Array]) -> Any:
-        """Translates choices into the environment's actions."""
-
-    def allowed(self, observation: Mapping[str, Array]) -> Array:
-        """Returns which choices are allowed.
-
-        Args:
-            observation: The agents' observations, leading axes ``(replicas, agents)``.
-
-        Returns:
-            Bool ``(replicas, agents, entries)``. A ``Discrete`` space has an entry for each choice; a ``MultiDiscrete``
-            has an entry for each choice of its first component, then for each choice of its second, and so on.
-        """
 
 
 class Peer(Protocol):
@@ -85,19 +64,16 @@ class Peers:
             TypeError: ``send`` is no schedule.
             ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
         """
-        chosen = federation.policy_spec.chooses_sending
-        if send is not None and not chosen:
-            raise ValueError(
-                f"peers_send is {send!r}, but agents of this environment do not choose when to send; None, or a "
-                "channel whose schedule asks agents, is required"
-            )
         self._federation = federation
         self._policy: Peer = resolve(policy)() if isinstance(policy, str) else policy
-        transport: Any = find_layer(federation, "transport")
-        self._schedule = transport.make_schedule(PEERS_SEND if send is None else send) if chosen else None
-        if self._schedule is not None and not self._schedule.fixed_in_advance:
+        self._schedule: Any = None
+        if federation.policy_spec.chooses_sending:
+            transport: Any = find_layer(federation, "transport")
+            self._schedule = transport.make_schedule(PEERS_SEND if send is None else send)
+        if send is not None and not (self._schedule and self._schedule.fixed_in_advance):
             raise ValueError(
-                f"peers_send is {send!r}, which asks agents when they send; a schedule fixed in advance is required"
+                f"peers_send is {send!r}; a schedule fixed in advance is required, or None unless agents of this "
+                "environment choose when to send"
             )
 
     def reset(self, seeds: Sequence[int], observation: Arrays) -> None:
@@ -244,21 +220,20 @@ class Rows:
 
     @property
     def masked(self) -> bool:
-        """Whether the action format has action masks."""
-        return isinstance(self._format, MaskedFormat)
+        """Whether the action format has action masks, from a method ``allowed``."""
+        return hasattr(self._format, "allowed")
 
     def allowed(self) -> Array:
-        """Returns which choices are allowed now, bool ``(replicas, agents, entries)``; see :class:`MaskedFormat`.
+        """Returns which choices are allowed now, bool ``(replicas, agents, entries)``.
+
+        A ``Discrete`` space has an entry for each choice; a ``MultiDiscrete`` has an entry for each choice of its first
+        component, then for each choice of its second, and so on.
 
         Raises:
-            AttributeError: The action format has no masks.
+            AttributeError: The action format has no masks, from a method ``allowed``.
         """
-        if not isinstance(self._format, MaskedFormat):
-            raise AttributeError(
-                f"actions in {self.action_space} have no masks; an action_format that has, or an algorithm without "
-                "masks, is required"
-            )
-        return self._format.allowed(self._observation)
+        masks: Array = self._format.allowed(self._observation)  # type: ignore[attr-defined]
+        return masks
 
     def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
         """Returns the parts of arrays that belong to the agents that learn."""
@@ -354,15 +329,9 @@ class Control:
         others = None if joint or peers is None else Peers(federation, peers, peers_send)
         rows = Rows(federation, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
-            flat = [
-                name
-                for name, each in federation.action_formats.items()
-                if not isinstance(each.space, spaces.Dict)
-            ]
             raise ValueError(
-                f"joint is True, but actions are mappings of {list(rows.action_space)}, which do not fit one flat "
-                f"space; joint=False, one of the action formats {flat}, or a stack in which agents choose actions only "
-                "(a schedule that is fixed in advance, messages of a reporter) is required"
+                f"joint is True, but actions are mappings of {list(rows.action_space)}; joint=False, an action_format "
+                "with a flat space, or a stack in which agents choose actions only is required"
             )
         self.federation = federation
         self._rows = rows

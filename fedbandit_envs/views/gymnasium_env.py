@@ -152,10 +152,15 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             options: Only ``reset_mask`` is allowed, bool ``(num_envs,)``, true everywhere.
 
         Raises:
-            TypeError: A seed is no integer, or the mask no bool array.
+            TypeError: A seed is no integer.
             ValueError: There are more or fewer seeds than ``num_envs``, or the mask leaves copies out.
         """
-        self._refuse_partial_reset((options or {}).get("reset_mask"))
+        mask = (options or {}).get("reset_mask", True)
+        if not np.all(mask):
+            raise ValueError(
+                f"options['reset_mask'] is {mask}; True everywhere is required, since all copies share the horizon and "
+                "are reset together; or vectorization_mode='sync'"
+            )
         if isinstance(seed, Sequence | np.ndarray):
             seeds = list(seed)
         elif seed is None:
@@ -167,19 +172,6 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         if len(seeds) != self.num_envs:
             raise ValueError(f"seed has length {len(seeds)}; num_envs = {self.num_envs} is required")
         return self._restart(seeds)
-
-    def _refuse_partial_reset(self, mask: Any) -> None:
-        if mask is None:
-            return
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
-            raise TypeError(f"options['reset_mask'] is {mask!r}; a bool array is required")
-        if mask.shape != (self.num_envs,):
-            raise ValueError(f"options['reset_mask'] has shape {mask.shape}; ({self.num_envs},) is required")
-        if not mask.all():
-            raise ValueError(
-                f"options['reset_mask'] leaves out copy {int(mask.argmin())}; True everywhere is required, since all "
-                "copies share the horizon and are reset together; or vectorization_mode='sync'"
-            )
 
     def _restart(self, seeds: Sequence[int | None]) -> tuple[Any, dict[str, Any]]:
         episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]

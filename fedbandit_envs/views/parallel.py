@@ -1,6 +1,6 @@
 """PettingZoo views of a federation for learning agents: all agents act at once (parallel), or in turn (AEC)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pettingzoo import AECEnv, ParallelEnv
@@ -52,10 +52,12 @@ class ParallelView(PettingZooApi):
         self.render_mode = federation.render_mode
         self.possible_agents = self._learners.agents
 
-    def _reset_arrays(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
+    def reset_batch(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
+        """Starts one episode for each seed; see :meth:`.Rows.reset`."""
         return self._learners.reset(seeds)
 
-    def _step_arrays(self, action: Any) -> tuple[Observation, Array, Array, Arrays]:
+    def step_batch(self, action: Any) -> tuple[Observation, Array, Array, Arrays]:
+        """Plays one round; see :meth:`.Rows.step`."""
         return self._learners.step(action)
 
     def privacy(self) -> Claim:
@@ -74,19 +76,15 @@ def parallel(federation: FederatedEnv, action_format: str | None = None, feature
     return ParallelView(federation, action_format, features)
 
 
-def in_turn(federation: "ParallelEnv[str, Any, Any]") -> "AECEnv":
+def in_turn(federation: "ParallelEnv[str, Any, Any]") -> AECEnv:
     """Returns an ``AECEnv`` in which agents act one after another; the round is played after the last of them."""
     return OrderEnforcingWrapper(parallel_to_aec_wrapper(federation))
 
 
-class PettingZooModule:
-    """The functions ``parallel_env``, ``raw_env`` and ``env`` of a PettingZoo module, for one class of federations."""
+def pettingzoo_functions(federation: type[FederatedEnv]) -> tuple[Callable[..., Any], ...]:
+    """Returns the functions ``parallel_env``, ``raw_env`` and ``env`` of a PettingZoo module, for one federation."""
 
-    def __init__(self, federation: type[FederatedEnv]) -> None:
-        """Takes the federation's class."""
-        self._federation = federation
-
-    def parallel_env(self, action_format: str | None = None, features: bool = False, **kwargs: Any) -> Any:
+    def parallel_env(action_format: str | None = None, features: bool = False, **kwargs: Any) -> Any:
         """Returns a new federation; with an action format or features a :class:`ParallelView` of it.
 
         Args:
@@ -98,12 +96,14 @@ class PettingZooModule:
             TypeError: A parameter is unknown or has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        return parallel(self._federation(**kwargs), action_format, features)
+        return parallel(federation(**kwargs), action_format, features)
 
-    def raw_env(self, **kwargs: Any) -> "AECEnv":
-        """Returns the result of :meth:`parallel_env` as an ``AECEnv``; the round is played after the last agent."""
-        return parallel_to_aec_wrapper(self.parallel_env(**kwargs))
+    def raw_env(**kwargs: Any) -> AECEnv:
+        """Returns the result of ``parallel_env`` as an ``AECEnv``; the round is played after the last agent."""
+        return parallel_to_aec_wrapper(parallel_env(**kwargs))
 
-    def env(self, **kwargs: Any) -> "AECEnv":
-        """Returns the result of :meth:`raw_env` in a wrapper that checks the order of calls."""
-        return in_turn(self.parallel_env(**kwargs))
+    def env(**kwargs: Any) -> AECEnv:
+        """Returns the result of ``raw_env`` in a wrapper that checks the order of calls."""
+        return in_turn(parallel_env(**kwargs))
+
+    return parallel_env, raw_env, env

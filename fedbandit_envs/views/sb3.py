@@ -44,17 +44,15 @@ class FederationVecEnv(VecEnv):
         """Takes a federation in which all agents learn; :func:`fedbandit_envs.views.to_sb3` has the arguments."""
         if not isinstance(federation, FederatedEnv):
             raise TypeError(
-                f"env is a {type(federation).__name__}; a FederatedEnv is required, such as "
-                "fedbandit_envs.make_federation(id), with or without wrappers of this package around it"
+                f"env is a {type(federation).__name__}; a FederatedEnv is required, such as make_federation(id)"
             )
         require_integer("replicas", replicas, 1)
         self._learners = Rows(federation, action_format=action_format, features=features)
         if not _is_taken(self._learners.action_space):
-            formats = federation.action_formats
-            taken = [name for name, other in formats.items() if _is_taken(other.space)]
+            taken = [name for name, other in federation.action_formats.items() if _is_taken(other.space)]
             raise ValueError(
-                f"action_format is {action_format or next(iter(formats))!r}, whose space "
-                f"{self._learners.action_space} SB3 does not take; one of {', '.join(map(repr, taken))} is required"
+                f"action_format is {action_format!r}, with the space {self._learners.action_space}; one of {taken}, "
+                "whose spaces SB3 takes, is required"
             )
         self.federation = federation
         self._replicas = int(replicas)

@@ -186,7 +186,7 @@ def test_values_pull_the_largest_of_those_awake():
     assert choose(values, awake).tolist() == [[[2, 3]]]
     assert choose(values, {}).tolist() == [[[1, 2]]]
     assert parallel_env(num_arms=4).action_formats["values"].to_action(values, {}).tolist() == [[1]]
-    with pytest.raises(ValueError, match=r"entry 3 of the values of row 0 .* is nan"):
+    with pytest.raises(ValueError, match=r"action: values\[0, 0, 3\] is nan; numbers"):
         choose(np.array([[[0.1, 0.2, 0.3, np.nan]]]), {})
 
 
@@ -196,14 +196,14 @@ def test_values_pull_the_largest_of_those_awake():
         ({"means": "netflix"}, ValueError, "means is 'netflix'"),
         ({"means": [0.5, 1.2]}, ValueError, r"means\[1\] is 1.2"),
         ({"means": [0.5, np.nan]}, ValueError, r"means\[1\] is nan"),
-        ({"means": [[0.5, 0.2], [0.5]]}, ValueError, r"means is \[\[0.5, 0.2\], \[0.5\]\] .* are required"),
+        ({"means": [[0.5, 0.2], [0.5]]}, ValueError, r"means is \[\[0.5, 0.2\], \[0.5\]\] .* is required"),
         ({"means": ["a"]}, ValueError, r"means is \['a'\]"),
         ({"means": [[[0.5]]]}, ValueError, r"means has shape \(1, 1, 1\)"),
         ({"means": [0.5, 0.5], "num_arms": 3}, ValueError, "num_arms is 3; None or 2"),
         ({"means": [[0.5], [0.5]], "num_agents": 3}, ValueError, "num_agents is 3; None or 2"),
         ({"means": [[0.5], [0.5]], "spread": 0.1}, ValueError, "spread is 0.1; 0 is required"),
         ({"permuted": 1}, TypeError, "permuted is 1; True or False"),
-        ({"means": "jester", "num_arms": 101}, ValueError, "num_arms is 101; at most 100"),
+        ({"means": "jester", "num_arms": 101}, ValueError, r"num_arms is 101; an integer in \[1, 100\]"),
         ({"num_arms": 0}, ValueError, "num_arms is 0"),
         ({"spread": 2}, ValueError, "spread is 2"),
         ({"slots": 11}, ValueError, "slots is 11; at most 10"),
@@ -211,9 +211,7 @@ def test_values_pull_the_largest_of_those_awake():
         ({"slots": 1.5}, TypeError, "slots is 1.5"),
         ({"awake": 0.0}, ValueError, "awake is 0.0"),
         ({"regret": "mine"}, ValueError, "regret is 'mine'"),
-        ({"oracle": "best"}, ValueError, "oracle is 'best'"),
-        ({"oracle": 3}, TypeError, "oracle is 3"),
-        ({"oracle": "math:pi"}, TypeError, "'math:pi' names 3.14"),
+        ({"oracle": "best"}, ValueError, "entry point is 'best'"),
     ],
 )
 def test_bad_arguments_are_named(kwargs, error, message):
@@ -224,8 +222,8 @@ def test_bad_arguments_are_named(kwargs, error, message):
 @pytest.mark.parametrize(
     ("oracle", "message"),
     [
-        ("all_arms", r"oracle returns shape \(1, 10, 10\); .* = \(1, 10, 1\) is required"),
-        ("no_arm", r"oracle returns int64 from 10 to 10; arms, integers in \[0, 9\]"),
+        ("all_arms", r"oracle returns int64 of shape \(1, 10, 10\), .* = \(1, 10, 1\), are"),
+        ("no_arm", r"oracle returns int64 .*, from 10 to 10; arms, integers in \[0, 9\]"),
     ],
 )
 def test_what_an_oracle_must_not_say_is_named(oracle, message):

@@ -189,20 +189,21 @@ def test_it_is_a_federation(settings):
         ({"components": 4}, r"contexts components is 4; an integer in \[1, 3\]"),
         ({"rows": "one_pass", "num_agents": 9}, "num_agents is 9 and max_cycles 5; a product of at most 40"),
         ({"reward": "logistic"}, "reward 'logistic'"),
-        ({"labels": LABELS[:-1]}, r"labels has shape \(39,\); a class for each of the 40 rows"),
-        ({"labels": None}, r"labels has shape \(\)"),
-        ({"labels": ["frog"] * 40}, "only class 'frog'; at least 2"),
-        ({"labels": [*LABELS[:-1], None]}, r"labels\[39\] is None; classes"),
-        ({"labels": [*LABELS[:-1], np.nan]}, r"labels\[39\] is nan; classes"),
-        ({"labels": [*LABELS[:-1], 3]}, "text and numbers"),
-        ({"labels": np.linspace(0, 1, 40)}, r"labels\[1\] is 0.0256"),
+        ({"labels": LABELS[:-1]}, r"labels is \['frog'.*; a class for each of 40 rows"),
+        ({"labels": None}, "labels is None; a class"),
+        ({"labels": ["frog"] * 40}, r"labels are \['frog'\]; two or more"),
+        *(({"labels": [*LABELS[:-1], odd]}, "all text, all whole numbers") for odd in (None, np.nan, 3)),
+        ({"labels": np.linspace(0, 1, 40)}, r"labels are \[0.0, 0.0256"),
         ({"data": np.where(np.eye(40, 3) > 0, np.inf, NUMBERS)}, r"data\[0, 0\] is inf; finite numbers"),
         ({"data": np.empty((0, 3)), "labels": []}, r"data has shape \(0, 3\)"),
         ({"data": NUMBERS.ravel()}, r"data has shape \(120,\)"),
-        ({"data": "wine"}, "labels is .*; None is required with data='wine'"),
+        ({"data": "wines", "labels": None}, "data is 'wines'; one of .*'wine'"),
+        ({"data": [["a", "b"], ["c", "d"]]}, r"data is \[\['a', .*; the name of a table, a file"),
+        ({"data": [[1.0], [2.0, 3.0]]}, r"data is \[\[1.0\], "),
+        ({"data": None}, r"data has shape \(\)"),
         (
             {"data": np.where(np.eye(40, 3) > 0, 1e200, NUMBERS)},
-            r"data\[0, 0\] is 1e\+200; finite numbers below",
+            r"data\[0, 0\] is 1e\+200; finite numbers in",
         ),
     ],
 )
@@ -214,9 +215,6 @@ def test_wrong_arguments_are_named(settings, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"data": [["a", "b"], ["c", "d"]]}, "data is of type list"),
-        ({"data": [[1.0], [2.0, 3.0]]}, "data is of type list"),
-        ({"data": None}, "data is of type NoneType"),
         ({"scrambled": 1}, "contexts scrambled is 1"),
         ({"components": 1.5}, "contexts components is 1.5"),
         ({"label": "y"}, "unexpected keyword"),
@@ -273,23 +271,14 @@ def test_files_frames_and_arrays_are_the_same_table(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CSV + "red,frog,1\n", r"mine.csv, line 6, column 'width' is 'red'; finite numbers"),
+        (CSV + "red,frog,1\n", "mine.csv cannot be read: .*Row #5: .* invalid value 'red'"),
         (CSV + "1,frog\n", "Row #5: Expected 3 columns, got 2"),
-        (CSV + "1,frog,2,3\n", "Row #5: Expected 3 columns, got 4"),
-        (CSV + "1,frog,nan\n", "line 6, column 'height'"),
-        (CSV + "1,frog,inf\n", "line 6, column 'height' is inf"),
-        (
-            CSV + "1,,4\n",
-            "line 6, column 'kind' is missing; classes|line 6, column 'kind' is missing; labels",
-        ),
+        (CSV + "1,frog,inf\n", "mine.csv, row 5, column 'height' is inf; finite numbers"),
+        (CSV + "1,,4\n", "row 5, column 'kind' is missing; labels"),
         (CSV.replace("kind", "sort"), "has no column 'kind', .*'sort'"),
-        (CSV.replace("width", "kind"), "has no column 'kind', or several"),
         (CSV.replace("width", "height"), "has no column 'height', or several"),
-        ("kind\nfrog\ntoad\n", "has the only column 'kind'"),
-        ("width,kind,height\n", "has no rows"),
-        ("", "cannot be read: Empty"),
-        ("width,kind,height\n1,frog,2\n", "only class 'frog'"),
-        ("width,kind,height\n1,0.5,2\n1,0.7,2\n", "line 2, column 'kind' is .*0.5.*; classes"),
+        ("width,kind,height\n1,frog,2\n", r"labels are \['frog'\]; two"),
+        ("width,kind,height\n1,0.5,2\n1,0.7,2\n", r"labels are \[0.5, 0.7\]; two"),
     ],
 )
 def test_a_malformed_file_is_named_with_line_and_column(tmp_path, text, message):
@@ -301,17 +290,11 @@ def test_a_malformed_file_is_named_with_line_and_column(tmp_path, text, message)
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "shape", "classes"),
-    [
-        ("digits", "sklearn", (1797, 64), 10),
-        ("wine", "sklearn", (178, 13), 3),
-        ("breast_cancer", "sklearn", (569, 30), 2),
-        ("segments", "river", (2310, 18), 7),
-        ("banana", "river", (5300, 2), 2),
-    ],
+    ("name", "shape", "classes"),
+    [("digits", (1797, 64), 10), ("wine", (178, 13), 3), ("breast_cancer", (569, 30), 2)],
 )
-def test_tables_of_packages(name, module, shape, classes):
-    pytest.importorskip(module)
+def test_tables_of_scikit_learn(name, shape, classes):
+    pytest.importorskip("sklearn")
     table = read_labelled(name)
     assert table.features.shape == shape
     assert len(table.classes) == classes

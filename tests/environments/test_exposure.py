@@ -125,8 +125,8 @@ def test_theta_lies_in_the_orthant_and_is_uniform_on_the_scaled_cube():
     ({"merit": {"name": "exponential", "scale": np.inf}}, ValueError, "scale is inf"),
     ({"merit": {"name": "linear", "floor": 0}}, ValueError, "floor is 0; a finite number > 0"),
     ({"merit": 3}, TypeError, "merit is 3"),
-    ({"merit": "numpy:sin"}, ValueError, "merit of a mean of -1 is -0.84.*a positive finite number"),
-    ({"merit": "numpy:sum"}, ValueError, "has shape"),
+    ({"merit": "numpy:sin"}, ValueError, "merit of means .* is .*-0.84.*positive finite numbers"),
+    ({"merit": "numpy:sum"}, ValueError, "merit of means"),
     ({"merit": "numpy:no_such"}, AttributeError, "no_such"),
     ({"merit": ["linear"] * 3}, ValueError, "merit is a sequence of 3; .* num_agents = 10"),
     ({"merit": []}, ValueError, "merit is a sequence of 0"),
@@ -148,8 +148,8 @@ def bad(change):
     (bad(lambda s: s.__setitem__((0, 1, 3), -0.1)), ValueError, r"agent_1 \(replica 0\), entry 3, is -0\.1"),
     (bad(lambda s: s.__setitem__((0, 1, 3), np.nan)), ValueError, r"agent_1 \(replica 0\), entry 3, is nan"),
     (bad(lambda s: s.__setitem__((0, 0, 9), np.inf)), ValueError, r"agent_0 \(replica 0\), entry 9, is inf"),
-    (bad(lambda s: s.__setitem__((0, 1, 3), 0.1001)), ValueError, r"agent_1 \(replica 0\) sums to 1\.0001"),
-    (bad(lambda s: s.__setitem__((0, 0), 0.0)), ValueError, r"agent_0 \(replica 0\) sums to 0"),
+    (bad(lambda s: s.__setitem__((0, 1, 3), 0.1001)), ValueError, r"agent_1 \(replica 0\) is 1\.0001; a sum of 1"),
+    (bad(lambda s: s.__setitem__((0, 0), 0.0)), ValueError, r"agent_0 \(replica 0\) is 0\.0; a sum of 1"),
     (np.full((1, 2, 9), 1 / 9), ValueError, r"\(replicas, agents, ...\) = \(1, 2, 10\)"),
     (np.ones((1, 2, 10), np.int64), TypeError, "dtype int64; a floating-point dtype"),
     ([[[0.1] * 10] * 2], TypeError, "a numpy array is required"),
@@ -196,7 +196,7 @@ def test_action_formats_say_shares():
     for name in ("logits", "parameter"):
         choice = np.zeros((1, 2, env.action_formats[name].space.shape[0]))
         choice[0, 1, 2] = np.nan
-        with pytest.raises(ValueError, match=rf"entry 2 of the {name} of row 1 \(replica 0\) is nan"):
+        with pytest.raises(ValueError, match=rf"action: {name}\[0, 1, 2\] is nan; finite"):
             env.action_formats[name].to_action(choice, seen)
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import betainc, betaincinv
 from threefry_reference import threefry as reference
 
-from fedbandit_envs.linear.rewards import TERMS, arcsine_quantile
+from fedbandit_envs.linear.rounds import TERMS, arcsine_quantile
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 

@@ -142,7 +142,7 @@ def test_each_arm_has_its_own_parameter(contexts):
         ({"parameter": [[1.0, 0.0]] * 4, "contexts": "band", "dim": None}, "required with contexts='band'"),
         (
             {"parameter": [[1.0, 0.0]] * 4, "contexts": [[0.0] * 2] * 3, "dim": None, "num_arms": None},
-            "parameter is for 4 arms; 3, the arms of contexts",
+            "parameter is for {'dim': 2, 'num_arms': 4}",
         ),
         ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 of each"),
         ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),

@@ -72,9 +72,6 @@ def bad(value, dtype=None):
     ("action", "error", "message"),
     [
         (bad(-4), ValueError, r"agent_0 \(replica 1\), entry 2, is -4; an integer >= 0"),
-        (bad(0.5), ValueError, r"agent_0 \(replica 1\), entry 2, is 0.5; an integer"),
-        (bad(np.nan), ValueError, r"agent_0 \(replica 1\), entry 2, is nan; an integer"),
-        (bad(np.inf), ValueError, "entry 2, is inf; an integer"),
         (bad(2.0), TypeError, "action has dtype float64; an integer dtype"),
         (bad(True, np.bool_), TypeError, "action has dtype bool"),
         (bad(1, object), TypeError, "action has dtype object"),
@@ -97,7 +94,7 @@ def test_bad_actions_are_named_and_leave_the_state_untouched(action, error, mess
     np.testing.assert_array_equal(mine.reward, theirs.reward)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64, np.uint64])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int32, np.int64])
 def test_any_integer_dtype_and_layout_gives_the_same(dtype):
     outcomes = []
     for action in (np.full((1, 2, 3), 5, dtype), np.full((3, 2, 1), 5, dtype).T):
@@ -176,16 +173,6 @@ def test_fixed_market_and_fresh_markets():
     assert (costs[0] != costs[1]).all()
 
 
-def test_overlapping_producers():
-    env = parallel_env(market={"name": "uniform", "producers_per_agent": 12})
-    capacity = env.reset_batch([0])[0]["capacity"][0]
-    assert ((capacity > 0).sum(axis=1) == 12).all()
-    assert len({tuple(row > 0) for row in capacity}) > 1
-    step = env.step_batch(step_of_ones(env))
-    assert (step.observation["delivered"][0].sum(axis=1) == 12).all()
-    assert (step.info["excess"] == 18).all()
-
-
 def test_drifting_qualities_stay_probabilities_and_move_as_told():
     """The standard deviation of 2e4 steps within 5 %: seven sigma."""
     env = parallel_env(num_agents=1, num_producers=200, drift=0.01, max_cycles=100)
@@ -228,13 +215,11 @@ def test_regret_follows_drifting_qualities():
     ({"violation": "soft"}, ValueError, "violation is 'soft'"),
     ({"render_mode": "human"}, ValueError, "render_mode is 'human'"),
     ({"market": "lognormal"}, ValueError, "market name is 'lognormal'"),
-    ({"market": 3}, TypeError, "market is 3; a name, a mapping with a name or an explicit market"),
-    ({"market": {"name": "normal", "sd": 0.0}}, ValueError, "every regret is 0"),
-    ({"market": {"name": "normal", "sd": -1.0}}, ValueError, "sd is -1.0"),
-    ({"market": {"name": "uniform", "sd": 0.1}}, ValueError, "option of 'uniform' is 'sd'; one of 'homogeneous'"),
+    ({"market": 3}, TypeError, "market is 3; a name or a mapping with a name"),
+    ({"market": {"name": "normal", "sd": 0.0}}, ValueError, "sd is 0.0; a finite number > 0"),
+    ({"market": {"name": "uniform", "size": 3}}, TypeError, "unexpected keyword argument 'size'"),
     ({"market": {"name": "uniform", "homogeneous": 1}}, TypeError, "homogeneous is 1; True or False"),
     ({"market": {"name": "uniform", "max_capacity": 0}}, ValueError, "max_capacity is 0"),
-    ({"market": {"name": "uniform", "producers_per_agent": 31}}, ValueError, r"agent is 31; None or .* \[1, 30\]"),
     ({"market": SMALL, "num_agents": 5}, ValueError, "num_agents is 5; None or 2"),
     ({"market": {**SMALL, "quality": [0.1, 1.2, 0.3]}}, ValueError, r"market\['quality'\]\[1\] is 1.2"),
     ({"market": {**SMALL, "cost": [[0.1] * 3, [0.1, -1, 0]]}}, ValueError, r"market\['cost'\]\[1, 1\] is -1.0"),

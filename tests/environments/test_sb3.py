@@ -178,7 +178,7 @@ def test_masks_of_quantities_are_capacities():
 def test_algorithms_without_masks_are_told():
     env = to_sb3(two_agents(PROCUREMENT), "index")
     assert not env.has_attr("action_masks")
-    with pytest.raises(AttributeError, match="have no masks; an action_format that has"):
+    with pytest.raises(AttributeError, match="allowed"):
         env.env_method("action_masks")
 
 
@@ -241,12 +241,12 @@ def test_what_sb3_does_not_take_is_named():
         TypeError, match=r"env is a str; a FederatedEnv is required, such as .*make_federation"
     ):
         to_sb3(ARMS)
-    with pytest.raises(ValueError, match=r"SB3 does not take; one of 'logits', 'parameter' is required"):
+    with pytest.raises(ValueError, match=r"one of \['logits', 'parameter'\], whose spaces SB3 takes"):
         to_sb3(two_agents("FedExposure-v0"))
     asking = Channel(two_agents(ARMS), schedule="on_request")
-    with pytest.raises(ValueError, match=r"SB3 does not take; one of '.*' is required") as caught:
+    with pytest.raises(ValueError, match="whose spaces SB3 takes") as caught:
         to_sb3(asking)
-    named = str(caught.value).split("one of '")[1].split("'")[0]
+    named = str(caught.value).split("one of ['")[1].split("'")[0]
     env = to_sb3(asking, named)
     env.reset()
     env.step(np.array([env.action_space.sample() for _ in range(env.num_envs)]))

@@ -103,12 +103,8 @@ def test_resets_by_mask_are_of_all_copies():
     again, _ = env.reset(seed=3, options={"reset_mask": over})
     assert not difference(again, first)
     env.step(actions)
-    with pytest.raises(ValueError, match=r"leaves out copy 1; .* vectorization_mode='sync'"):
+    with pytest.raises(ValueError, match=r"reset_mask'\] is \[ True False\]; True everywhere"):
         env.reset(options={"reset_mask": np.array([True, False])})
-    with pytest.raises(ValueError, match=r"shape \(3,\); \(2,\) is required"):
-        env.reset(options={"reset_mask": np.ones(3, np.bool_)})
-    with pytest.raises(TypeError, match="a bool array is required"):
-        env.reset(options={"reset_mask": [True, True]})
     # Refused resets have not touched the episodes, of which one round has been played.
     assert env.step(actions)[3].all()
 

@@ -118,11 +118,10 @@ def test_action_formats_by_hand():
     ("kwargs", "action", "error", "message"),
     [
         ({}, np.full(30, -1), ValueError, "agent_0 .*, entry 0, is -1"),
-        ({}, np.full(30, 0.5), ValueError, "agent_0 .*, entry 0, is 0.5"),
-        ({}, np.full(30, np.nan), ValueError, "entry 0, is nan"),
+        ({}, np.full(30, 0.5), TypeError, "action has dtype float64; an integer dtype"),
         ({}, np.ones(29, np.int64), ValueError, r"action has shape \(29,\); \(30,\) is required"),
-        ({"action_format": "portions"}, np.full(30, 1.5), ValueError, "portions .* is 1.5"),
-        ({"action_format": "index"}, np.full(30, np.nan), ValueError, "quality estimates .* is nan"),
+        ({"action_format": "portions"}, np.full(30, 1.5), ValueError, r"portions\[0, 0, 0\] is 1.5"),
+        ({"action_format": "index"}, np.full(30, np.nan), ValueError, r"quality estimates\[0, 0, 0\] is nan"),
     ],
 )
 def test_bad_choices_are_named(kwargs, action, error, message):
@@ -192,7 +191,6 @@ def test_a_refused_choice_does_not_count_for_peers():
         ([[CHANNEL, {}], [CHANNEL]], TypeError, r"stack\[1\] is \['fed"),
         ([[CHANNEL, {1: 2}]], TypeError, r"stack\[0\] is \['fed"),
         ([["Pigeons", {}]], ValueError, "wrapper is 'Pigeons'; one of 'Byzantine', 'Channel'"),
-        ([["builtins:repr", {}]], TypeError, r"stack\[0\] is 'builtins:repr', which makes a str"),
         ([[GAUSSIAN, {"epsilon": -1.0}]], ValueError, r"epsilon is -1.0(.|\n)*raised by stack\[0\]"),
         (
             [[CHANNEL, {}], [GAUSSIAN, {"epsilon": 1.0}]],

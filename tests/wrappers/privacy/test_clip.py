@@ -98,7 +98,7 @@ def test_a_release_that_is_not_finite_is_refused(wrong):
     ledger.begin((1, 2), "one-round")
     statistic = {"good": np.zeros((1, 2, 3)), "sums": np.full((1, 2, 1), 5.0)}
     statistic["sums"][0, 1] = wrong
-    with pytest.raises(ValueError, match=r"'sums' in the release of agent 1 \(replica 0\) is not finite"):
+    with pytest.raises(ValueError, match="a release has numbers that are not finite"):
         ledger.clipped(statistic, np.array([[True, True]]), 1.0)
     assert not ledger.clipped_releases.any()
     # Of agents who do not send nothing is read.
