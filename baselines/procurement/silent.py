@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.arms.rules import arm_keys, draw_posteriors
+from fedbandit_envs.baselines.arms.kernels import arm_keys, draw_posteriors
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
