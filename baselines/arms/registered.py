@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.arms import (
     UniformArms,
 )
 from fedbandit_envs.baselines.baseline import Baseline, listed
-from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
+from fedbandit_envs.baselines.learned import PPO, LearnedIndex
 from fedbandit_envs.baselines.tuned import constants
 
 _AUER = "Auer, Cesa-Bianchi, Fischer (Machine Learning 2002)"

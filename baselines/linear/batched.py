@@ -1,7 +1,7 @@
 """LinUCB on batches: the algorithm of Zhou and Chowdhury, which uses noisy sums of all agents' data as if exact.
 
 X. Zhou, S. R. Chowdhury: On Differentially Private Federated Linear Contextual Bandits, ICLR 2024, Algorithm 1. They
-call it FedLinUCB; that of He et al. (2022) is :class:`~fedbandit_envs.baselines.linear.fedlinucb.FedLinUCB`.
+call it FedLinUCB; that of He et al. (2022) is :class:`~fedbandit_envs.baselines.linear.feducb.FedLinUCB`.
 """
 
 from functools import partial

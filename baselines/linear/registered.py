@@ -4,13 +4,10 @@ from functools import partial
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
-from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
-from fedbandit_envs.baselines.learned.sending import LearnedSend
+from fedbandit_envs.baselines.learned import PPO, LearnedIndex, LearnedSend
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, NoiseName, released_constants
-from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
-from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB, UniformArm
-from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB, FedUCB
+from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB, UniformArm
 from fedbandit_envs.baselines.linear.served import TellingReporter
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv

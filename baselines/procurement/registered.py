@@ -3,9 +3,9 @@
 from functools import partial
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
-from fedbandit_envs.baselines.procurement.silent import (
+from fedbandit_envs.baselines.learned import PPO, LearnedIndex
+from fedbandit_envs.baselines.procurement import (
+    PFCB,
     SSUCB,
     Clairvoyant,
     LaplaceIndex,
