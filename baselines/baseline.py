@@ -136,7 +136,7 @@ def listed(
     federation: type[Any],
     policy: Callable[..., Policy],
     summary: str,
-    reference: str,
+    reference: str = "control",
     /,
     only: str = "",
     **settings: Any,
@@ -159,3 +159,8 @@ def listed(
             given = settings.pop(part)
             wrappers[part] = given if isinstance(given, WrapperSpec) else WrapperSpec(usual, given)
     return Baseline(summary, reference, federation, policy, settings, wrappers, only)
+
+
+def secure_sum(env: FederatedEnv, missing: int = 1) -> dict[str, Any]:
+    """Returns the stage of a channel or server in which all agents but ``missing`` make up the noise of a sum."""
+    return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - missing, 1)}}

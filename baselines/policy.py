@@ -12,6 +12,11 @@ class UnfitError(ValueError):
     """An error that is raised if a policy, or a part of one, cannot play in an environment with its wrappers."""
 
 
+def downloads_of(dtype: str, **shapes: list[int]) -> dict[str, dict[str, object]]:
+    """Returns the declaration of arrays that a server policy answers, given their dtype and their shapes by name."""
+    return {name: {"shape": shape, "dtype": dtype} for name, shape in shapes.items()}
+
+
 def require_uploads(spec: PolicySpec, *names: str) -> None:
     """Raises :class:`UnfitError` unless agents' messages have arrays of these names."""
     if not set(names) <= spec.release.spaces.keys():

@@ -80,7 +80,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
         wrappers["privatizer"] = noise | {"gap": gap}
     elif line in NOISE_OF:
         sizes = {"horizon": scale.rounds, "gap": gap, "agents": agents}
-        sd = released_constants(NOISE_OF[line], at["epsilon"], at["delta"], **sizes).deviation
+        sd, _ = released_constants(NOISE_OF[line], at["epsilon"], at["delta"], **sizes)
         wrappers["privatizer"] = noise | {"epsilon": None, "releases": every, "noise_multiplier": sd}
     elif line not in (SILENT, TRUE, EXACT):
         wrappers["privatizer"] = noise | {"releases": every}

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.arms.rules import (
-    UCB,
+from fedbandit_envs.baselines.arms import (
+    UCB1,
     Choice,
     EpsilonDecreasing,
     EpsilonGreedy,
@@ -17,7 +17,7 @@ from fedbandit_envs.baselines.arms.rules import (
     Rule,
     Setting,
     Softmax,
-    Thompson,
+    ThompsonSampling,
 )
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
@@ -132,8 +132,8 @@ _BLOCK = 256
 RULES: dict[str, Any] = {
     "epsilon-greedy": EpsilonGreedy,
     "epsilon-decreasing": EpsilonDecreasing,
-    "ucb": UCB,
-    "thompson": Thompson,
+    "ucb": UCB1,
+    "thompson": ThompsonSampling,
     "softmax": Softmax,
     "pursuit": Pursuit,
     "reinforcement-comparison": SimpleNamespace(
@@ -159,7 +159,7 @@ class Algorithm:
 
     Attributes:
         name: A name of :data:`RULES`, or ``"module:attribute"`` of another
-            :class:`~fedbandit_envs.baselines.arms.rules.Rule`.
+            :class:`~fedbandit_envs.baselines.arms.Rule`.
         parameters: Keyword arguments of the rule.
 
     Example:

@@ -12,7 +12,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.arms.rules import Choice
+from fedbandit_envs.baselines.arms import Choice
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.basics.compiled import kernel

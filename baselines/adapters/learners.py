@@ -12,27 +12,18 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 
-class RowLearners:
+class _RowLearners:
     """The base class of policies in which one bandit learner for each agent chooses one arm in each round.
 
-    Learners do not get the messages that agents receive. A learner does not choose in rounds in which all its arms
-    sleep or its agent does not act.
+    A learner has the methods ``pull``, which is given a list of the available arms and returns one of them, and
+    ``update``, which is given an arm that was pulled and its reward. Learners do not get the messages that agents
+    receive. A learner does not choose in rounds in which all its arms sleep or its agent does not act.
     """
 
-    def __init__(
-        self, who: str, make: Callable[[int, int], Any], choose: str = "choose", learn: str = "learn"
-    ) -> None:
-        """Sets the function that makes learners, and the names of their methods.
-
-        Args:
-            who: Name of the learners' library, for error messages.
-            make: Makes a learner, given the number of arms and a seed below 2^32.
-            choose: Name of the learner's method that is given a list of the available arms and returns one of them.
-            learn: Name of the learner's method that is given an arm that was pulled and the arm's reward.
-        """
+    def __init__(self, who: str, make: Callable[[int, int], Any]) -> None:
+        """Sets the library's name and the function that makes learners from a number of arms and a seed below 2^32."""
         self._who = who
         self._make = make
-        self._methods = (choose, learn)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Makes a new learner for each agent of each replica; see :meth:`Policy.reset`.
@@ -46,9 +37,7 @@ class RowLearners:
                 f"{self._who} pulls one arm a round of FedArms and its like; actions here are {arms}"
             )
         number = int(arms.n)
-        learners = [self._make(number, int(seed) % 2**32) for seed in seeds.flat]
-        self._choose, self._learn = ([getattr(one, name) for one in learners] for name in self._methods)
-        self._everything = list(range(number))
+        self._learners = [self._make(number, int(seed) % 2**32) for seed in seeds.flat]
         self._known = np.zeros((2, seeds.size, number), np.int64)
         self._arms: Array = np.zeros(seeds.shape, np.int64)
 
@@ -63,24 +52,20 @@ class RowLearners:
         pulls, successes = counts - self._known
         self._known = counts
         for row, arm in np.argwhere(pulls):
-            self._learn[row](int(arm), float(successes[row, arm]))
-        active = observation["active"].reshape(-1) if "active" in observation else np.ones(shape[0], np.bool_)
-        awake = observation["awake"].reshape(shape) if "awake" in observation else None
-        for row in np.flatnonzero(active):
-            arms = self._everything if awake is None else np.flatnonzero(awake[row]).tolist()
-            if arms:
-                self._arms.flat[row] = self._choice(int(row), arms)
+            self._learners[row].update(int(arm), float(successes[row, arm]))
+        active = observation.get("active", np.ones(self._arms.shape, np.bool_)).reshape(-1)
+        awake = observation.get("awake", np.ones(shape, np.bool_)).reshape(shape)
+        for row in np.flatnonzero(active & awake.any(axis=1)).tolist():
+            arms = np.flatnonzero(awake[row]).tolist()
+            arm = self._learners[row].pull(arms)
+            if arm not in arms:
+                replica, agent = divmod(row, self._arms.shape[1])
+                raise ValueError(
+                    f"{self._who} answers {arm!r} for agent_{agent} of replica {replica}; one of the arms {arms} is "
+                    "required"
+                )
+            self._arms.flat[row] = arm
         return self._arms
-
-    def _choice(self, row: int, arms: list[int]) -> int:
-        arm = self._choose[row](arms)
-        if arm not in arms:
-            replica, agent = divmod(row, self._arms.shape[1])
-            raise ValueError(
-                f"{self._who} answers {arm!r} for agent_{agent} of replica {replica}; one of the arms {arms} is "
-                "required"
-            )
-        return int(arm)
 
 
 class _Wiser:
@@ -89,24 +74,22 @@ class _Wiser:
     def __init__(self, bandit: Any, arms: int) -> None:
         self._bandit = bandit
         self._untried = list(range(arms))
-        self._decisions: list[int] = []
-        self._rewards: list[float] = []
+        self._rewards: dict[int, float] = {}
 
-    def choose(self, arms: list[int]) -> Any:
+    def pull(self, arms: list[int]) -> Any:
         return self._untried[0] if self._untried else self._bandit.predict()
 
-    def learn(self, arm: int, reward: float) -> None:
+    def update(self, arm: int, reward: float) -> None:
         if not self._untried:
             self._bandit.partial_fit([arm], [reward])
             return
         self._untried.remove(arm)
-        self._decisions.append(arm)
-        self._rewards.append(reward)
+        self._rewards[arm] = reward
         if not self._untried:
-            self._bandit.fit(self._decisions, self._rewards)
+            self._bandit.fit(list(self._rewards), list(self._rewards.values()))
 
 
-class MABWiserPolicy(RowLearners):
+class MABWiserPolicy(_RowLearners):
     """Pulls the arms that the library MABWiser chooses, after one pull of each arm; arms may not sleep.
 
     Example:
@@ -139,7 +122,7 @@ class MABWiserPolicy(RowLearners):
         )
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Makes a new learner for each agent; see :meth:`RowLearners.reset`.
+        """Makes a new learner for each agent; see :meth:`RiverPolicy.reset`.
 
         Raises:
             UnfitError: Arms of the environment may sleep, which MABWiser does not support.
@@ -160,7 +143,7 @@ def _plays(member: Any, base: Any) -> bool:
     )
 
 
-class RiverPolicy(RowLearners):
+class RiverPolicy(_RowLearners):
     """Pulls the arms that a bandit policy of ``river.bandit`` chooses; arms may sleep.
 
     Example:
@@ -188,8 +171,8 @@ class RiverPolicy(RowLearners):
             raise ImportError(
                 f"{error.name} cannot be imported; RiverPolicy needs: python -m pip install river"
             ) from error
-        known = [name for name in bandit.__all__ if _plays(getattr(bandit, name), bandit.base)]
         if isinstance(policy, str):
+            known = [name for name in bandit.__all__ if _plays(getattr(bandit, name), bandit.base)]
             require_choice("policy", policy, known)
 
         def make(arms: int, seed: int) -> Any:
@@ -197,4 +180,4 @@ class RiverPolicy(RowLearners):
                 return policy(seed)
             return getattr(bandit, policy)(**(parameters or {}), seed=seed)
 
-        super().__init__("river", make, choose="pull", learn="update")
+        super().__init__("river", make)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces as gym_spaces
 
-from fedbandit_envs.baselines.adapters.agent_io import AgentIO
+from fedbandit_envs.baselines.adapters.functions import AgentIO
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec

@@ -36,9 +36,15 @@ and the arguments, ``{"name": "trimmed_mean", "share": 0.25}``.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fedbandit_envs.baselines.aggregators.aggregator import Aggregator, InboxSpec, Sum
+from fedbandit_envs.baselines.aggregators.aggregator import (
+    Aggregator,
+    InboxSpec,
+    MedianOfMeans,
+    Sum,
+    TrimmedMean,
+    TrimmedSenders,
+)
 from fedbandit_envs.baselines.aggregators.precision import Precision
-from fedbandit_envs.baselines.aggregators.robust import MedianOfMeans, TrimmedMean, TrimmedSenders
 from fedbandit_envs.basics.entry_points import make
 
 __all__ = [

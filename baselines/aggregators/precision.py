@@ -81,7 +81,8 @@ class Precision(Aggregator):
         """
         require_number("reward_variance", self.reward_variance, 0, np.inf, open_below=True)
 
-    def _begin(self, inbox: InboxSpec) -> None:
+    def start(self, inbox: InboxSpec) -> Aggregator:
+        """Returns the aggregator of such arrays that weighs them; see :meth:`Aggregator.start`."""
         if inbox.echoed:
             raise UnfitError(
                 "agents receive what they have sent themselves, through noise, which the aggregator 'precision' would "
@@ -92,11 +93,7 @@ class Precision(Aggregator):
                 f"nobody has said what noisy arrays {list(inbox.shapes)} are worth; an InboxSpec with 'weigh', as "
                 "counts and Gram matrices have, is required for the aggregator 'precision'"
             )
-        self._worth = inbox.weigh(float(self.reward_variance)).start(inbox)
-        self._totals = self._worth.totals
-
-    def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
-        self._worth.add(observation, arrived, exact, weight)
+        return inbox.weigh(float(self.reward_variance)).start(inbox)
 
 
 def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str) -> InboxSpec:
@@ -109,7 +106,7 @@ def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes:
         successes: Name of the array of numbers of successes among these outcomes.
     """
     inbox = InboxSpec.of(spec, rows, trials, successes)
-    return inbox._replace(independent=independent(spec.release), weigh=_WeighedCounts)
+    return inbox._replace(independent=independent(spec.release), weigh=lambda variance: _WeighedCounts())
 
 
 @kernel
@@ -148,13 +145,7 @@ def _weigh(received, exact_trials, exact_successes, trials_before, successes_bef
 
 
 class _WeighedCounts(Aggregator):
-    """Totals of exact outcomes that are as informative as noisy counts: message by message, or of all as one sum.
-
-    The argument ``reward_variance`` is not used: the variance of a binary outcome follows from the counts.
-    """
-
-    def __init__(self, reward_variance: float) -> None:
-        pass
+    """Totals of exact outcomes that are as informative as noisy counts: message by message, or of all as one sum."""
 
     def _begin(self, inbox: InboxSpec) -> None:
         super()._begin(inbox)
@@ -232,20 +223,20 @@ def noise_of(totals: Mapping[str, Array], rows: tuple[int, ...]) -> Array:
     return variance
 
 
+@dataclass
 class _WeighedGrams(Aggregator):
     """Gram matrices and moments of exact observations that are as informative as the sum of all messages."""
 
-    def __init__(self, reward_variance: float) -> None:
-        self._reward_variance = reward_variance
+    reward_variance: float
 
     def _begin(self, inbox: InboxSpec) -> None:
         self._sum = Sum().start(inbox)
         # The totals hold no array of noise variances: the weights account for all noise.
-        self._totals = {GRAM: np.zeros_like(self._sum.totals[GRAM])}
+        self.totals = {GRAM: np.zeros_like(self._sum.totals[GRAM])}
 
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
         self._sum.add(observation, arrived, exact, weight)
         news = observation["inbox_mask"].any(axis=-1)
         total = self._sum.totals[GRAM]
         variance = noise_of(self._sum.totals, total.shape[:2])
-        self.totals[GRAM][news] = weighed(total[news], variance[news], self._reward_variance)
+        self.totals[GRAM][news] = weighed(total[news], variance[news], self.reward_variance)

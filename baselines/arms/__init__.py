@@ -1,29 +1,569 @@
-"""Policies for bandits with Bernoulli arms."""
+"""Policies for Bernoulli arms: the classic algorithms on own and received counts, and FAIR-LEARN around any of them.
 
-from fedbandit_envs.baselines.arms.policies import (
-    CUCB,
-    UCB1,
-    EpsilonDecreasingPolicy,
-    EpsilonGreedyPolicy,
-    FairLearn,
-    PursuitPolicy,
-    SoftmaxPolicy,
-    ThompsonSampling,
-    UniformArms,
-)
+The algorithms are rules that score arms (SAMBA, Figure 4; thesis, 2.3 and 2.4). A rule computes an arm's score from the
+arm's own pulls and rewards. It also determines whether the arm with the largest score is pulled, or an arm drawn with
+probability proportional to its score. A rule is used in two places: as the policy of agents, which scores all arms of
+each agent; and in the vertical federation (``fedbandit_envs.samba``), where each data owner scores its one arm and a
+selector picks an owner. The first axis of arrays, ``rows``, goes over all agents of all replicas; in the vertical
+federation it has length 1.
+"""
 
-__all__ = [
-    "CUCB",
-    "PEERS",
-    "UCB1",
-    "EpsilonDecreasingPolicy",
-    "EpsilonGreedyPolicy",
-    "FairLearn",
-    "PursuitPolicy",
-    "SoftmaxPolicy",
-    "ThompsonSampling",
-    "UniformArms",
-]
+from collections.abc import Mapping, Sequence
+from math import inf, log
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from fedbandit_envs.arms.actions import make_oracle
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
+from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.baselines.arms import kernels
+from fedbandit_envs.baselines.policy import Policy, UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.buffers import everyone
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.randomness.draws import Draws
+
+Choice = Literal["argmax", "proportional"]
+"""How an arm is picked: the arm with the largest score, or a random arm with probability proportional to its score."""
+
+
+class Setting(NamedTuple):
+    """The sizes, horizon and random keys that a rule is given before an episode.
+
+    Attributes:
+        rows: Number of agents in all replicas together; 1 in the vertical federation.
+        arms: Number of arms that the rule scores.
+        all_arms: Number of arms of the bandit; more than ``arms`` where a data owner scores only its own arm.
+        horizon: T, the number of rounds.
+        keys: Keys of random numbers for every arm of every row, uint32 ``(rows, arms, 2)``.
+    """
+
+    rows: int
+    arms: int
+    all_arms: int
+    horizon: int
+    keys: Array
+
+
+class Rule:
+    """The base class of policies that score each arm by its own pulls and rewards (SAMBA, Figures 3 and 4).
+
+    A new rule overrides the methods whose defaults do not fit, most often :meth:`scores`. A round may have several
+    iterations: in each the arms are scored and one arm is picked, but only the pick of the last iteration is pulled.
+
+    As a policy, a rule first pulls each arm once. Counts that agents receive are aggregated and added to their own;
+    received pulls that noise has made negative are set to 0, and received successes are clipped to between 0 and the
+    received pulls. Where an agent pulls several arms in a round, these are the arms with the largest scores, or they
+    are drawn one after the other in proportion to scores. Sleeping arms are not pulled.
+
+    Attributes:
+        choice: How the last iteration of a round picks an arm by the scores.
+        iterations: Number of iterations in a round. All but the last pick the arm with the largest score, which
+            :meth:`mark` is told.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import Rule
+        >>> class Greedy(Rule):
+        ...     def scores(self, round_, pulls, sums, iteration, out):
+        ...         out[...] = sums / pulls
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = Greedy(pool="precision")
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    choice: ClassVar[Choice] = "argmax"
+    iterations: ClassVar[int] = 1
+
+    def __init__(self, pool: AggregatorSpec = "sum") -> None:
+        """Sets the aggregator of received counts.
+
+        Args:
+            pool: The aggregator, or its specification; see :mod:`fedbandit_envs.baselines.aggregators`.
+
+        Raises:
+            TypeError: ``pool`` is no specification.
+            ValueError: ``pool`` is unknown.
+        """
+        self._pool = make_aggregator(pool)
+
+    def begin(self, setting: Setting) -> None:
+        """Prepares for a new episode and forgets the last one; by default does nothing."""
+
+    def exploration(self, round_: Array) -> Array | float:
+        """Returns the probability of pulling a uniformly random arm in a round; by default 0.
+
+        Args:
+            round_: The round t of each row, counted from 1, int64 ``(rows,)``.
+        """
+        return 0.0
+
+    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
+        """Writes scores of all arms into ``out``, by default their mean rewards.
+
+        The score of an arm that was never pulled is not used.
+
+        Args:
+            round_: The round t of each row, counted from 1, int64 ``(rows,)``.
+            pulls: Numbers of pulls of the arms, float64 ``(rows, arms)``.
+            sums: Sums of the arms' rewards, same shape.
+            iteration: The iteration within the round, counted from 0.
+            out: Receives scores >= 0, float64 ``(rows, arms)``.
+        """
+        kernels.means(pulls, sums, out)
+
+    def mark(self, iteration: int, picked: Array, active: Array) -> None:
+        """Is told the arm that an iteration has picked; by default does nothing.
+
+        Args:
+            iteration: The iteration within the round, counted from 0.
+            picked: True for the arm that was picked, bool ``(rows, arms)``.
+            active: Rows that play in this round, bool ``(rows,)``.
+        """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Agents receive their own messages, which would count their data twice.
+        """
+        seen = spec.observation.spaces
+        if "sent" in seen:
+            raise UnfitError(
+                "own messages that agents receive would count their data twice; a transport with echo=False is required"
+            )
+        number = (seen["total_pulls"].shape or (0,))[0]
+        action = spec.own_action
+        self._shape = (*seeds.shape, *(action.shape or ()))
+        rows, slots = seeds.size, int(np.prod(action.shape or ()))
+        self._row_keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
+        arms = kernels.arm_keys(seeds, number).reshape(rows, number, 2)
+        self.begin(Setting(rows, number, number, spec.horizon, arms))
+        self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
+        self._arms, self._chance = np.zeros((rows, slots), np.int64), np.zeros(rows)
+        self._everyone, self._all_awake = everyone(rows), everyone(rows, number)
+        self._free = np.ones((rows, number), np.bool_)
+        self._received = (
+            self._pool.start(count_inbox(spec, seeds.shape, "pulls", "successes"))
+            if "inbox_mask" in seen
+            else None
+        )
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns the arms to pull; see :meth:`Policy.act`.
+
+        Their shape is ``(replicas, agents)``, or ``(replicas, agents, slots)`` if agents pull several arms in a round.
+        """
+        self._learn(observation)
+        round_ = observation.get("own_round", observation["round"]).reshape(-1) + 1
+        active = observation["active"].reshape(-1) if "active" in observation else self._everyone
+        awake = observation["awake"].reshape(self._pulls.shape) if "awake" in observation else self._all_awake
+        self._chance[...] = self.exploration(round_)
+        for iteration in range(self.iterations):
+            self.scores(round_, self._pulls, self._sums, iteration, self._scores)
+            if iteration < self.iterations - 1:
+                best = np.zeros((len(active), 1), np.int64)
+                self._choose(best, np.zeros(len(active)), False, round_, active, awake)
+                self.mark(iteration, best == np.arange(self._pulls.shape[1]), active)
+        self._choose(self._arms, self._chance, self.choice == "proportional", round_, active, awake)
+        return self._arms.reshape(self._shape)
+
+    def _choose(
+        self, arms: Array, chance: Array, proportional: bool, round_: Array, active: Array, awake: Array
+    ) -> None:
+        kernels.pick(
+            active,
+            awake,
+            self._pulls,
+            self._scores,
+            chance,
+            proportional,
+            self._row_keys,
+            round_,
+            self._free,
+            arms,
+        )
+
+    def _learn(self, observation: Arrays) -> None:
+        """Updates the numbers of pulls and successes of all arms: own counts plus the aggregate of received counts."""
+        own = {name: observation[f"total_{name}"] for name in ("pulls", "successes")}
+        if self._received is None:
+            for known, counts in zip((self._pulls, self._sums), own.values(), strict=True):
+                known[...] = counts.reshape(known.shape)
+            return
+        if observation["inbox_mask"].any():
+            self._received.add(observation, exact=own)
+        arrays = (*own.values(), *self._received.totals.values())
+        kernels.know(*(array.reshape(self._pulls.shape) for array in arrays), self._pulls, self._sums)
+
+
+class EpsilonGreedy(Rule):
+    """Epsilon-greedy: scores arms by their mean rewards; with probability epsilon a random arm is pulled.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import EpsilonGreedy
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = EpsilonGreedy(epsilon=0.2)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self, epsilon: float = 0.1, pool: AggregatorSpec = "sum") -> None:
+        """Sets epsilon, in [0, 1], and the aggregator of received counts.
+
+        Raises:
+            TypeError: ``epsilon`` is no number.
+            ValueError: ``epsilon`` is not in [0, 1].
+        """
+        super().__init__(pool)
+        self._epsilon = require_number("epsilon", epsilon, 0, 1)
+
+    def exploration(self, round_: Array) -> Array | float:
+        """Returns epsilon, the probability of pulling a random arm; see :meth:`Rule.exploration`."""
+        return self._epsilon
+
+
+class EpsilonDecreasing(Rule):
+    """Epsilon-decreasing: scores arms by their mean rewards; pulls a random arm with probability min(1, 1 / log2(t)).
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import EpsilonDecreasing
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = EpsilonDecreasing()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def exploration(self, round_: Array) -> Array | float:
+        """Returns the probability of pulling a random arm, min(1, 1 / log2(t)); see :meth:`Rule.exploration`."""
+        return 1.0 / np.maximum(np.log2(round_), 1.0)
+
+
+LogName = Literal["round", "horizon"]
+
+
+class UCB1(Rule):
+    """UCB1: scores arms by the upper confidence bounds ``mean + sqrt(scale ln t / n)`` after n pulls, in round t.
+
+    With ``scale=2`` this is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA). With ``scale=2`` and ln T, the logarithm
+    of the horizon, in place of ln t it is the thesis' form of UCB1 (Algorithm 2.1); with ``scale=1.5`` and ln T the
+    scores are CUCB's bounds (Algorithm 2.3).
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import UCB1
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = UCB1(scale=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(
+        self, scale: float = 2.0, logarithm: LogName = "round", pool: AggregatorSpec = "sum"
+    ) -> None:
+        """Sets the constants of the confidence radius.
+
+        Args:
+            scale: Factor under the square root, > 0.
+            logarithm: ``"round"`` for ln t of the round t, ``"horizon"`` for ln T of the horizon T.
+            pool: The aggregator of received counts, see :class:`Rule`.
+
+        Raises:
+            TypeError: ``scale`` is no number.
+            ValueError: A parameter is out of its range.
+        """
+        super().__init__(pool)
+        self._scale = require_number("scale", scale, 0, inf, open_below=True)
+        self._of_horizon = require_choice("logarithm", logarithm, get_args(LogName)) == "horizon"
+
+    def begin(self, setting: Setting) -> None:
+        """Stores the logarithm of the horizon, if the bounds use it; see :meth:`Rule.begin`."""
+        self._log_horizon = log(setting.horizon) if self._of_horizon else -1.0
+
+    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
+        """Writes the arms' upper confidence bounds as scores into ``out``; see :meth:`Rule.scores`."""
+        kernels.upper_bounds(round_, self._log_horizon, self._scale, pulls, sums, out)
+
+
+class ThompsonSampling(Rule):
+    """Thompson sampling: scores each arm by a draw from Beta(1 + successes, 1 + failures) (Thompson 1933).
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import ThompsonSampling
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = ThompsonSampling()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def begin(self, setting: Setting) -> None:
+        """Stores a key of random numbers for every arm; see :meth:`Rule.begin`."""
+        self._keys = setting.keys
+
+    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
+        """Writes a draw from each arm's posterior; see :meth:`Rule.scores`."""
+        kernels.draw_posteriors(self._keys, round_, pulls, sums, out)
+
+
+class Softmax(Rule):
+    """Softmax: scores arms by exp(mean / temperature), and pulls an arm with probability proportional to its score.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import Softmax
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = Softmax(temperature=0.2)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    choice: ClassVar[Choice] = "proportional"
+
+    def __init__(self, temperature: float = 0.1, pool: AggregatorSpec = "sum") -> None:
+        """Sets the temperature tau, at least 1/690, below which exponentials overflow, and the aggregator.
+
+        Raises:
+            TypeError: ``temperature`` is no number.
+            ValueError: ``temperature`` is below 1/690.
+        """
+        super().__init__(pool)
+        self._temperature = require_number("temperature", temperature, 1 / 690, inf)
+
+    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
+        """Writes exp(mean / temperature) of each arm as its score into ``out``; see :meth:`Rule.scores`."""
+        kernels.boltzmann(pulls, sums, self._temperature, out)
+
+
+class Pursuit(Rule):
+    """Pursuit: pulls arms with probabilities that move towards 1 for the arm with the largest mean, else towards 0.
+
+    A round has two iterations: the first scores arms by their means, to find the arm with the largest, and the second
+    by the probabilities, which have been moved.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import Pursuit
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = Pursuit(rate=0.05)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    choice: ClassVar[Choice] = "proportional"
+    iterations: ClassVar[int] = 2
+
+    def __init__(self, rate: float = 0.1, pool: AggregatorSpec = "sum") -> None:
+        """Sets the rate beta in (0, 1], the share of the distance that probabilities move, and the aggregator.
+
+        Raises:
+            TypeError: ``rate`` is no number.
+            ValueError: ``rate`` is not in (0, 1].
+        """
+        super().__init__(pool)
+        self._rate = require_number("rate", rate, 0, 1, open_below=True)
+
+    def begin(self, setting: Setting) -> None:
+        """Sets the probability of every arm to 1 / (number of arms); see :meth:`Rule.begin`."""
+        self._probability = np.full((setting.rows, setting.arms), 1.0 / setting.all_arms)
+
+    def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
+        """Writes scores: the mean rewards in iteration 0, the probabilities in iteration 1; see :meth:`Rule.scores`."""
+        if iteration == 0:
+            kernels.means(pulls, sums, out)
+        else:
+            out[...] = self._probability
+
+    def mark(self, iteration: int, picked: Array, active: Array) -> None:
+        """Moves the arms' probabilities towards 1 for the arm with the largest mean, else towards 0.
+
+        Iteration 0 has picked that arm; nothing happens in iteration 1. See :meth:`Rule.mark`.
+        """
+        if iteration == 0:
+            kernels.pursue(self._probability, self._rate, picked, active)
+
+
+class CUCB(UCB1):
+    """CUCB: an oracle picks arms by ``mean + sqrt(3 ln T / (2 n))`` (Chen et al. 2013; thesis, Algorithm 2.3).
+
+    T is the horizon, and n the number of pulls of the arm.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import CUCB
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = CUCB()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self, oracle: str = "largest", pool: AggregatorSpec = "sum") -> None:
+        """Sets the oracle, and the aggregator of received counts.
+
+        Args:
+            oracle: ``"largest"``, which picks the arms with the largest bounds, or the entry point
+                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
+            pool: The aggregator of received counts, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A name is unknown.
+        """
+        super().__init__(1.5, "horizon", pool=pool)
+        self._oracle = make_oracle(oracle)
+
+    def _choose(
+        self, arms: Array, chance: Array, proportional: bool, round_: Array, active: Array, awake: Array
+    ) -> None:
+        known = np.where(self._pulls > 0, self._scores, np.inf)
+        chosen = self._oracle(np.where(awake, known, -np.inf), arms.shape[1])
+        arms[active] = chosen[active]
+
+
+class UniformArms(EpsilonGreedy):
+    """Pulls arms uniformly at random.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import UniformArms
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = UniformArms()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(self) -> None:
+        """Makes the policy, which has no parameters."""
+        super().__init__(epsilon=1.0)
+
+    def _learn(self, observation: Arrays) -> None:
+        # Arms that were never pulled would be pulled first, in order. Every arm is given one pull, so that the first
+        # arms are random, too.
+        self._pulls.fill(1.0)
+
+
+_ALL = (EpsilonGreedy, EpsilonDecreasing, UCB1, ThompsonSampling, Softmax, Pursuit, CUCB, UniformArms)
+LEARNERS: dict[str, Any] = {policy.__name__: policy for policy in _ALL}
+"""The classes of all policies above, by name."""
+
+
+class FairLearn:
+    """FAIR-LEARN around any learner (Patil, Ghalme, Nair and Narahari 2021; thesis, Algorithm 4.1).
+
+    Arm i is guaranteed ``share_i (t - 1)`` pulls by each agent before round t. If some arm falls short of its guarantee
+    by more than the tolerance, the arm with the largest deficit is pulled (the first of several), else the arm that the
+    learner chooses. Only the agent's own pulls and the rounds in which it has acted count. A sleeping arm counts as
+    having no deficit.
+
+    Example:
+        >>> from fedbandit_envs import arms_v0
+        >>> from fedbandit_envs.baselines.arms import FairLearn
+        >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
+        >>> policy = FairLearn("ThompsonSampling", shares=0.1)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3)
+    """
+
+    def __init__(
+        self,
+        learner: Policy | str | Mapping[str, Any] = "UCB1",
+        shares: float | Sequence[float] = 0.05,
+        tolerance: float = 0.0,
+    ) -> None:
+        """Sets the learner and the guarantees.
+
+        Args:
+            learner: A policy that pulls arms; or the name of one in :data:`LEARNERS`; or
+                a mapping of ``name`` and the policy's arguments.
+            shares: Guaranteed share of the pulls of each arm (delta in the algorithm), in [0, 1], or one number for all
+                arms; they sum to at most 1.
+            tolerance: Number of pulls, >= 0, by which an arm may fall short of its guarantee (epsilon_2 in the
+                algorithm).
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._tolerance = require_number("tolerance", tolerance, 0, np.inf)
+        if isinstance(shares, Sequence) and not isinstance(shares, str):
+            for arm, share in enumerate(shares):
+                require_number(f"shares[{arm}]", share, 0, 1)
+            _require_sum(np.array(shares))
+        else:
+            require_number("shares", shares, 0, 1)
+        self._shares = np.array(shares, np.float64)
+        self._learner = make("learner", learner, LEARNERS, Policy)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Prepares the learner for an episode, after checking the shares; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Several arms are pulled in a round, or shares are for another number of arms, or sum to more
+                than 1.
+        """
+        action = spec.own_action
+        if action.shape:
+            raise UnfitError(f"the action space is {action}; FAIR-LEARN pulls one arm a round")
+        arms = (spec.observation["total_pulls"].shape or (0,))[0]
+        if self._shares.ndim and self._shares.size != arms:
+            raise UnfitError(f"shares has {self._shares.size} entries; {arms}, one an arm, are required")
+        try:
+            _require_sum(np.broadcast_to(self._shares, arms))
+        except ValueError as error:
+            raise UnfitError(str(error)) from None
+        self._learner.reset(spec, seeds)
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns the arms to pull, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
+        learnt = self._learner.act(observation)
+        played = observation.get("own_round", observation["round"])
+        lacking = self._shares * played - observation["total_pulls"]
+        if "awake" in observation:
+            lacking = np.where(observation["awake"], lacking, -np.inf)
+        worst = lacking.argmax(axis=-1)
+        return np.where(lacking.max(axis=-1) > self._tolerance, worst, learnt)
+
+    def r_regret(self, means: Array, pulls: Array, rounds: int) -> Array:
+        """Returns r-regret, the regret beyond that which the guaranteed shares force on any learner.
+
+        It is ``sum_i gap_i (N_i - max(0, floor(share_i t) - tolerance))`` over arms i, where gap_i is the difference
+        between the largest mean and the arm's.
+
+        Args:
+            means: True means of the arms, float64 ``(..., arms)``.
+            pulls: Numbers of pulls N_i of the arms, same shape.
+            rounds: Number of rounds t.
+
+        Returns:
+            r-regret, ``(...)``.
+        """
+        gaps = means.max(axis=-1, keepdims=True) - means
+        # The factor undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and would be cut to 28.
+        forced = np.floor(self._shares * rounds * (1 + 1e-12)) - self._tolerance
+        return (gaps * (pulls - np.maximum(forced, 0.0))).sum(axis=-1)
+
+
+def _require_sum(shares: Array) -> None:
+    if shares.sum() > 1.0 + 1e-9:
+        raise ValueError(f"shares add up to {shares.sum():g}; at most 1 is required")
+
 
 PEERS = UCB1
 """The policy of a learner's peers, unless the learner's environment is told another."""

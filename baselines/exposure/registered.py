@@ -13,7 +13,6 @@ from fedbandit_envs.wrappers import Channel, ContinualPrivatizer
 
 _WANG = "Wang, Bai, Sun, Joachims (ICML 2021)"
 _SOLANKI = "Solanki (thesis, 2024), Algorithm 6.1"
-_CONTROL = "control"
 
 
 def schedule(env: FederatedEnv) -> dict[str, Any]:
@@ -30,11 +29,9 @@ def schedule(env: FederatedEnv) -> dict[str, Any]:
 _AT_TWO = {"epsilon": 2.0, "delta": 0.1}
 _planned = partial(WrapperSpec, ContinualPrivatizer, kwargs_from_env=lambda env: {"releases": schedule(env)})
 _scheduled = partial(WrapperSpec, Channel, kwargs_from_env=lambda env: {"schedule": schedule(env)})
-_TRUE = {"channel": _scheduled({})}
 # With an echo, agents receive their own messages, and replace the exact data in them by the noisy release; only data
 # that were not released yet stay exact.
-_ECHOED = {"channel": _scheduled({"echo": True})}
-_PRIVATE = {"privatizer": _planned(_AT_TWO), **_ECHOED}
+_ECHOED = _scheduled({"echo": True})
 _LIFT = {"shift": "lift", "bias": "none"}
 _PFCB_ROUNDS = {"name": "doubling"}
 _FROM_64 = {"name": "doubling", "start": 64, "stop": None}
@@ -45,18 +42,12 @@ _baseline = partial(listed, ExposureEnv)
 _fairx = partial(_baseline, FairX, solver="frank_wolfe", steps=3, beta_scale=1.0)
 
 BASELINES: dict[str, Baseline] = {
-    "equal-shares": _baseline(EqualShares, "gives all arms the same share", "control"),
+    "equal-shares": _baseline(EqualShares, "gives all arms the same share"),
     "deserved-shares": _baseline(
-        DeservedShares,
-        "gives the shares that arms deserve by the true parameter, which agents do not know",
-        "oracle",
-        reveal={},
+        DeservedShares, "gives the shares that arms deserve by the true parameter", "oracle", reveal={}
     ),
     "best-arm": _baseline(
-        BestArm,
-        "no communication; gives all exposure to LinUCB's arm, which is unfair",
-        "control",
-        noise_sd=0.1,
+        BestArm, "no communication; gives all exposure to LinUCB's arm, which is unfair", noise_sd=0.1
     ),
     "FairX-LinUCB": _fairx(
         "no communication; gives the fair shares of that parameter of the confidence ellipsoid with most reward",
@@ -65,25 +56,26 @@ BASELINES: dict[str, Baseline] = {
     "Fed-FairX-LinUCB": _fairx(
         "FairX-LinUCB on the data of all agents, sent without noise at gaps that double up to a limit",
         f"{_SOLANKI} without noise",
-        **_TRUE,
+        channel=_scheduled({}),
     ),
     "Fed-FairX-LinUCB-listing": _fairx(
         "Fed-FairX-LinUCB with a ridge that is multiplied by the number of agents",
         f"{_SOLANKI} without noise, as printed",
-        **_TRUE,
+        channel=_scheduled({}),
         ridge_each=True,
     ),
     "Priv-FairX-LinUCB": _fairx(
         "Fed-FairX-LinUCB on noisy data; small eigenvalues are raised, and the confidence radius ignores the noise",
         f"{_SOLANKI} corrected, without a regret bound",
-        **_PRIVATE,
+        privatizer=_planned(_AT_TWO),
+        channel=_ECHOED,
         **_LIFT,
     ),
     "Priv-FairX-LinUCB-printed": _fairx(
         "Priv-FairX-LinUCB with noise, ridge and confidence radius as printed",
         f"{_SOLANKI} with Lemma 6.4, with valid confidence bounds",
         privatizer=_planned({**_AT_TWO, "mechanism": "tree", "sigma": "printed"}),
-        **_ECHOED,
+        channel=_ECHOED,
         shift="per_agent",
         bias="printed",
     ),

@@ -13,7 +13,6 @@ from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import Messages
 
 _HUANG = "Huang, Wu, Yang, Shen (NeurIPS 2021)"
-_CONTROL = "control"
 
 
 def _messages(env: FederatedEnv, lengths: bool = False) -> Messages:
@@ -31,32 +30,21 @@ def _messages(env: FederatedEnv, lengths: bool = False) -> Messages:
 
 def _fed_pe(summary: str, lengths: bool = False, **server: Any) -> Baseline:
     """Returns Fed-PE with these arguments of its server policy."""
-    return _baseline(
-        PlannedPulls,
-        summary,
-        _HUANG,
-        messages=WrapperSpec(_messages, {"lengths": lengths}),
-        server={
-            "schedule": "announced",
-            "answers": "every_round",
-            "policy": {"name": "phases", **server},
-        },
-    )
+    messages = WrapperSpec(_messages, {"lengths": lengths})
+    server = {"schedule": "announced", "answers": "every_round", "policy": {"name": "phases", **server}}
+    return _baseline(PlannedPulls, summary, _HUANG, messages=messages, server=server)
 
 
 _baseline = partial(listed, LinearEnv, only="FedFixed-v0")
 
 BASELINES: dict[str, Baseline] = {
     "Local-UCB": _baseline(
-        LocalUCB,
-        "no communication; pulls the arm with the largest upper confidence bound of its own mean",
-        _CONTROL,
+        LocalUCB, "no communication; pulls the arm with the largest upper confidence bound of its own mean"
     ),
+    # The radius of Abbasi-Yadkori et al. (2011) for 10^7 observations that fail with probability 0.1.
     "OFUL-disjoint-shared": _baseline(
         ServedLinUCB,
         "LinUCB with a regression for each arm on the data of all agents, which a server is told in every round",
-        _CONTROL,
-        # The radius of Abbasi-Yadkori et al. (2011) for 10^7 observations that fail with probability 0.1.
         beta=8.5,
         **told_everything("disjoint"),
     ),

@@ -1,10 +1,8 @@
 """Policies for linear contextual bandits."""
 
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB
-from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
-from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB, UniformArm
-from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB, FedUCB
+from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB, UniformArm
 from fedbandit_envs.baselines.linear.served import ServedLinUCB, TellingReporter
 
 __all__ = [

@@ -1,39 +1,26 @@
 """LinUCB on batches: the algorithm of Zhou and Chowdhury, which uses noisy sums of all agents' data as if exact.
 
 X. Zhou, S. R. Chowdhury: On Differentially Private Federated Linear Contextual Bandits, ICLR 2024, Algorithm 1. They
-call it FedLinUCB; that of He et al. (2022) is :class:`~fedbandit_envs.baselines.linear.fedlinucb.FedLinUCB`.
+call it FedLinUCB; that of He et al. (2022) is :class:`~fedbandit_envs.baselines.linear.feducb.FedLinUCB`.
 """
 
 from functools import partial
 from math import floor, log, log2, sqrt
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators import make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import GRAM, gram_arrays, gram_inbox
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.regressions import choose, keep, rebuild
+from fedbandit_envs.baselines.linear.regressions import keep, rebuild
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import arms_last, observe
+from fedbandit_envs.linear.ridge import observe
 
 NoiseName = Literal["local", "amplified", "vector_sum"]
-
-
-class ReleasedConstants(NamedTuple):
-    """Constants of the authors' released program for one kind of noise.
-
-    Attributes:
-        deviation: Standard deviation of the noise in an entry of a tree's node, of one agent. For ``vector_sum``, whose
-            noise is binomial, it is a number that enters the ridge only.
-        ridge: lambda, the multiple of I in V.
-    """
-
-    deviation: float
-    ridge: float
 
 
 def released_constants(
@@ -45,7 +32,7 @@ def released_constants(
     agents: int = 100,
     dim: int = 10,
     failure: float = 0.01,
-) -> ReleasedConstants:
+) -> tuple[float, float]:
     """Returns the constants of the authors' released program; the paper's theorems have larger ones.
 
     Args:
@@ -58,6 +45,10 @@ def released_constants(
         agents: M, number of agents.
         dim: Dimension d of contexts.
         failure: Probability with which the confidence bounds may fail.
+
+    Returns:
+        The standard deviation of the noise in an entry of a tree's node, of one agent; for ``vector_sum``, whose noise
+        is binomial, it is a number that enters the ridge only. And lambda, the multiple of I in V.
 
     Raises:
         TypeError: A parameter has the wrong type.
@@ -77,7 +68,7 @@ def released_constants(
     else:
         deviation = sqrt(levels * log(1 / delta)) * log(levels * dim**2 / delta) / epsilon
     summed = sqrt(levels) * deviation * (1.0 if noise == "vector_sum" else sqrt(agents))
-    return ReleasedConstants(deviation, summed * (sqrt(levels + log(1 / failure)) + sqrt(dim)))
+    return deviation, summed * (sqrt(levels + log(1 / failure)) + sqrt(dim))
 
 
 class BatchedLinUCB(LinUCB):
@@ -130,6 +121,7 @@ class BatchedLinUCB(LinUCB):
         super().__init__(**linucb, **{name: value for name, value in given.items() if value is not None})
         self._program = None if noise is None else partial(released_constants, noise, epsilon, delta, gap=gap)
         self._chooses_ridge, self._chooses_bound = ridge is None, parameter_bound is None
+        self._chooses_radius = self._constant < 0
         if self._program:
             self._program()
 
@@ -149,8 +141,8 @@ class BatchedLinUCB(LinUCB):
         if self._chooses_ridge:
             self._ridge = sqrt(self._agents)
             if self._program:
-                program = partial(self._program, horizon=spec.horizon, agents=self._agents, dim=dim)
-                self._ridge = program(failure=self._failure).ridge
+                sizes = {"horizon": spec.horizon, "agents": self._agents, "dim": dim}
+                _, self._ridge = self._program(failure=self._failure, **sizes)
         if self._chooses_bound:
             self._parameter_bound = sqrt(dim)
         self._start(spec, seeds.shape, 1)
@@ -170,13 +162,9 @@ class BatchedLinUCB(LinUCB):
         grown = dim * log(1 + (int(observation["round"].max()) + 1) * self._agents / (dim * self._ridge))
         radius = sqrt(self._ridge) * self._parameter_bound
         radius += self._noise_sd * sqrt(grown - log(self._failure))
-        constant = self._beta_scale * radius if self._constant < 0 else self._constant
-        choose(
-            observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._ridges, *self._confidence, 0.0, None, self._noise_sd, self._beta_scale, constant,
-            np.empty((5, observation["contexts"].shape[2])), self._parameter, self._arm,
-        )  # fmt: skip
-        return self._arm
+        if self._chooses_radius:
+            self._constant = self._beta_scale * radius
+        return self._choose(observation, 0.0)
 
     def _take_in(self, observation: Arrays, mask: Array) -> None:
         self._received.add(gram_arrays(observation))

@@ -4,7 +4,7 @@ from functools import partial
 from math import sqrt
 from typing import Any
 
-from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
+from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
 from fedbandit_envs.baselines.linear.registered import told_everything
 from fedbandit_envs.baselines.logistic.fedglb import UCBGLM, FedGLB, GradientReporter
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -12,29 +12,23 @@ from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers import ContinualPrivatizer, Messages, Server
 
 _LI_WANG = "Li, Wang (NeurIPS 2022)"
-_LI_LU_ZHOU = "Li, Lu, Zhou (ICML 2017)"
 # The slope at 1, as in the experiment of Li and Wang, although their contexts have norm sqrt(2).
-_SLOPE: dict[str, Any] = {"slope": 0.1966}
+_SLOPE = 0.1966
 _AGENT = {"composition": "exact", "delta": 1e-5, "adjacency": "agent"}
-_GRADIENT_WEIGHT = 7.0
+_WEIGHT = {"gradient_weight": 7.0}
 
 
 def _messages(env: FederatedEnv, gradient_weight: float = 1.0) -> Messages:
     """Returns an environment with FedGLB-UCB's messages."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
-    gradient = {"shape": [dim], "asked": True}
-    arrays: dict[str, dict[str, Any]] = {
-        "gram": {"shape": [dim, dim]},
-        "count": {"shape": []},
-        "gradient": gradient,
-    }
+    gram: dict[str, Any] = {"shape": [dim, dim]}
+    arrays = {"gram": gram, "count": {"shape": []}, "gradient": {"shape": [dim], "asked": True}}
     return Messages(env, arrays, GradientReporter(gradient_weight))
 
 
 def _once(env: FederatedEnv) -> dict[str, Any]:
     """Returns the one synchronisation of the private form, in round sqrt(T), behind a secure sum."""
-    stage = {"name": "aggregator", "honest": max(env.max_num_agents - 1, 1)}
-    return {"schedule": {"name": "geometric", "count": 1, "horizon": env.max_cycles}, "stage": stage}
+    return {"schedule": {"name": "geometric", "count": 1, "horizon": env.max_cycles}, **secure_sum(env)}
 
 
 def _noise(env: FederatedEnv) -> dict[str, Any]:
@@ -43,8 +37,11 @@ def _noise(env: FederatedEnv) -> dict[str, Any]:
 
 
 def _server(**solver: Any) -> dict[str, Any]:
-    policy = {"name": "logistic", **solver}
-    return {"schedule": "synchronise", "answers": "every_round", "policy": policy}
+    return {
+        "schedule": "synchronise",
+        "answers": "every_round",
+        "policy": {"name": "logistic", **solver},
+    }
 
 
 _baseline = partial(listed, LinearEnv, only="FedLogistic-v0")
@@ -54,14 +51,14 @@ BASELINES: dict[str, Baseline] = {
     "UCB-GLM": _baseline(
         UCBGLM,
         "no communication; pulls the arm with the largest upper confidence bound around the likeliest model",
-        _LI_LU_ZHOU,
-        **_SLOPE,
+        "Li, Lu, Zhou (ICML 2017)",
+        slope=_SLOPE,
     ),
     "UCB-GLM-shared": _baseline(
         UCBGLM,
         "UCB-GLM on the data of all agents, which a server is told in every round",
         f"comparison of {_LI_WANG}",
-        **_SLOPE,
+        slope=_SLOPE,
         **told_everything("glm"),
     ),
     "N-ONS": _baseline(
@@ -83,17 +80,13 @@ BASELINES: dict[str, Baseline] = {
     "FedGLB-UCB-private": _fed_glb(
         "FedGLB-UCB with a quasi-Newton server, asked once through clips and noise that protect all data of an agent",
         "this project",
-        messages=WrapperSpec(_messages, {"gradient_weight": _GRADIENT_WEIGHT}),
+        messages=WrapperSpec(_messages, _WEIGHT),
         privatizer=WrapperSpec(
             ContinualPrivatizer,
             {"epsilon": 10.0, "delta": 1e-5, "mechanism": "independent", "releases": 4, "budget": _AGENT},
             _noise,
         ),
-        server=WrapperSpec(
-            Server,
-            _server(solver="quasi_newton", gradient_rounds=3, gradient_weight=_GRADIENT_WEIGHT),
-            _once,
-        ),
+        server=WrapperSpec(Server, _server(solver="quasi_newton", gradient_rounds=3, **_WEIGHT), _once),
         alpha=0.3,
     ),
 }

@@ -1,9 +1,483 @@
-"""Policies for the procurement problem, in which agents buy units of unknown quality from producers."""
+"""Policies for the procurement problem, in which agents buy units of unknown quality from producers.
 
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
-from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, OneOfEach, UniformRandom
+Agents act alone, or on own and received data (P-FCB and FCB: Solanki et al. 2022, Algorithms 1 and 2). These policies
+define how an agent uses the messages that it receives; the wrappers Channel and privatizer determine when agents send,
+and with how much noise. Without a channel P-FCB is SS-UCB.
+"""
 
-__all__ = ["PEERS", "PFCB", "SSUCB", "Clairvoyant", "OneOfEach", "UniformRandom"]
+from math import ceil, log
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
+from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.baselines.arms.kernels import arm_keys, draw_posteriors
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.core.buffers import everyone
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.procurement.oracle import buy, procure
+from fedbandit_envs.randomness.draws import Draws
+
+OracleName = Literal["greedy", "exact"]
+
+
+class UniformRandom:
+    """Procures from each producer a uniformly random number of units between 0 and its capacity.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import UniformRandom
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = UniformRandom()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Stores the seed of each agent; see :meth:`Policy.reset`."""
+        self._seeds = seeds
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns random quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        capacity = observation["capacity"]
+        drawn = Draws.of_policy(self._seeds, observation["round"]).uniforms(capacity.shape[2])
+        return (drawn * (capacity + 1)).astype(np.int32)
+
+
+class OneOfEach:
+    """Procures one unit from each producer that the agent has access to, in every round.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import OneOfEach
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = OneOfEach()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Does nothing, since the policy has no state; see :meth:`Policy.reset`."""
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns 1 for each producer with capacity, else 0, int32 ``(replicas, agents, producers)``.
+
+        See :meth:`Policy.act`.
+        """
+        return np.minimum(observation["capacity"], 1)
+
+
+class Clairvoyant:
+    """Procures the quantities that are optimal for the true qualities, or those that Greedy SSA finds for them.
+
+    The true qualities must be in its observation, where :class:`~fedbandit_envs.wrappers.observation.Reveal` puts them.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import Clairvoyant
+        >>> from fedbandit_envs.wrappers import Reveal
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> env = Reveal(env)
+        >>> policy = Clairvoyant()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def __init__(self, oracle: OracleName = "exact") -> None:
+        """Sets the oracle, the algorithm that computes quantities from qualities.
+
+        Args:
+            oracle: ``"exact"`` (integer optimum) or ``"greedy"`` (Greedy SSA).
+        """
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Checks that the observation contains the true qualities; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: The observation has no ``quality``.
+        """
+        if "quality" not in spec.observation.spaces:
+            raise UnfitError("the observation has no 'quality'; wrap the environment in Reveal")
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns the oracle's quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        return procure(observation["quality"], observation, exact=self._exact)
+
+
+@allocating_kernel
+def _upper_confidence_bounds(
+    active, round_, units, good, received_units, received_good, capacity,
+    exploration, radius_scale, log_agents, divisor, quantity, bound, bounded,
+):  # fmt: skip
+    """Writes the quantities of agents that explore, and upper confidence bounds of the qualities for other active ones.
+
+    A producer with W units, Y of them good, has the bound ``min(1, Y / W + radius)``, or 1 where W <= 0.
+
+    Args:
+        active: Agents that act, bool ``(replicas, agents, 1)``; the others keep their last quantities.
+        round_: Number of rounds in which the agent has acted, ``(replicas, agents, 1)``; the round t is one more.
+        units: Units delivered to the agent itself so far, ``(replicas, agents, producers)``.
+        good: Good units among them, same shape.
+        received_units: Weighted number of units that others have reported, same shape; an empty array for a policy
+            without communication.
+        received_good: Weighted number of good units among them, same shape.
+        capacity: Largest quantity of each producer, same shape as ``units``.
+        exploration: Number of first rounds in which one unit is procured from each producer.
+        radius_scale: Factor of the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``, where W is the number of
+            units, own and received.
+        log_agents: Summand in the radius; 0, or the logarithm of the number of agents.
+        divisor: Divisor in the radius; 1, or the number of agents.
+        quantity: Receives the quantities of agents that explore, ``(replicas, agents, producers)``.
+        bound: Receives the bounds, same shape.
+        bounded: Receives which agents have bounds, bool ``(replicas, agents)``.
+    """
+    producers = quantity.shape[2]
+    weight = np.empty(producers)
+    scale = radius_scale * radius_scale * 1.5 / divisor
+    receives = received_units.size > 0
+    last, log_round = -1, 0.0
+    for r in range(quantity.shape[0]):
+        for j in range(quantity.shape[1]):
+            now = round_[r, j, 0]
+            bounded[r, j] = active[r, j, 0] and now >= exploration
+            if active[r, j, 0] and now < exploration:
+                for i in range(producers):
+                    quantity[r, j, i] = min(1, capacity[r, j, i])
+            if not bounded[r, j]:
+                continue
+            if now != last:
+                last, log_round = now, np.log(now + 1.0)
+            for i in range(producers):
+                weight[i], bound[r, j, i] = units[r, j, i], good[r, j, i]
+            if receives:
+                for i in range(producers):
+                    weight[i] += received_units[r, j, i]
+                    bound[r, j, i] += received_good[r, j, i]
+            factor = scale * (log_round + log_agents)
+            for i in range(producers):
+                known = weight[i] > 0.0
+                inverse = 1.0 / (weight[i] if known else 1.0)
+                index = bound[r, j, i] * inverse + np.sqrt(factor * inverse)
+                bound[r, j, i] = min(index, 1.0) if known else 1.0
+
+
+class SSUCB:
+    """SS-UCB: procures the best quantities as if upper confidence bounds were the true qualities (Deva et al. 2021).
+
+    In round t a producer with W_i delivered units, Y_i of them good, has the bound ``min(1, Y_i / W_i + radius_scale
+    sqrt(3 ln t / (2 W_i)))``, or 1 while W_i = 0. An oracle computes the quantities for these bounds. The P-FCB paper
+    uses SS-UCB as a baseline.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import SSUCB
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = SSUCB(radius_scale=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def __init__(
+        self,
+        exploration_rounds: int = 1,
+        zeta: float | None = None,
+        radius_scale: float = 1.0,
+        margin: float = 0.0,
+        oracle: OracleName = "greedy",
+    ) -> None:
+        """Sets the policy's constants.
+
+        Args:
+            exploration_rounds: Number of first rounds with one unit from each producer.
+            zeta: The papers' separation constant, > 0; if it is given, exploration lasts ceil(3 ln T / (2 zeta^2))
+                rounds instead, with the horizon T.
+            radius_scale: Factor of the confidence radius; the papers use 1.
+            margin: Summand that is added to the quality threshold which the oracle keeps.
+            oracle: ``"greedy"`` (the papers' Greedy SSA), or ``"exact"``, the integer optimum (DPSS).
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._exploration_rounds = require_integer("exploration_rounds", exploration_rounds, 0)
+        self._radius_scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._margin = require_number("margin", margin, -1, 1)
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
+        self._zeta = None if zeta is None else require_number("zeta", zeta, 0, np.inf, open_below=True)
+        self._log_agents = 0.0
+        self._divisor = 1.0
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Prepares for an episode, which begins with exploration; see :meth:`Policy.reset`."""
+        self._exploration = (
+            self._exploration_rounds
+            if self._zeta is None
+            else ceil(3.0 * log(spec.horizon) / (2.0 * self._zeta**2))
+        )
+        # The shape is taken from the observation: the action space is a Dict where agents choose when to send.
+        shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
+        self._quantity = np.zeros(shape, np.int32)
+        self._bound, self._bounded = np.zeros(shape), np.zeros(seeds.shape, np.bool_)
+        self._everyone = everyone(*seeds.shape, 1)
+        # Arrays for the units that other agents report. They are empty, because this policy uses no messages.
+        self._received_units, self._received_good = np.zeros((2, 0, 0, 0))
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        capacity = observation["capacity"]
+        _upper_confidence_bounds(
+            observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
+            observation["total_delivered"], observation["total_good"],
+            self._received_units, self._received_good, capacity,
+            self._exploration, self._radius_scale, self._log_agents, self._divisor,
+            self._quantity, self._bound, self._bounded,
+        )  # fmt: skip
+        buy(
+            self._bounded, self._bound, observation["cost"], capacity, observation["quality_threshold"], self._margin,
+            observation["unit_revenue"], self._exact, self._quantity,
+        )  # fmt: skip
+        return self._quantity
+
+
+class LaplaceIndex:
+    """Procures by Greedy SSA (Deva et al. 2021) as if an index of each producer were its true quality.
+
+    The index is Laplace's estimate plus a bonus that does not depend on the round: for a producer with W_i delivered
+    units, Y_i of them good, it is ``min(1, (Y_i + 1) / (W_i + 2) + width / sqrt(W_i + 1))``.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import LaplaceIndex
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = LaplaceIndex(width=0.5)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def __init__(self, width: float = 0.8) -> None:
+        """Sets the size of the bonus.
+
+        Args:
+            width: Factor of the bonus, >= 0; 0 means no exploration.
+
+        Raises:
+            TypeError: ``width`` is no number.
+            ValueError: ``width`` is negative or infinite.
+        """
+        self._width = require_number("width", width, 0, np.inf)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Does nothing, since the policy has no state; see :meth:`Policy.reset`."""
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        units, good = observation["total_delivered"], observation["total_good"]
+        index = (good + 1.0) / (units + 2.0) + self._width / np.sqrt(units + 1.0)
+        return procure(np.minimum(index, 1.0), observation)
+
+
+class ThompsonProcurement:
+    """Thompson sampling: procures by Greedy SSA as if draws from posteriors were the true qualities (Thompson 1933).
+
+    The posterior of a producer's quality is Beta(1 + good units, 1 + defective units).
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import ThompsonProcurement
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = ThompsonProcurement()
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Stores for each producer of each agent the key of its random numbers; see :meth:`Policy.reset`."""
+        producers = (spec.observation["capacity"].shape or (0,))[0]
+        self._keys = arm_keys(seeds, producers)
+        self._quality = np.empty((*seeds.shape, producers))
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        rows = (-1, self._quality.shape[2])
+        seen = (observation[name].reshape(rows) for name in ("total_delivered", "total_good"))
+        draw_posteriors(
+            self._keys.reshape(*rows, 2), observation["round"].reshape(-1), *seen, self._quality.reshape(rows)
+        )
+        return procure(self._quality, observation)
+
+
+RadiusName = Literal["own", "federated", "printed"]
+
+
+@allocating_kernel
+def _accept(
+    mask, sent_units, sent_good, round_, units, good, received_units, received_good,
+    check, guards, omega1, omega2, in_turn, accepted,
+):  # fmt: skip
+    """Marks the reports that the paper's CheckandUpdate (Procedure 1) accepts, for each sender and producer.
+
+    A message reports, for each producer, w units of which y were good.
+
+    Args:
+        mask: Which messages have arrived, bool ``(replicas, agents, senders)``.
+        sent_units: Reported units w, ``(replicas, agents, senders, producers)``.
+        sent_good: Reported good units y, same shape.
+        round_: Number of rounds played, ``(replicas, agents, 1)``.
+        units: Units delivered to the agent itself so far, ``(replicas, agents, producers)``.
+        good: Good units among them, same shape.
+        received_units: Aggregate of the reported units accepted in earlier rounds, same shape.
+        received_good: Aggregate of the reported good units accepted in earlier rounds, same shape.
+        check: Whether reports are compared with the agent's own estimate of the quality.
+        guards: Whether impossible reports (w <= 0, or y outside [0, w]) are refused.
+        omega1: Factor of the width of the interval around the estimate in which y / w is accepted.
+        omega2: Weight of accepted reports against own data.
+        in_turn: Whether an accepted report enters the estimate before the next sender's is compared with it.
+        accepted: Receives the marks, bool ``(replicas, agents, senders, producers)``.
+    """
+    num_senders, producers = sent_units.shape[2:]
+    weights, goods = np.empty(producers), np.empty(producers)
+    for r in range(mask.shape[0]):
+        for j in range(mask.shape[1]):
+            factor = omega1 * omega1 * 1.5 * np.log(num_senders * round_[r, j, 0])
+            weights[:] = received_units[r, j]
+            goods[:] = received_good[r, j]
+            for s in range(num_senders):
+                for i in range(producers):
+                    accepted[r, j, s, i] = False
+                    w, y = sent_units[r, j, s, i], sent_good[r, j, s, i]
+                    if not mask[r, j, s] or (guards and not (w > 0.0 and 0.0 <= y <= w)):
+                        continue
+                    weight = units[r, j, i] + weights[i]
+                    if check and (weight != 0.0 or not guards):
+                        estimate = (good[r, j, i] + goods[i]) / weight
+                        # Comparisons with a NaN are false; with "not" a NaN is refused.
+                        if not abs(y / w - estimate) <= np.sqrt(factor / weight):
+                            continue
+                    accepted[r, j, s, i] = True
+                    if in_turn:
+                        weights[i] += omega2 * w
+                        goods[i] += omega2 * y
+
+
+class PFCB(SSUCB):
+    """P-FCB: SS-UCB whose estimates of qualities include the units that other agents report.
+
+    An agent estimates the quality of a producer as Y / W, from W known units of which Y were good. A report of another
+    agent, w units of which y were good, is accepted in round t by one of n agents if ``|y / w - Y / W| <= omega1
+    sqrt(3 ln(n t) / (2 W))``; then ``W += omega2 w`` and ``Y += omega2 y`` (Procedure 1). With noisy messages the
+    printed procedure diverges, since w may be negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip
+    the comparison while W = 0, so that W stays positive and Y / W a probability. With ``check=False`` and exact
+    messages this is FCB.
+
+    An aggregator (``pool``) combines the accepted reports. With the aggregator ``sum``, the reports of a round are
+    compared one after the other, each with the estimate that includes the accepted ones before it, as printed. With
+    other aggregators all reports of a round are compared with the estimate from before that round, so that a dishonest
+    first sender cannot have the others refused. ``precision`` counts each report as the number of exact units that are
+    as informative; it is meant for ``check=False, guards=False, omega2=1``, and
+    :mod:`fedbandit_envs.baselines.aggregators.precision` describes how far the confidence radius then holds.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import PFCB
+        >>> from fedbandit_envs.wrappers import Channel
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> env = Channel(env, schedule="doubling")
+        >>> policy = PFCB(omega2=1.0)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def __init__(
+        self,
+        omega1: float = 0.1,
+        omega2: float = 10.0,
+        check: bool = True,
+        guards: bool = True,
+        radius: RadiusName = "own",
+        pool: AggregatorSpec = "sum",
+        **ss_ucb: Any,
+    ) -> None:
+        """Sets the policy's constants; see :class:`SSUCB` for those not named here.
+
+        Args:
+            omega1: Factor of the width of the acceptance interval. The default is that of the paper's experiments; the
+                paper's discussion swaps omega1 and omega2.
+            omega2: Weight of accepted reports against own data; the paper's text asks for at most 1, its experiments
+                use 10.
+            check: Whether reports are compared with the agent's own estimate.
+            guards: Whether impossible reports are refused; False is the procedure as printed.
+            radius: Radius of the confidence bound with W known units in round t, for n agents: ``"own"`` is
+                ``sqrt(3 ln t / (2 W))`` (SS-UCB's), ``"federated"`` is ``sqrt(3 ln(n t) / (2 W))`` (Algorithm 1 with
+                the federation's number of units as W), and ``"printed"`` is ``sqrt(3 ln(n t) / (2 n W))`` (Algorithm 1
+                as printed, which divides by n twice and loses coverage).
+            pool: The aggregator of accepted reports, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`.
+            **ss_ucb: Constants of :class:`SSUCB`.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        super().__init__(**ss_ucb)
+        self._omega1 = require_number("omega1", omega1, 0, np.inf)
+        self._omega2 = require_number("omega2", omega2, 0, np.inf)
+        self._radius = require_choice("radius", radius, get_args(RadiusName))
+        self._check = require_flag("check", check)
+        self._guards = require_flag("guards", guards)
+        self._pool = make_aggregator(pool)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets received reports and prepares for an episode; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: Agents receive their own messages, which the aggregator (``precision``) would count twice.
+        """
+        super().reset(spec, seeds)
+        inbox = spec.observation.spaces.get("inbox_mask")
+        # A server's inbox has a single sender, whose sums are those of all agents.
+        senders, num_agents = (1, 1) if inbox is None else ((inbox.shape or (1,))[0], spec.agents)
+        self._log_agents = 0.0 if self._radius == "own" else log(num_agents)
+        self._divisor = float(num_agents) if self._radius == "printed" else 1.0
+        if inbox is not None:
+            self._received = self._pool.start(count_inbox(spec, seeds.shape, "delivered", "good"))
+            self._received_units, self._received_good = self._received.totals.values()
+        self._accepted = np.zeros((*seeds.shape, senders, self._received_units.shape[-1]), np.bool_)
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns quantities, int32 ``(replicas, agents, producers)``, after adding newly received reports.
+
+        See :meth:`Policy.act`.
+        """
+        mask = observation.get("inbox_mask")
+        if mask is not None and mask.any():
+            own = {name: observation[f"total_{name}"] for name in ("delivered", "good")}
+            _accept(
+                mask, observation["inbox_delivered"], observation["inbox_good"], observation["round"], *own.values(),
+                self._received_units, self._received_good, self._check, self._guards, self._omega1, self._omega2,
+                isinstance(self._pool, Sum), self._accepted,
+            )  # fmt: skip
+            self._received.add(observation, self._accepted, own, self._omega2)
+        return super().act(observation)
+
 
 PEERS = SSUCB
 """The policy of a learner's peers, unless the learner's environment is told another."""

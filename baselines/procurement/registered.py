@@ -3,9 +3,9 @@
 from functools import partial
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.learned.network import PPO, LearnedIndex
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
-from fedbandit_envs.baselines.procurement.silent import (
+from fedbandit_envs.baselines.learned import PPO, LearnedIndex
+from fedbandit_envs.baselines.procurement import (
+    PFCB,
     SSUCB,
     Clairvoyant,
     LaplaceIndex,
@@ -19,31 +19,24 @@ from fedbandit_envs.wrappers import GaussianPrivatizer
 
 _DEVA = "Deva, Abhishek, Gujar (AAMAS 2021)"
 _SOLANKI = "Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)"
-_CONTROL = "control"
 
-_DOUBLING = {"channel": {"schedule": {"name": "doubling"}}}
-_EVERY_ROUND = {"channel": {"schedule": "every_round"}}
+_DOUBLING = {"schedule": {"name": "doubling"}}
 _GAUSSIAN = WrapperSpec(GaussianPrivatizer, {"epsilon": 1.0})
 _POOLED = {"check": False, "omega2": 1.0}
 
 _baseline = partial(listed, ProcurementEnv)
-_ss_ucb = partial(_baseline, SSUCB)
 _pfcb = partial(_baseline, PFCB)
 
 BASELINES: dict[str, Baseline] = {
     "uniform-random": _baseline(
-        UniformRandom,
-        "buys from each producer a uniformly random number of units up to its capacity",
-        "control",
+        UniformRandom, "buys from each producer a uniformly random number of units up to its capacity"
     ),
-    "one-of-each": _baseline(OneOfEach, "buys one unit from each producer in every round", "control"),
+    "one-of-each": _baseline(OneOfEach, "buys one unit from each producer in every round"),
     "clairvoyant": _baseline(
-        Clairvoyant,
-        "buys what is optimal for the true qualities, which agents do not know",
-        "oracle",
-        reveal={},
+        Clairvoyant, "buys what is optimal for the true qualities, unknown to agents", "oracle", reveal={}
     ),
-    "SS-UCB": _ss_ucb(
+    "SS-UCB": _baseline(
+        SSUCB,
         "no communication; buys what the greedy solver finds best for upper confidence bounds of the qualities",
         _DEVA,
         oracle="greedy",
@@ -51,7 +44,6 @@ BASELINES: dict[str, Baseline] = {
     "Laplace-index": _baseline(
         LaplaceIndex,
         "SS-UCB with (good units + 1) / (units + 2) + 0.8 / sqrt(units + 1) in place of its confidence bounds",
-        _CONTROL,
         width=0.8,
     ),
     "Thompson-procurement": _baseline(
@@ -62,20 +54,20 @@ BASELINES: dict[str, Baseline] = {
     "FCB": _pfcb(
         "SS-UCB on own counts and 10 times those of others, sent without noise in rounds 256, 512, 1,024, ...",
         f"{_SOLANKI}, the reading of the text that comes closest to its results",
-        **_DOUBLING,
+        channel=_DOUBLING,
         check=False,
     ),
     "FCB-every-round": _pfcb(
         "SS-UCB on the counts of all agents, sent without noise in every round",
         f"{_SOLANKI}, Algorithm 1 corrected",
-        **_EVERY_ROUND,
+        channel={"schedule": "every_round"},
         radius="federated",
         **_POOLED,
     ),
     "FCB-printed": _pfcb(
         "FCB-every-round with the printed confidence bounds, which are too narrow",
         f"{_SOLANKI}, Algorithm 1 as printed",
-        **_EVERY_ROUND,
+        channel={"schedule": "every_round"},
         radius="printed",
         **_POOLED,
     ),
@@ -83,7 +75,7 @@ BASELINES: dict[str, Baseline] = {
         "FCB on noisy counts; an agent ignores impossible ones, and those that differ too much from its own estimate",
         f"{_SOLANKI}, Algorithm 2 corrected",
         privatizer=_GAUSSIAN,
-        **_DOUBLING,
+        channel=_DOUBLING,
     ),
     "P-FCB-printed": _pfcb(
         "P-FCB with 16 rounds of communication and with impossible counts, so that its estimates diverge",
@@ -96,7 +88,7 @@ BASELINES: dict[str, Baseline] = {
         "SS-UCB-tuned that also uses noisy counts of others, sent in FCB's rounds and weighted by their precision",
         "this project",
         privatizer=_GAUSSIAN,
-        **_DOUBLING,
+        channel=_DOUBLING,
         **_POOLED,
         guards=False,
         pool="precision",

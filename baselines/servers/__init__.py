@@ -3,7 +3,6 @@
 The interface is :class:`~fedbandit_envs.wrappers.transport.server_policy.ServerPolicy`.
 """
 
-from fedbandit_envs.baselines.servers.logistic import LogisticServer
 from fedbandit_envs.baselines.servers.phases import PhasedServer
 from fedbandit_envs.baselines.servers.plans import (
     EliminationServer,
@@ -11,7 +10,13 @@ from fedbandit_envs.baselines.servers.plans import (
     LeaderServer,
     PersonalServer,
 )
-from fedbandit_envs.baselines.servers.regressions import AverageServer, DisjointServer, GLMServer, RidgeServer
+from fedbandit_envs.baselines.servers.regressions import (
+    AverageServer,
+    DisjointServer,
+    GLMServer,
+    LogisticServer,
+    RidgeServer,
+)
 
 SERVERS = {
     "average": AverageServer,
@@ -27,16 +32,4 @@ SERVERS = {
 }
 """The server policies by the names that ``Server(policy=...)`` accepts."""
 
-__all__ = [
-    "SERVERS",
-    "AverageServer",
-    "DisjointServer",
-    "EliminationServer",
-    "EpochServer",
-    "GLMServer",
-    "LeaderServer",
-    "LogisticServer",
-    "PersonalServer",
-    "PhasedServer",
-    "RidgeServer",
-]
+__all__ = ["SERVERS"]

@@ -8,7 +8,8 @@ from math import log
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import require_uploads
+from fedbandit_envs.baselines.policy import downloads_of, require_uploads
+from fedbandit_envs.baselines.servers.plans import complete
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
@@ -93,8 +94,7 @@ class PhasedServer:
         known = ("lengths",) if self._collaborative else ()
         require_uploads(spec, "rewards", "shortest", "left", "best", *known)
         arms = (spec.release["rewards"].shape or (0,))[0]
-        shapes: dict[str, list[int]] = {"pulls": [1, arms], "rounds": [], "rest": []}
-        return {name: {"shape": shape, "dtype": "int64"} for name, shape in shapes.items()}
+        return downloads_of("int64", pulls=[1, arms], rounds=[], rest=[])
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with one pull of each arm; see :meth:`.ServerPolicy.reset`."""
@@ -106,13 +106,10 @@ class PhasedServer:
         self._logarithm = log(spec.agents * (spec.agents * arms / self._failure) ** 2 / (arms * dim))
         self._phase, self._weight = np.zeros(rows[0], np.int64), np.zeros(rows[0])
         self._heard, self._asked = np.zeros((2, *rows), np.bool_)
-        self._pulls = np.ones((*rows, arms), np.int64)
-        self._left = np.ones((*rows, arms), np.bool_)
-        self._best = np.zeros(rows, np.int64)
-        self._rounds = np.full(rows[0], arms)
+        self._pulls, self._left = np.ones((*rows, arms), np.int64), np.ones((*rows, arms), np.bool_)
+        self._best, self._rounds = np.zeros(rows, np.int64), np.full(rows[0], arms)
         self._sums, self._before, self._directions = np.zeros((3, *rows, arms, dim))
-        self._lengths = np.ones((*rows, arms))
-        self._shortest = np.ones(rows)
+        self._lengths, self._shortest = np.ones((*rows, arms)), np.ones(rows)
         self._estimate = np.zeros((rows[0], arms, dim))
         self._spread = np.zeros((rows[0], arms, dim, dim))
         return self._plan()
@@ -139,17 +136,15 @@ class PhasedServer:
             self._begin(r)
         self._asked[reported.any(axis=1)] = False
         new = mask & ~reported
-        self._heard |= new
         self._sums[new], self._shortest[new] = uploads["rewards"][new], uploads["shortest"][new]
         if self._collaborative:
             self._lengths[new] = uploads["lengths"][new]
-        complete = self._heard.all(axis=1) & new.any(axis=1)
-        if not complete.any():
+        done = complete(self._heard, new)
+        if not done.any():
             return self._plan()
-        for r in np.flatnonzero(complete).tolist():
+        for r in np.flatnonzero(done).tolist():
             self._estimate_arms(r)
-        self._heard[complete] = False
-        self._asked[complete] = True
+        self._asked[done] = True
         weight = np.maximum(self._weight, 1e-100)[:, np.newaxis, np.newaxis]
         question = {
             "estimate": self._estimate / weight,
@@ -202,8 +197,7 @@ class PhasedServer:
         return [self._base / weight**2, self._variance * (self._logarithm + 2 * log(weight)), self._variance]
 
     def _plan(self) -> Arrays:
-        rounds = np.broadcast_to(self._rounds[:, np.newaxis], self._best.shape)
-        return {"pulls": self._pulls[:, :, np.newaxis].copy(), "rounds": rounds, "rest": self._best.copy()}
+        return {"pulls": self._pulls[:, :, np.newaxis], "rounds": self._rounds, "rest": self._best}
 
 
 # Eigenvalues below this multiple of the largest one count as 0: directions that no agent's features have.

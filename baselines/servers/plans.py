@@ -9,11 +9,30 @@ from math import log, sqrt
 
 import numpy as np
 
+from fedbandit_envs.baselines.policy import downloads_of
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers.transport.server_policy import Ask
+
+
+def _arms(spec: PolicySpec) -> int:
+    return (spec.observation["total_pulls"].shape or (0,))[0]
+
+
+def complete(heard: Array, new: Array, absent: Array | bool = False) -> Array:
+    """Returns the replicas of which all agents have uploaded, bool ``(replicas,)``, and lets them begin again.
+
+    Args:
+        heard: Agents that have uploaded so far, ``(replicas, agents)``, to which the ``new`` ones are added.
+        new: Agents whose uploads have just arrived, same shape.
+        absent: Agents that need not upload, same shape.
+    """
+    heard |= new
+    done: Array = np.asarray(new.any(axis=1) & (heard | absent).all(axis=1))
+    heard[done] = False
+    return done
 
 
 class EliminationServer:
@@ -74,29 +93,23 @@ class EliminationServer:
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan: pulls of arms, rounds of the phase, the arm to rest on, and who takes part."""
-        (arms,) = spec.release["pulls"].shape or (0,)
-        return {
-            "pulls": {"shape": [1, arms], "dtype": "int64"},
-            "rounds": {"shape": [], "dtype": "int64"},
-            "rest": {"shape": [], "dtype": "int64"},
-            "active": {"shape": [], "dtype": "bool"},
-        }
+        plan = downloads_of("int64", pulls=[1, _arms(spec)], rounds=[], rest=[])
+        return plan | downloads_of("bool", active=[])
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with all arms and the first agents; see :meth:`.ServerPolicy.reset`."""
-        rows, (arms,) = (len(seeds), spec.agents), spec.release["pulls"].shape or (0,)
-        self._each = int(10 * log(self._horizon or spec.horizon)) if self._pulls is None else self._pulls
-        self._each = max(self._each, 1)
-        first = spec.agents if self._joins is None else min(self._joins, spec.agents)
+        rows, arms = (len(seeds), spec.agents), _arms(spec)
+        horizon = self._horizon or spec.horizon
+        self._each = max(self._pulls or int(10 * log(horizon)), 1)
+        first = min(self._joins or spec.agents, spec.agents)
         self._joining = np.full(rows[0], float(first))
         self._active = np.tile(np.arange(spec.agents) < first, (rows[0], 1))
         self._heard = np.zeros(rows, np.bool_)
         self._left = np.ones((rows[0], arms), np.bool_)
         self._counts, self._sums = np.zeros((2, *rows, arms))
         c1, c2, scale = self._constants
-        logarithm = log(max(self._horizon or spec.horizon, 2))
-        self._noise = scale * spec.public["reward_sd"] * sqrt(c1 * logarithm)
-        self._apart = scale * spec.public["spread"] * sqrt(c2 * logarithm)
+        self._noise = scale * spec.public["reward_sd"] * sqrt(c1 * log(max(horizon, 2)))
+        self._apart = scale * spec.public["spread"] * sqrt(c2 * log(max(horizon, 2)))
         self._best = np.zeros(rows[0], np.int64)
         return self._plan()
 
@@ -104,11 +117,8 @@ class EliminationServer:
         """Takes uploads in and, once all agents have uploaded, plans a new phase; see :meth:`.ServerPolicy.answer`."""
         self._counts += uploads["pulls"]
         self._sums += uploads["rewards"]
-        self._heard |= mask
-        done = mask.any(axis=1) & (self._heard | ~self._active).all(axis=1)
-        for r in np.flatnonzero(done).tolist():
+        for r in np.flatnonzero(complete(self._heard, mask, ~self._active)).tolist():
             self._judge(r)
-        self._heard[done] = False
         return self._plan()
 
     def _judge(self, r: int) -> None:
@@ -121,18 +131,14 @@ class EliminationServer:
         self._best[r] = np.flatnonzero(left)[estimate.argmax()]
         left[left] = estimate + radius >= (estimate - radius).max()
         if left.sum() > 1:
-            self._joining[r] *= self._growth if self._joins is not None else 0.0
+            self._joining[r] *= self._growth if self._joins else 0.0
             self._active[r, many : many + int(self._joining[r])] = True
 
     def _plan(self) -> Arrays:
         going_on = self._left.sum(axis=1) > 1
         pulls = np.where(going_on[:, np.newaxis], self._left * self._each, 0)
-        return {
-            "pulls": pulls[:, np.newaxis],
-            "rounds": pulls.sum(axis=1),
-            "rest": self._best.copy(),
-            "active": self._active.copy(),
-        }
+        rounds = pulls.sum(axis=1)
+        return {"pulls": pulls[:, np.newaxis], "rounds": rounds, "rest": self._best, "active": self._active}
 
 
 class EpochServer:
@@ -173,19 +179,17 @@ class EpochServer:
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of the plan: pulls of each arm, rounds of the epoch, and the arm to rest on."""
-        (arms,) = spec.release["pulls"].shape or (0,)
-        shapes: dict[str, list[int]] = {"pulls": [1, arms], "rounds": [], "rest": []}
-        return {name: {"shape": shape, "dtype": "int64"} for name, shape in shapes.items()}
+        return downloads_of("int64", pulls=[1, _arms(spec)], rounds=[], rest=[])
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with the first arm; see :meth:`.ServerPolicy.reset`."""
-        rows, (arms,) = (len(seeds), spec.agents), spec.release["pulls"].shape or (0,)
+        rows, arms = (len(seeds), spec.agents), _arms(spec)
         self._width = self._scale * sqrt(2 * log(max(self._horizon or spec.horizon, 2)))
         self._reward_variance = float(spec.public["reward_sd"]) ** 2
         self._heard = np.zeros(rows, np.bool_)
         self._pulled, self._sums, self._noise = np.zeros((3, rows[0], arms))
         self._arm, self._rounds = np.zeros((2, rows[0]), np.int64)
-        self._begin(np.ones(rows[0], np.bool_))
+        self._begin(np.arange(rows[0]))
         return self._plan()
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays:
@@ -193,28 +197,23 @@ class EpochServer:
         self._sums += uploads["rewards"].sum(axis=1)
         if (variance := variance_of("rewards")) in uploads:
             self._noise += uploads[variance].sum(axis=1)
-        self._heard |= mask
-        done: Array = np.asarray(mask.any(axis=1) & self._heard.all(axis=1))
-        self._heard[done] = False
-        which = np.flatnonzero(done)
-        self._pulled[which, self._arm[which]] += self._rounds[which]
+        done = np.flatnonzero(complete(self._heard, mask))
+        self._pulled[done, self._arm[done]] += self._rounds[done]
         self._begin(done)
         return self._plan()
 
     def _begin(self, which: Array) -> None:
-        """Chooses the arm and the length of the next epoch of some replicas, bool ``(replicas,)``."""
+        """Chooses the arm and the length of the next epoch of some replicas, given by their numbers."""
         pulled, number = self._pulled[which], self._heard.shape[1] * np.maximum(self._pulled[which], 1.0)
         variance = self._reward_variance / number + np.maximum(self._noise[which], 0.0) / number**2
         index = np.where(pulled > 0, self._sums[which] / number + self._width * np.sqrt(variance), np.inf)
-        arm = index.argmax(axis=1)
-        self._arm[which] = arm
-        own = np.take_along_axis(pulled, arm[:, np.newaxis], axis=1)[:, 0]
-        self._rounds[which] = np.maximum(self._shortest, own // 2)
+        self._arm[which] = index.argmax(axis=1)
+        self._rounds[which] = np.maximum(self._shortest, self._pulled[which, self._arm[which]] // 2)
 
     def _plan(self) -> Arrays:
-        pulls = np.zeros((*self._pulled.shape[:1], 1, self._pulled.shape[1]), np.int64)
-        np.put_along_axis(pulls[:, 0], self._arm[:, np.newaxis], self._rounds[:, np.newaxis], axis=1)
-        return {"pulls": pulls, "rounds": self._rounds.copy(), "rest": self._arm.copy()}
+        chosen = np.arange(self._pulled.shape[1]) == self._arm[:, np.newaxis]
+        pulls = (chosen * self._rounds[:, np.newaxis])[:, np.newaxis]
+        return {"pulls": pulls, "rounds": self._rounds, "rest": self._arm}
 
 
 class PersonalServer:
@@ -279,50 +278,38 @@ class PersonalServer:
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan, of the global means, of what remains for an agent, and of its fixed arm."""
-        (arms,) = spec.release["means"].shape or (0,)
-        return {
-            "pulls": {"shape": [2, arms], "dtype": "int64"},
-            "rounds": {"shape": [], "dtype": "int64"},
-            "mean": {"shape": [arms], "dtype": "float64"},
-            "own": {"shape": [arms], "dtype": "bool"},
-            "fixed": {"shape": [], "dtype": "int64"},
-        }
+        arms = _arms(spec)
+        numbers = downloads_of("int64", pulls=[2, arms], rounds=[], fixed=[])
+        return numbers | downloads_of("float64", mean=[arms]) | downloads_of("bool", own=[arms])
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with all arms; see :meth:`.ServerPolicy.reset`."""
-        rows, (arms,) = (len(seeds), spec.agents), spec.release["means"].shape or (0,)
+        rows, arms = (len(seeds), spec.agents), _arms(spec)
         self._alpha = float(spec.public["alpha"])
         self._logarithm = log(max(self._horizon or spec.horizon, 2))
         self._variance = self._scale**2 * self._c * spec.public["reward_sd"] ** 2 * self._logarithm / rows[1]
-        self._means = np.zeros((*rows, arms))
-        self._own = np.ones((*rows, arms), np.bool_)
-        self._roots = np.ones((*rows, arms))
-        self._fixed = np.full(rows, -1)
+        self._means, self._roots = np.zeros((*rows, arms)), np.ones((*rows, arms))
+        self._own, self._fixed = np.ones((*rows, arms), np.bool_), np.full(rows, -1)
         self._average = np.zeros((rows[0], arms))
         self._heard, self._asked = np.zeros(rows, np.bool_), np.zeros(rows[0], np.bool_)
         self._length, self._sum = np.zeros((2, rows[0]))
         self._pulls = np.zeros((*rows, 2, arms), np.int64)
-        self._begin(np.ones(rows[0], np.bool_))
+        self._begin(np.arange(rows[0]))
         return self._plan()
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays | Ask:
         """Averages means, asks what remains, and begins the next phase; see :meth:`.ServerPolicy.answer`."""
-        reported = self._asked & mask.any(axis=1)
-        self._take_in(uploads, mask & self._asked[:, np.newaxis])
         new = mask & ~self._asked[:, np.newaxis]
-        self._asked[...] = False
+        self._take_in(uploads, mask & ~new)
+        self._begin(np.flatnonzero(self._asked & mask.any(axis=1)))
         self._means[new] = uploads["means"][new]
-        self._heard |= new
-        complete: Array = np.asarray(self._heard.all(axis=1) & new.any(axis=1))
-        self._begin(reported)
-        if not complete.any():
+        self._asked = complete(self._heard, new)
+        if not self._asked.any():
             return self._plan()
-        self._heard[complete] = False
-        self._asked |= complete
-        self._average[complete] = self._means[complete].mean(axis=1)
+        self._average[self._asked] = self._means[self._asked].mean(axis=1)
         radius = np.sqrt(self._variance / self._sum)
         question = {"mean": self._average[:, np.newaxis], "arms": self._own, "radius": radius[:, np.newaxis]}
-        return Ask(question, np.broadcast_to(complete[:, np.newaxis], mask.shape))
+        return Ask(question, np.broadcast_to(self._asked[:, np.newaxis], mask.shape))
 
     def _take_in(self, reports: Arrays, mask: Array) -> None:
         """Keeps which arms remain for agents that have reported; one that has a single arm left fixes it."""
@@ -333,33 +320,23 @@ class PersonalServer:
         self._own[single] = False
 
     def _begin(self, which: Array) -> None:
-        """Plans the next phase of some replicas, bool ``(replicas,)``."""
-        if not which.any():
-            return
+        """Plans the next phase of some replicas, given by their numbers."""
         self._length[which] = np.where(self._sum[which] > 0, self._length[which], 1.0) * self._growth
         some = self._length[which] * self._logarithm
         self._sum[which] += some
-        own = self._own[which]
-        factor = np.ones(own.shape)
+        own, factor = self._own[which], np.ones((1, 1, 1))
         if self._enhanced:
             roots = np.maximum(self._roots[which], 1e-12)
             factor = self._alpha + (1 - self._alpha) * roots.mean(axis=1, keepdims=True) / roots
         each = some[:, np.newaxis, np.newaxis] * factor
         anybody = own.any(axis=1, keepdims=True)
-        self._pulls[which] = np.stack(
-            [anybody * np.ceil((1 - self._alpha) * each), own * np.ceil(own.shape[1] * self._alpha * each)],
-            axis=2,
-        ).astype(np.int64)
+        self._pulls[which, :, 0] = anybody * np.ceil((1 - self._alpha) * each)
+        self._pulls[which, :, 1] = own * np.ceil(own.shape[1] * self._alpha * each)
 
     def _plan(self) -> Arrays:
         rounds = self._pulls.sum(axis=(2, 3)).max(axis=1)
-        return {
-            "pulls": self._pulls.copy(),
-            "rounds": np.broadcast_to(rounds[:, np.newaxis], self._fixed.shape),
-            "mean": self._average.copy(),
-            "own": self._own.copy(),
-            "fixed": self._fixed.copy(),
-        }
+        plan = {"pulls": self._pulls, "rounds": rounds, "mean": self._average}
+        return {**plan, "own": self._own, "fixed": self._fixed}
 
 
 class LeaderServer:
@@ -401,11 +378,11 @@ class LeaderServer:
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shape of an answer: the agent's arm."""
-        return {"arm": {"shape": [], "dtype": "int64"}}
+        return downloads_of("int64", arm=[])
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts without data, all agents with the first arm; see :meth:`.ServerPolicy.reset`."""
-        rows, (arms,) = (len(seeds), spec.agents), spec.release["pulls"].shape or (0,)
+        rows, arms = (len(seeds), spec.agents), _arms(spec)
         alpha = float(spec.public["alpha"])
         # Row m has the weights of all agents' sample means in agent m's estimate.
         self._weights = alpha * np.eye(rows[1]) + (1 - alpha) / rows[1]
@@ -413,7 +390,7 @@ class LeaderServer:
         self._factor = self._scale**2 * self._c * spec.public["reward_sd"] ** 2 * logarithm
         self._counts, self._sums = np.zeros((2, *rows, arms))
         self._arm = np.zeros(rows, np.int64)
-        return {"arm": self._arm.copy()}
+        return {"arm": self._arm}
 
     def answer(self, uploads: Arrays, mask: Array) -> Arrays:
         """Takes uploads in and chooses everybody's next arm; see :meth:`.ServerPolicy.answer`."""
@@ -421,7 +398,7 @@ class LeaderServer:
         self._sums += uploads["rewards"]
         which = mask.any(axis=1)
         self._arm[which] = self._chosen(self._counts[which], self._sums[which])
-        return {"arm": self._arm.copy()}
+        return {"arm": self._arm}
 
     def _chosen(self, counts: Array, sums: Array) -> Array:
         """Returns each agent's arm, ``(replicas, agents)``, from counts and sums, ``(replicas, agents, arms)``."""

@@ -18,7 +18,6 @@ from score import HELD_OUT, over_markets
 from train_send import PRICE, RELEASES, costs, learner, play
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.learned.sending import SendingRule
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
 
@@ -81,8 +80,7 @@ def main() -> None:
     parser.add_argument("--instances", type=int, default=100)
     arguments = parser.parse_args()
     learned = [
-        measure(learner(SendingRule.load(path)), "on_request", RELEASES, arguments.instances)
-        for path in arguments.rules
+        measure(learner(path), "on_request", RELEASES, arguments.instances) for path in arguments.rules
     ]
     ours = np.mean([played.cost for played in learned], axis=0)
 

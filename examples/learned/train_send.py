@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.learned.sending import FEATURES, LAYERS, LearnedSend, SendingRule
+from fedbandit_envs.baselines.learned import FEATURES, RULE_LAYERS, LearnedSend
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments import RunResult, simulate
@@ -66,17 +66,15 @@ def costs(simulation: RunResult) -> Array:
     return (simulation.regret[-1] + PRICE * simulation.messages[-1]).mean(axis=-1)
 
 
-def rule_of(weights: Array) -> SendingRule:
+def rule_of(weights: Array) -> dict[str, Array]:
     """Makes rules of flat weights, float64 ``(rules, number)``."""
-    shapes = dict(zip(LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True))
+    shapes = dict(zip(RULE_LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True))
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
     parts = np.split(weights, ends[:-1], axis=1)
-    return SendingRule(
-        {
-            name: part.reshape(len(weights), *shape)
-            for (name, shape), part in zip(shapes.items(), parts, strict=True)
-        }
-    )
+    return {
+        name: part.reshape(len(weights), *shape)
+        for (name, shape), part in zip(shapes.items(), parts, strict=True)
+    }
 
 
 def doubling(generator: np.random.Generator) -> Array:
@@ -94,7 +92,7 @@ def doubling(generator: np.random.Generator) -> Array:
     return np.concatenate([first.ravel(), first_bias, last, np.zeros(1)])
 
 
-def learner(rule: SendingRule) -> LearnedSend:
+def learner(rule: Path | dict[str, Array]) -> LearnedSend:
     """Makes the policy that sends by a rule and does all else as FedUCB-weighted."""
     return LearnedSend(rule, **BASELINES["FedUCB-weighted"].policy_kwargs)
 
@@ -109,7 +107,7 @@ def ranked(cost: Array) -> Array:
 def train(
     seed: int, generations: int = 18, pairs: int = 12, instances: int = 12, horizon: int = HORIZON,
     width: float = 0.2, step: float = 0.025, **federation: Any,
-) -> SendingRule:  # fmt: skip
+) -> dict[str, Array]:  # fmt: skip
     """Learns a rule.
 
     Args:
@@ -154,7 +152,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    train(arguments.seed).save(arguments.out)
+    rule = train(arguments.seed)
+    np.savez(arguments.out, **{name: layer[0].astype(np.float32) for name, layer in rule.items()})
 
 
 if __name__ == "__main__":

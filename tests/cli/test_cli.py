@@ -11,7 +11,7 @@ from registered import few, small
 from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant
+from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.cli import app

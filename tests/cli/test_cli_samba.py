@@ -15,7 +15,7 @@ import pytest
 from samba_runs import means_of, plain
 from typer.testing import CliRunner
 
-from fedbandit_envs.baselines.arms.rules import UCB, Choice
+from fedbandit_envs.baselines.arms import UCB1, Choice
 from fedbandit_envs.cli import app
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba import runs as samba
@@ -49,20 +49,20 @@ def assert_explained(result, message: str, exit_code: int = 2) -> None:
     assert message in " ".join(result.output.replace("│", " ").split())
 
 
-class Cautious(UCB):
+class Cautious(UCB1):
     """A user's own algorithm: UCB with half the radius."""
 
     def __init__(self):
         super().__init__(scale=1.0)
 
 
-class OddOnesOut(UCB):
+class OddOnesOut(UCB1):
     """Picks in a way that Comp cannot (SAMBA, section 5.1)."""
 
     choice: Choice = "odd arms first"
 
 
-class Prying(UCB):
+class Prying(UCB1):
     needs_others = "it looks at all arms' rewards"
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
-from fedbandit_envs.baselines.procurement.silent import OneOfEach
+from fedbandit_envs.baselines.procurement import OneOfEach
 from fedbandit_envs.core.actions import FlatSending
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env
@@ -16,7 +16,7 @@ from fedbandit_envs.wrappers.transport.channel import Channel
 
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
-SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
 
 
 def test_a_learner_chooses_when_to_send():

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from view_stacks import CHANNEL, FEDERATION, GAUSSIAN, PFCB, stack
 
-from fedbandit_envs.baselines.procurement.pfcb import PFCB as PFCBPolicy
-from fedbandit_envs.baselines.procurement.silent import SSUCB, OneOfEach
+from fedbandit_envs.baselines.procurement import PFCB as PFCBPolicy
+from fedbandit_envs.baselines.procurement import SSUCB, OneOfEach
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
@@ -59,7 +59,7 @@ def test_cutting_an_episode_short_moves_no_claim(steps):
 
 @pytest.mark.parametrize(
     "peers",
-    ["fedbandit_envs.baselines.procurement.silent:OneOfEach", OneOfEach()],
+    ["fedbandit_envs.baselines.procurement:OneOfEach", OneOfEach()],
     ids=["entry point", "policy"],
 )
 def test_a_learner_plays_among_its_peers(peers):

@@ -23,7 +23,9 @@ TOY = {"horizon": 16, "num_agents": 3, "num_arms": 4, "dim": 2}
 def test_training_repeats():
     from train_send import train
 
-    one, again, other = (train(seed, generations=2, pairs=2, instances=2, **TOY).layers for seed in (0, 0, 1))
+    one, again, other = (
+        train(seed, generations=2, pairs=2, instances=2, **TOY).values() for seed in (0, 0, 1)
+    )
     assert all(np.array_equal(*layers) for layers in zip(one, again, strict=True))
     assert any(not np.array_equal(*layers) for layers in zip(one, other, strict=True))
 
@@ -49,14 +51,14 @@ def test_a_step_goes_where_it_is_cheaper(monkeypatch):
         messages = np.zeros((1, 1))
 
     def play(policy, schedule, releases, seeds, horizon, **federation):
-        Played.cost = np.tile(policy._rule.layers[0][:, 0, 0], 2)
+        Played.cost = np.tile(policy._rule[0][:, 0, 0], 2)
         return Played, None
 
     monkeypatch.setattr(train_send, "play", play)
     monkeypatch.setattr(train_send, "costs", lambda played: played.cost)
     start = train_send.doubling(np.random.default_rng(0))
     end = train_send.train(0, generations=1, pairs=200, instances=2)
-    moved = np.concatenate([layer.ravel() for layer in end.layers]) - start
+    moved = np.concatenate([layer.ravel() for layer in end.values()]) - start
     assert moved[0] < 0
     assert np.abs(moved[1:]).max() < 0.5 * -moved[0]
 
@@ -75,7 +77,7 @@ def test_the_table_compares_all(monkeypatch, capsys, tmp_path):
     from train_send import doubling, rule_of
 
     path = tmp_path / "one.npz"
-    rule_of(doubling(np.random.default_rng(0))[np.newaxis]).save(path)
+    np.savez(path, **rule_of(doubling(np.random.default_rng(0))[np.newaxis]))
     play = score_send.play
     monkeypatch.setattr(score_send, "play", lambda *arguments: play(*arguments, **TOY))
     monkeypatch.setattr(sys, "argv", ["score_send", "--rules", str(path), str(path), "--instances", "2"])

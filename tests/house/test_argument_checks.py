@@ -6,7 +6,7 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.linear import AsyncLinUCB, FedLinUCB
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Server

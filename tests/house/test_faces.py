@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.baselines.procurement.silent import SSUCB
+from fedbandit_envs.baselines.procurement import SSUCB
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import Purpose, row_seeds, stream
 

@@ -3,8 +3,8 @@
 FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
 GAUSSIAN = "fedbandit_envs.wrappers:GaussianPrivatizer"
 CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
-PFCB = "fedbandit_envs.baselines.procurement.pfcb:PFCB"
-SS_UCB = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+PFCB = "fedbandit_envs.baselines.procurement:PFCB"
+SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
 
 
 def stack(schedule):

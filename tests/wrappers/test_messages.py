@@ -400,7 +400,7 @@ def test_joint_control_writes_messages_in_a_flat_format():
 @pytest.mark.parametrize("schedule", ["every_round", "on_request"])
 def test_baselines_that_write_nothing_are_told(schedule):
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
-    silent = "fedbandit_envs.baselines.procurement.silent:SSUCB"
+    silent = "fedbandit_envs.baselines.procurement:SSUCB"
     lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
     with pytest.raises(SettingsError, match=f"{lacking}; a mapping of .*'message'"):
         RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()

@@ -12,7 +12,7 @@ from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, make_aggr
 from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.simulate import simulate

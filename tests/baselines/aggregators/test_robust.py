@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.aggregators import (
     make_aggregator,
 )
 from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
+from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.testing import check_policy

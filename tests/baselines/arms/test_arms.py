@@ -17,13 +17,13 @@ from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.arms import (
     CUCB,
     UCB1,
-    EpsilonGreedyPolicy,
+    EpsilonGreedy,
     FairLearn,
-    PursuitPolicy,
-    SoftmaxPolicy,
+    Pursuit,
+    Softmax,
     ThompsonSampling,
     UniformArms,
-    rules,
+    kernels,
 )
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
@@ -78,9 +78,9 @@ def test_cucb_follows_its_formula(oracle):
 POLICIES = {
     "UCB1": UCB1,
     "Thompson": ThompsonSampling,
-    "epsilon-greedy": partial(EpsilonGreedyPolicy, 0.3),
-    "Softmax": SoftmaxPolicy,
-    "Pursuit": PursuitPolicy,
+    "epsilon-greedy": partial(EpsilonGreedy, 0.3),
+    "Softmax": Softmax,
+    "Pursuit": Pursuit,
     "CUCB": CUCB,
     "uniform": UniformArms,
 }
@@ -101,7 +101,7 @@ def test_superarms_of_arms_that_are_awake(name, slots):
         observation = step.observation
 
 
-@pytest.mark.parametrize("make_policy", [PursuitPolicy, UCB1])
+@pytest.mark.parametrize("make_policy", [Pursuit, UCB1])
 def test_who_sits_out_goes_on_where_it_was(make_policy):
     """In turn agents do what they do alone, only slower: probabilities stand still, and t counts own rounds."""
     actions = []
@@ -148,11 +148,11 @@ def test_what_agents_hear_of_themselves_is_refused():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: EpsilonGreedyPolicy(1.5), "epsilon is 1.5"),
+        (lambda: EpsilonGreedy(1.5), "epsilon is 1.5"),
         (lambda: UCB1(scale=0), "scale is 0"),
         (lambda: UCB1(logarithm="rounds"), "logarithm is 'rounds'"),
-        (lambda: SoftmaxPolicy(0.001), "temperature is 0.001"),
-        (lambda: PursuitPolicy(0), "rate is 0"),
+        (lambda: Softmax(0.001), "temperature is 0.001"),
+        (lambda: Pursuit(0), "rate is 0"),
         (lambda: CUCB("best"), "oracle is 'best'"),
         (lambda: UCB1(pool="mean"), "pool name is 'mean'"),
     ],
@@ -164,11 +164,11 @@ def test_bad_parameters_are_named(make, message):
 
 def _drawn(a, b, rounds, arms, keys=None):
     """Draws of Beta(a, b), one a round and arm; one arm's key in all rows."""
-    keys = rules.arm_keys(row_seeds([1], 1), arms)[0] if keys is None else keys
+    keys = kernels.arm_keys(row_seeds([1], 1), arms)[0] if keys is None else keys
     shape = (rounds, arms)
     trials, successes, out = np.full(shape, a + b - 2), np.full(shape, a - 1), np.empty(shape)
     keys = np.ascontiguousarray(np.broadcast_to(keys, (*shape, 2)))
-    rules.draw_posteriors(keys, np.arange(rounds), trials, successes, out)
+    kernels.draw_posteriors(keys, np.arange(rounds), trials, successes, out)
     return out
 
 
@@ -190,13 +190,15 @@ def test_rounds_and_arms_do_not_know_of_each_other():
 
 def test_numbers_are_those_of_the_definition():
     """By plain Python with exact logarithms, sines and cosines: the same but for the 24 bits of normal numbers."""
-    arms = rules.arm_keys(row_seeds([3], 2), 4)
+    arms = kernels.arm_keys(row_seeds([3], 2), 4)
     luck = [PosteriorLuck(int(seed), k) for seed in row_seeds([3], 2)[0] for k in range(4)]
     trials = np.arange(8.0)
     successes = trials // 3
     for round_ in range(1, 200):
         out = np.empty((2, 4))
-        rules.draw_posteriors(arms[0], np.full(2, round_), trials.reshape(2, 4), successes.reshape(2, 4), out)
+        kernels.draw_posteriors(
+            arms[0], np.full(2, round_), trials.reshape(2, 4), successes.reshape(2, 4), out
+        )
         expected = [
             beta(s + 1, n - s + 1, own, round_) for n, s, own in zip(trials, successes, luck, strict=True)
         ]
@@ -205,10 +207,10 @@ def test_numbers_are_those_of_the_definition():
 
 def test_more_arms_leave_the_first_as_they_are():
     seeds = row_seeds([5, 6], 3)
-    few, many = rules.arm_keys(seeds, 2), rules.arm_keys(seeds, 5)
+    few, many = kernels.arm_keys(seeds, 2), kernels.arm_keys(seeds, 5)
     np.testing.assert_array_equal(many[:, :, :2], few)
     assert np.unique(many.view(np.uint64)).size == 2 * 3 * 5
-    np.testing.assert_array_equal(rules.arm_keys(seeds[1:, 1:2], 5)[0, 0], many[1, 1])
+    np.testing.assert_array_equal(kernels.arm_keys(seeds[1:, 1:2], 5)[0, 0], many[1, 1])
 
 
 def test_the_shortcut_accepts_nothing_that_the_test_refuses():
@@ -216,7 +218,7 @@ def test_the_shortcut_accepts_nothing_that_the_test_refuses():
 
     @njit
     def attempt(shape, normal, word):
-        return rules._first_attempt(shape, normal, word)
+        return kernels._first_attempt(shape, normal, word)
 
     accepted = 0
     for shape in [1, 1.01, 1.1, 1.5, 2, 3, 5, 10, 100, 1e4]:
@@ -247,9 +249,7 @@ class AlwaysLast:
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 2.5])
-@pytest.mark.parametrize(
-    "learner", ["UCB1", "ThompsonSampling", {"name": "EpsilonGreedyPolicy", "epsilon": 0.2}]
-)
+@pytest.mark.parametrize("learner", ["UCB1", "ThompsonSampling", {"name": "EpsilonGreedy", "epsilon": 0.2}])
 def test_it_follows_algorithm_4_1(learner, tolerance):
     shares = [0.3, 0.05, 0.0, 0.1]
     env = parallel_env(num_agents=3, num_arms=4, max_cycles=1000)

@@ -8,12 +8,17 @@ import pytest
 
 from fedbandit_envs import arms_v0, linear_v0, procurement_v0
 from fedbandit_envs.baselines import learned as learned_files
-from fedbandit_envs.baselines.learned import ItemNetwork, LearnedIndex, LearnedSend, SendingRule
-from fedbandit_envs.baselines.learned.network import LAYERS
-from fedbandit_envs.baselines.learned.sending import FEATURES
-from fedbandit_envs.baselines.learned.sending import LAYERS as RULE_LAYERS
+from fedbandit_envs.baselines.learned import (
+    FEATURES,
+    LAYERS,
+    RULE_LAYERS,
+    ItemNetwork,
+    LearnedIndex,
+    LearnedSend,
+    rule_layers,
+)
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.procurement.silent import LaplaceIndex
+from fedbandit_envs.baselines.procurement import LaplaceIndex
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
@@ -190,7 +195,7 @@ AS_SCHEDULES = [
 
 @pytest.mark.parametrize(("rule", "schedule"), AS_SCHEDULES)
 def test_rules_have_schedules_within_their_reach(rule, schedule):
-    learned = traffic(LearnedSend(SendingRule(rule)), "on_request")
+    learned = traffic(LearnedSend(rule), "on_request")
     fixed = traffic(BASELINES["FedUCB-nonprivate"].make_policy(), schedule)
     np.testing.assert_array_equal(learned.messages, fixed.messages)
     # What is pulled is FedUCB's.
@@ -200,7 +205,7 @@ def test_rules_have_schedules_within_their_reach(rule, schedule):
 def test_decisions_are_the_formulas():
     """Features made anew from observations and from what was sent, round by round."""
     layers, rounds = some_rule(3), 60
-    policy = LearnedSend(SendingRule(layers))
+    policy = LearnedSend(layers)
     env = Channel(parallel_env(max_cycles=rounds, **SMALL), schedule="on_request")
     seen = env.reset_batch([0, 1]).observation
     policy.reset(env.policy_spec, row_seeds([0, 1], 3))
@@ -238,20 +243,19 @@ def test_decisions_are_the_formulas():
 
 def test_several_rules_play_side_by_side():
     one, other = some_rule(1), some_rule(2)
-    several = SendingRule({name: np.stack([one[name], other[name]]) for name in RULE_LAYERS})
+    several = {name: np.stack([one[name], other[name]]) for name in RULE_LAYERS}
     env = Channel(parallel_env(max_cycles=30, **SMALL), schedule="on_request")
     both = simulate(env, LearnedSend(several), [5, 5, 6, 6])
     for place, layers in enumerate((one, other)):
-        alone = simulate(env, LearnedSend(SendingRule(layers)), [5, 6])
+        alone = simulate(env, LearnedSend(layers), [5, 6])
         np.testing.assert_array_equal(both.messages[:, place::2], alone.messages)
         np.testing.assert_array_equal(both.regret[:, place::2], alone.regret)
 
 
 def test_rules_survive_their_files(tmp_path):
-    rule = SendingRule(some_rule())
-    rule.save(tmp_path / "some.npz")
-    for loaded, layer in zip(SendingRule.load(tmp_path / "some.npz").layers, rule.layers, strict=True):
-        np.testing.assert_array_equal(loaded, layer.astype(np.float32))
+    np.savez(tmp_path / "some.npz", **some_rule())
+    for loaded, layer in zip(rule_layers(tmp_path / "some.npz"), some_rule().values(), strict=True):
+        np.testing.assert_array_equal(loaded, layer[np.newaxis])
 
 
 @pytest.mark.parametrize(
@@ -263,9 +267,9 @@ def test_rules_survive_their_files(tmp_path):
 )
 def test_wrong_layers_of_rules_are_named(change, message):
     with pytest.raises(ValueError, match=message):
-        SendingRule({**some_rule(), **change})
+        rule_layers({**some_rule(), **change})
     with pytest.raises(ValueError, match=r"\['last'\] are required too"):
-        SendingRule({name: array for name, array in some_rule().items() if name != "last"})
+        rule_layers({name: array for name, array in some_rule().items() if name != "last"})
     with pytest.raises(ValueError, match="are required too"):
         LearnedSend("PPO-arms")
 
@@ -274,13 +278,13 @@ def test_those_who_are_not_asked_have_no_use_for_a_rule():
     env = parallel_env(max_cycles=5, **SMALL)
     for wrapped in (Channel(env), Channel(Interleaved(env, period=2), schedule="on_request"), env):
         with pytest.raises(UnfitError, match="on_request"):
-            simulate(wrapped, LearnedSend(SendingRule(some_rule())), [0])
+            simulate(wrapped, LearnedSend(some_rule()), [0])
 
 
 def test_nothing_is_claimed_and_no_more_is_sent_than_planned():
     entry = BASELINES["ES-send"]
     env = entry.wrap(parallel_env(max_cycles=60, **SMALL), {"privatizer": {"releases": 2}})
-    eager = entry.make_policy(weights=SendingRule(threshold(-1.0)))
+    eager = entry.make_policy(weights=threshold(-1.0))
     assert (simulate(env, eager, [0, 1]).messages[-1] == 2 * 2).all()
     claim = env.privacy()
     assert claim.epsilon is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from asynchronous_references import AsyncLinUCBReference, FedLinUCBReference
 
-from fedbandit_envs.baselines.linear.fedlinucb import AsyncLinUCB, FedLinUCB
+from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

@@ -10,14 +10,13 @@ import pytest
 from compiled import from_python
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 
-from fedbandit_envs.baselines.linear import per_arm
-from fedbandit_envs.baselines.linear.linucb import LinUCB, SupLinUCB
-from fedbandit_envs.baselines.linear.per_arm import DisjointLinUCB, HybridLinUCB
+from fedbandit_envs.baselines.linear import linucb
+from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 
-predict_hybrid = from_python(per_arm._predict_hybrid)
+predict_hybrid = from_python(linucb._predict_hybrid)
 
 POLICIES = {
     "shared": LinUCB,
@@ -139,7 +138,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
         if t < 150:
             x, y = contexts[t, pulls[t]], rewards[t]
             seen = {"round": np.full((1, 1, 1), t + 1), "x": x[None, None], "y": np.full((1, 1, 1), y)}
-            per_arm._observe_hybrid(*read_only(seen).values(), pulls[t].reshape(1, 1), *state)
+            linucb._observe_hybrid(*read_only(seen).values(), pulls[t].reshape(1, 1), *state)
             for reference in references:
                 reference.learn(pulls[t], x, y)
     print(f"\n{shared} shared, ridge {ridge:g}, collinear {collinear}: largest difference {worst:.1e}")

@@ -15,7 +15,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import TellingReporter
 from fedbandit_envs.baselines.logistic import UCBGLM, FedGLB, GradientReporter, kernels
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.servers.logistic import LogisticServer
+from fedbandit_envs.baselines.servers.regressions import LogisticServer
 from fedbandit_envs.linear.contexts import PoolContexts
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

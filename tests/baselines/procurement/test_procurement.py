@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest
 
-from fedbandit_envs.baselines.procurement.pfcb import PFCB
-from fedbandit_envs.baselines.procurement.silent import SSUCB, Clairvoyant, LaplaceIndex, ThompsonProcurement
+from fedbandit_envs.baselines.procurement import PFCB, SSUCB, Clairvoyant, LaplaceIndex, ThompsonProcurement
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env

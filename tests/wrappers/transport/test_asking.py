@@ -103,7 +103,7 @@ def test_agents_choose_when_to_send():
 
 @pytest.mark.parametrize("joint", [False, True])
 def test_learning_agents_see_inboxes(joint):
-    peers = "fedbandit_envs.baselines.procurement.silent:OneOfEach"
+    peers = "fedbandit_envs.baselines.procurement:OneOfEach"
     view = Control(Channel(small()), batched=True, joint=joint, peers=peers, action_format="portions")
     observation, _ = view.reset([0, 1])
     choice = np.zeros((2, *view.action_space.shape), np.float32)

@@ -406,7 +406,7 @@ class Declares(Rounds):
         ({"policy": Rounds}, TypeError, "policy is <class"),
         ({"policy": {"name": "ridge", "ridge": 0}}, ValueError, "ridge is 0"),
         ({"policy": {"name": "ridge", "rigde": 1}}, TypeError, "policy 'ridge' with arguments {'rigde': 1}"),
-        ({"policy": "ridge"}, ValueError, "one square matrix is required"),
+        ({"policy": "ridge"}, ValueError, r"\['statistic'\] are required"),
         ({"policy": "average", "echo": False}, ValueError, "echo is False; True is required with a policy"),
         ({"policy": Declares({"x": 3})}, TypeError, r"downloads\['x'\] is 3"),
         ({"policy": Declares({"x": {"shape": []}})}, TypeError, r"downloads\['x'\] is {'shape': \[\]}"),
