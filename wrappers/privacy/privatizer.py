@@ -16,8 +16,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares, stage_claims
@@ -43,7 +42,7 @@ class Budget:
         epsilon: The most that any agent may spend in an episode, > 0; with infinity spending is measured, not limited.
         delta: The delta at which epsilon is measured, in [0, 1). None takes the sum of the deltas of all releases;
             a finite ``epsilon`` needs a number.
-        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`.
+        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.event`.
         adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
             them.
     """

@@ -16,9 +16,8 @@ from values_env import ValuesEnv
 
 from fedbandit_envs.core.privacy import AGENT, Change, Claim
 from fedbandit_envs.wrappers import GaussianPrivatizer
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, ONE_VALUE, gaussian, pure
 
 from fedbandit_envs.core.privacy import Change
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 
 GAMMA = 0.3
 COMPOSED = ("zcdp", "exact", "parallel")

@@ -12,9 +12,8 @@ from prefix_factors import column_squares, measured_factor
 from scipy.special import binom
 
 from fedbandit_envs.core.privacy import Change, Sensitivity
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES, MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,

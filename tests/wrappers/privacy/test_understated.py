@@ -22,8 +22,7 @@ from fedbandit_envs.wrappers import (
     Server,
     VectorSumPrivatizer,
 )
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError, Clip
 
