@@ -33,7 +33,7 @@ References:
     * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, isfinite
@@ -193,7 +193,7 @@ def attack(
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
         before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
-        pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
+        pairs, make = [Neighbours(before, after, action)], partial(_ConstantReleases, make)
     if not pairs:
         raise ValueError(
             f"adjacency is {adjacency!r}, in which no neighbouring histories of {problem.__name__} are known to differ"
@@ -214,10 +214,9 @@ def attack(
             ]
             for part, number in enumerate((max(samples // 4, 2), samples))
         )
-        env = test[0].env
-        clear = [some.clear for some in test]
+        env, clear = test[0].env, [some.clear for some in test]
         differs = clear[0] != clear[1]
-        released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
+        released = [np.concatenate(list(some.draw()), axis=1) for some in training]
         if adjacency == AGENT:
             known = clear[1] - clear[0]
             weights = known * _matched_filter(
@@ -241,20 +240,15 @@ class _ConstantReleases(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
-    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction.
+    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction. It
+    is one number for all agents, or one for each of them, ``(agents,)``.
     """
 
     layer = "data"
     examples = ()
 
-    def __init__(self, env: FederatedEnv, number: float | Array) -> None:
-        """Wraps ``env``.
-
-        Args:
-            env: The environment, without a privatizer.
-            number: The number that is released: one for all agents, or one for each of them, ``(agents,)``.
-        """
-        super().__init__(env)
+    def __init__(self, make: Callable[..., FederatedEnv], number: float | Array, **settings: Any) -> None:
+        super().__init__(make(**settings))
         self._number = number
 
     def _release(self, sends: Array) -> Arrays:
@@ -265,15 +259,11 @@ class _ConstantReleases(FederatedWrapper):
         }
 
 
-def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _ConstantReleases:
-    return _ConstantReleases(make(**settings), number)
-
-
 class _Samples:
     """Samples of one history's releases: many agents play the same actions, and each agent's releases are one sample.
 
     Attributes:
-        env: The privatized federation in which the agents play.
+        env: The privatized federation in which the agents play, with as many as are simulated together.
         clear: One agent's releases without noise, which the attacker knows, ``(releases, values)``.
     """
 
@@ -285,19 +275,10 @@ class _Samples:
         samples: int,
         seed: Sequence[int],
     ) -> None:
-        """Builds the privatized federation, with as many agents as are simulated together.
-
-        Args:
-            privatize: A function that wraps a given environment in the privatizer.
-            make: A function that returns the environment, given ``num_agents``.
-            actions: Every agent's action in each window, elements of the action space.
-            samples: The smallest number of samples; there may be some more.
-            seed: Seed of the episodes, from which the noise follows.
-        """
-        self._actions = actions
-        self._seed = seed
-        # Inside of the privatizer, where releases may be clipped.
-        clear = list(self._play(privatize(make(num_agents=1)).env, 0))
+        """Builds the federation for at least so many samples, given each agent's action in each window."""
+        self._actions, self._seed = actions, seed
+        alone = privatize(make(num_agents=1))
+        clear = list(self._play(alone, 0, alone._clear_release))
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
@@ -305,19 +286,19 @@ class _Samples:
             [_side_by_side(arrays, self.env.single_release_space) for arrays in clear]
         )
 
-    def _play(self, env: FederatedEnv, seed: int) -> Iterator[Arrays]:
+    def _play(self, env: Privatizer, seed: int, release: Callable[[Array], Arrays]) -> Iterator[Arrays]:
         """Plays an episode of one replica and yields the releases of each window, arrays by name ``(agents, ...)``."""
         env.reset_batch([seed])
         everyone = np.ones((1, env.max_num_agents), np.bool_)
         for action in self._actions:
             env.step_batch(np.broadcast_to(action, (*everyone.shape, *action.shape)))
-            yield {name: array[0] for name, array in env.release(everyone).items()}
+            yield {name: array[0] for name, array in release(everyone).items()}
 
-    def draw(self) -> Iterator[Iterator[Array]]:
-        """Yields for each episode an iterator over its windows, of releases ``(agents, values)``."""
+    def draw(self) -> Iterator[Array]:
+        """Yields the releases of each episode, ``(releases, agents, values)``."""
         for seed in np.random.SeedSequence(self._seed).generate_state(self._episodes, np.uint64).tolist():
-            windows = self._play(self.env, seed)
-            yield (_side_by_side(arrays, self.env.single_release_space) for arrays in windows)
+            windows = self._play(self.env, seed, self.env.release)
+            yield np.stack([_side_by_side(arrays, self.env.single_release_space) for arrays in windows])
 
 
 def _side_by_side(
@@ -387,14 +368,14 @@ def attack_stage(
         ValueError: Stage and observer are not in :data:`ATTACKED`.
     """
     made = make_stage(stage, agents)
-    if made is None or (made.trust, observer) not in ATTACKED:
+    if made is None or observer not in ATTACKED[made.trust]:
         raise ValueError(
             f"stage is {stage!r} and observer {observer!r}; one of {ATTACKED} is required as stage and observer"
         )
     numbers = np.full((2, agents), others * _LARGE)
     numbers[:, 0] = _LARGE, -_LARGE
     make = partial(cast(Any, problem), num_agents=agents, max_cycles=releases + 1)
-    views = [_View(privatize(_ConstantReleases(make(), row)), made, observer, releases) for row in numbers]
+    views = [_View(privatize(_ConstantReleases(make, row)), made, observer, releases) for row in numbers]
     clear = np.stack([view.clear() for view in views])
     trained, tested = (
         [view.draw(number, [seed, part, i], clear) for i, view in enumerate(views)]
@@ -414,16 +395,12 @@ def attack_stage(
     return Evidence(AGENT, views[1].claim, rates)
 
 
-ATTACKED: tuple[tuple[str, Observer], ...] = (
-    ("shuffler", "server"),
-    ("shuffler", "fellow"),
-    ("aggregator", "server"),
-    ("aggregator", "fellow"),
-    ("aggregator", "public"),
-    ("server", "fellow"),
-    ("server", "public"),
-)
-"""Stages and observers that can be attacked."""
+ATTACKED: Mapping[str, Sequence[Observer]] = {
+    "shuffler": ("server", "fellow"),
+    "aggregator": ("server", "fellow", "public"),
+    "server": ("fellow", "public"),
+}
+"""The observers that can be attacked, by stage."""
 
 
 @dataclass(frozen=True)
@@ -468,9 +445,10 @@ class _View:
 
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
-        inside = self._private.env
-        inside.reset_batch([0])
-        return self._numbers(inside.release(np.ones((1, inside.max_num_agents), np.bool_)))[0]
+        self._private.reset_batch([0])
+        return self._numbers(
+            self._private._clear_release(np.ones((1, self._private.max_num_agents), np.bool_))
+        )[0]
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""
@@ -521,19 +499,19 @@ class _View:
                 yield (total[:, 0] - shares.sum(axis=1))[:, np.newaxis] @ towards
 
 
-def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array) -> Observed:
+def _observe(episodes: Iterable[Array], weights: Array, differs: Array) -> Observed:
     """Returns the attacker's summary of sampled releases.
 
     Args:
-        episodes: For each episode, the releases ``(agents, values)`` of each window.
+        episodes: The releases of each episode, ``(releases, samples, values)``.
         weights: The matched filter: the weight of each released number in the sum, ``(releases, values)``.
         differs: Whether each number differs between the histories, bool ``(releases, values)``.
     """
     sums, differing = [], []
     for windows in episodes:
-        parts = [(values @ w, values[:, d]) for values, w, d in zip(windows, weights, differs, strict=True)]
-        sums.append(sum(part[0] for part in parts))
-        differing.append(np.concatenate([part[1] for part in parts], axis=1))
+        sums.append(sum(values @ w for values, w in zip(windows, weights, strict=True)))
+        parts = [values[:, d] for values, d in zip(windows, differs, strict=True)]
+        differing.append(np.concatenate(parts, axis=1))
     return np.concatenate(sums), np.concatenate(differing)
 
 

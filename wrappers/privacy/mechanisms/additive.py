@@ -55,11 +55,12 @@ class Mechanism(ABC):
     takes_clip: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Prepares the mechanism for an environment, before the environment's first reset.
 
         Args:
             env: The environment whose releases get the noise.
+            clip: The clip of releases; None without one.
 
         Raises:
             ValueError: The mechanism does not fit the environment.
@@ -187,13 +188,29 @@ def decreasing(epsilon: float, horizon: int) -> Array:
     return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
 
 
-class SharingMechanism(Mechanism):
-    """The base class of mechanisms that divide epsilon among releases with independent noise.
+class AdditiveMechanism(Mechanism):
+    """Adds independent noise to every number in a release; its size follows from the release's share of epsilon.
 
-    When an episode starts, a subclass sets ``_events``: the privacy event of a release for each of the shares.
+    If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
+    a random number from :meth:`draw`. A subclass defines :meth:`noise_multiplier` and the privacy :meth:`event` to
+    account for; and unless the random number is standard normal, :meth:`draw` and its variance (:meth:`unit_variance`).
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Privatizer
+        >>> from fedbandit_envs.wrappers.privacy.accounting.event import Event
+        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
+        >>> class TwoSidedExponential(AdditiveMechanism):
+        ...     def noise_multiplier(self, share):
+        ...         return 1 / share
+        ...     def unit_variance(self, share):
+        ...         return 2.0
+        ...     def draw(self, generator, share, out):
+        ...         out[...] = generator.laplace(size=out.shape)
+        ...     def event(self, share, noise_multiplier, changes):
+        ...         return Event("laplace", share, share, 0.0, tuple(changes.items()))
+        >>> env = Privatizer(parallel_env(num_agents=2), TwoSidedExponential(epsilon=1.0, releases=4))
     """
-
-    _events: Sequence[Event]
 
     def __init__(self, epsilon: float, releases: Releases = None) -> None:
         """Takes the epsilon that is divided among an agent's releases.
@@ -220,83 +237,9 @@ class SharingMechanism(Mechanism):
             require_integer("releases", releases, 1)
         self.max_releases = releases
 
-    def prepare(self, env: FederatedEnv) -> None:
-        """Computes each release's share of epsilon, which may depend on the environment's horizon."""
-        self._share_out(env.max_cycles)
-
-    def _share_out(self, horizon: int) -> None:
-        """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry.
-
-        Raises:
-            ValueError: Shares decrease, and the horizon is below 2.
-        """
-        if self._proportions is not None:
-            self._shares = self._epsilon * self._proportions
-        elif self.max_releases is None:
-            self._shares = decreasing(self._epsilon, horizon)
-        else:
-            self._shares = np.array([self._epsilon / self.max_releases])
-
-    def _share(self, index: Array) -> Array:
-        """Returns the position in ``_shares`` of the share of epsilon that each agent's next release spends.
-
-        Args:
-            index: How often each agent has released before, int ``(replicas, agents)``.
-        """
-        return np.minimum(index, len(self._shares) - 1)
-
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
-        share = self._share(index)
-        by_event: dict[Event, Array] = {}
-        for i in np.unique(share[sends]).tolist():
-            # Different shares may have equal events. The agents of equal events are collected under one event.
-            event = self._events[i]
-            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
-        return by_event
-
-
-class AdditiveMechanism(SharingMechanism):
-    """Adds independent noise to every number in a release; its size follows from the release's share of epsilon.
-
-    If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
-    a random number from :meth:`draw`. A subclass defines these two methods, the variance of the random number
-    (:meth:`unit_variance`), and the privacy :meth:`event` to account for.
-
-    Example:
-        >>> from fedbandit_envs.arms_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers import Privatizer
-        >>> from fedbandit_envs.wrappers.privacy.accounting.event import Event
-        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-        >>> class TwoSidedExponential(AdditiveMechanism):
-        ...     def noise_multiplier(self, share):
-        ...         return 1 / share
-        ...     def unit_variance(self, share):
-        ...         return 2.0
-        ...     def draw(self, generator, share, out):
-        ...         out[...] = generator.laplace(size=out.shape)
-        ...     def event(self, share, noise_multiplier, changes):
-        ...         return Event("laplace", share, share, 0.0, tuple(changes.items()))
-        >>> env = Privatizer(parallel_env(num_agents=2), TwoSidedExponential(epsilon=1.0, releases=4))
-    """
-
     @abstractmethod
     def noise_multiplier(self, share: float) -> float:
         """Returns the size of the noise in units of sensitivity, for a release that spends ``share`` of epsilon."""
-
-    @abstractmethod
-    def unit_variance(self, share: float) -> float:
-        """Returns the variance of one number that :meth:`draw` draws, for a release that spends ``share``."""
-
-    @abstractmethod
-    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
-        """Fills ``out`` with independent noise of size 1, for a release that spends ``share`` of epsilon.
-
-        Args:
-            generator: Random generator of the agent that releases.
-            share: The share of epsilon that the release spends.
-            out: Output: the noise of all numbers in the release, float64 ``(values,)``.
-        """
 
     @abstractmethod
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
@@ -308,8 +251,32 @@ class AdditiveMechanism(SharingMechanism):
             changes: How much neighbours can differ in one release, by adjacency.
         """
 
+    def unit_variance(self, share: float) -> float:
+        """Returns the variance of one number that :meth:`draw` draws, for a release that spends ``share``."""
+        return 1.0
+
+    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
+        """Fills ``out`` with independent noise of size 1, by default standard normal.
+
+        Args:
+            generator: Random generator of the agent that releases.
+            share: The share of epsilon that the release spends.
+            out: Output: the noise of all numbers in the release, float64 ``(values,)``.
+        """
+        generator.standard_normal(out=out)
+
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+        """Computes each release's share of epsilon, which may depend on the environment's horizon, and its noise."""
+        self._share_out(env.max_cycles)
+
     def _share_out(self, horizon: int) -> None:
-        super()._share_out(horizon)
+        """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry."""
+        if self._proportions is not None:
+            self._shares = self._epsilon * self._proportions
+        elif self.max_releases is None:
+            self._shares = decreasing(self._epsilon, horizon)
+        else:
+            self._shares = np.array([self._epsilon / self.max_releases])
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
@@ -325,6 +292,10 @@ class AdditiveMechanism(SharingMechanism):
     def _changes(self, sensitivity: Sensitivity) -> Changes:
         return sensitivity.changes
 
+    def _share(self, index: Array) -> Array:
+        """Returns the position in ``_shares`` of each agent's next release, given how often it has released before."""
+        return np.minimum(index, len(self._shares) - 1)
+
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise, and the variances of the noise; see :meth:`Mechanism.randomise`."""
         share = self._share(index)
@@ -335,6 +306,16 @@ class AdditiveMechanism(SharingMechanism):
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
         variances = self._unit_variances[share][..., np.newaxis] * deviations**2
         return unflatten(flatten(statistic) + deviations * self._noise, variances, statistic)
+
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
+        share = self._share(index)
+        by_event: dict[Event, Array] = {}
+        for i in np.unique(share[sends]).tolist():
+            # Different shares may have equal events. The agents of equal events are collected under one event.
+            event = self._events[i]
+            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
+        return by_event
 
 
 Calibration = Literal["classic", "analytic"]
@@ -411,14 +392,14 @@ class Gaussian(AdditiveMechanism):
             # All releases have the same noise, and each of them spends the whole epsilon.
             self._proportions = np.ones(1)
 
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
             UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
-        super().prepare(env)
+        super().prepare(env, clip)
         place = self._shares.argmax()
         most = float(self._shares[place])
         if self._classic and 1 <= most < np.inf:
@@ -437,14 +418,6 @@ class Gaussian(AdditiveMechanism):
             return self._given
         calibrated = classic_noise_multiplier if self._classic else analytic_noise_multiplier
         return calibrated(share, self._delta)
-
-    def unit_variance(self, share: float) -> float:
-        """Returns the variance of standard normal noise: 1."""
-        return 1.0
-
-    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
-        """Draws standard normal noise."""
-        generator.standard_normal(out=out)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
         """Returns the privacy event of a release; see :meth:`AdditiveMechanism.event`.
@@ -567,7 +540,7 @@ class Laplace(AdditiveMechanism):
         return Event("laplace", share, share, 0.0, tuple(changes.items()))
 
 
-class RandomizedResponse(SharingMechanism):
+class RandomizedResponse(AdditiveMechanism):
     """Reports each binary outcome truly with probability e^eps/(1 + e^eps), and flipped otherwise.
 
     This gives local differential privacy for every single outcome (Warner 1965), since outcomes are flipped before they
@@ -585,16 +558,21 @@ class RandomizedResponse(SharingMechanism):
         >>> env = Privatizer(parallel_env(), RandomizedResponse(epsilon=1.0), budget={"adjacency": "one-outcome"})
     """
 
-    def _share_out(self, horizon: int) -> None:
-        super()._share_out(horizon)
-        shares = self._shares
-        # The probability of a flip, 1/(1 + e^eps). It is calculated directly and not as 1 - e^eps/(1 + e^eps), which
-        # would lose digits; without noise (infinite epsilon) it is 0.
-        self._flips = 1 / (1 + np.exp(np.minimum(shares, 700.0))) * np.isfinite(shares)
-        # 1 - 2 flip = tanh(epsilon/2). The expected number of outcomes reported as good is
-        # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
-        self._contrasts = np.tanh(shares / 2)
-        self._variances = self._flips * (1 - self._flips) / self._contrasts**2
+    def noise_multiplier(self, share: float) -> float:
+        """Returns the probability of a flip, 1/(1 + e^share); 0 without noise, if the share is infinite.
+
+        It is not calculated as 1 - e^share/(1 + e^share), which would lose digits.
+        """
+        return float(1 / (1 + np.exp(min(share, 700.0)))) * np.isfinite(share)
+
+    def unit_variance(self, share: float) -> float:
+        """Returns the variance of the estimate for each outcome."""
+        flip = self.noise_multiplier(share)
+        return flip * (1 - flip) / np.tanh(share / 2) ** 2
+
+    def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
+        """Returns the privacy event of a release, which protects ``one-outcome`` only."""
+        return Event("randomised_response", share, share, 0.0, (("one-outcome", Change(1, 1.0)),))
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode; refuses statistics other than the numbers of outcomes and of good outcomes.
@@ -602,7 +580,6 @@ class RandomizedResponse(SharingMechanism):
         Raises:
             ValueError: The environment releases something else.
         """
-        self._share_out(horizon)
         pair, scale = sensitivity.pair, sensitivity.scale
         if pair is None or scale.keys() != {pair.total, pair.good}:
             raise ValueError(
@@ -610,11 +587,7 @@ class RandomizedResponse(SharingMechanism):
                 "among them; such a pair and nothing else is required"
             )
         self._names = pair
-        changes = (("one-outcome", Change(1, 1.0)),)
-        self._events = [
-            Event("randomised_response", share, share, 0.0, changes) for share in self._shares.tolist()
-        ]
-        self._generators = generators
+        super().start(sensitivity, horizon, generators)
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Flips outcomes and estimates how many were good; see :meth:`Mechanism.randomise`."""
@@ -629,17 +602,19 @@ class RandomizedResponse(SharingMechanism):
         agents = index.shape[1]
         for replica, agent in np.argwhere(sends):
             generator = self._generators[replica * agents + agent]
-            flip = self._flips[share[replica, agent]]
+            flip = self._multipliers[share[replica, agent]]
             units, hits = total[replica, agent], good[replica, agent]
             reported[replica, agent] = (
                 hits - generator.binomial(hits, flip) + generator.binomial(units - hits, flip)
             )
-        flips, contrasts = self._flips[share], self._contrasts[share]
+        # 1 - 2 flip = tanh(share/2). The expected number of outcomes reported as good is
+        # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
+        flips, contrasts = self._multipliers[share], np.tanh(self._shares / 2)[share]
         return {
             self._names.total: total.astype(np.float64),
             self._names.good: (reported - flips * total) / contrasts,
             variance_of(self._names.total): np.zeros(total.shape),
-            variance_of(self._names.good): self._variances[share] * total,
+            variance_of(self._names.good): self._unit_variances[share] * total,
         }
 
 

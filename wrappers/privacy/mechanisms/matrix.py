@@ -11,7 +11,6 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
@@ -30,7 +29,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
     HonakerNoise,
-    IndependentNoise,
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
@@ -45,7 +43,7 @@ NOISES: dict[MatrixName, type[PrefixNoise]] = {
     "blt": BltNoise,
     "tree": TreeNoise,
     "honaker": HonakerNoise,
-    "independent": IndependentNoise,
+    "independent": PrefixNoise,
 }
 """The classes that make the noise of prefix sums, by the name of their factorisation."""
 
@@ -127,13 +125,14 @@ class MatrixMechanism(Mechanism):
             )
         self._planned = _checked_plan(self.releases)
 
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Calibrates the noise to one drawn instance of the environment; see :meth:`Mechanism.prepare`."""
         # The space of releases is needed before the first reset. A copy is reset here, so that the environment itself
         # does not change.
         trial = deepcopy(env)
         trial.reset_batch([0])
-        self._calibrate(trial.sensitivity(), env.max_cycles)
+        sensitivity = trial.sensitivity()
+        self._calibrate(sensitivity if clip is None else sensitivity.clipped(clip), env.max_cycles)
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode: calibrates the noise to its sensitivity and horizon; see :meth:`Mechanism.start`."""
@@ -148,7 +147,7 @@ class MatrixMechanism(Mechanism):
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
         # The variance of a sum never shrinks if the noise of releases is independent.
-        low = 0.0 if isinstance(self._noise, IndependentNoise) else -self._worst_variance
+        low = 0.0 if type(self._noise) is PrefixNoise else -self._worst_variance
         return with_variances(released, low, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
@@ -213,8 +212,8 @@ class MatrixMechanism(Mechanism):
             now = sends & (index == done)
             grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
             if self._noise_multiplier > 0:
-                rows = np.flatnonzero(now)
-                _add(values, rows, self._deviation, self._advance(rows, done + 1), self._drawn)
+                noise = self._advance(np.flatnonzero(now), done + 1)
+                values[now] += self._deviation[now] * noise[:, self._drawn]
         return unflatten(values, grown * self._variance, statistic)
 
     def _advance(self, rows: Array, z: int) -> Array:
@@ -251,23 +250,6 @@ class MatrixMechanism(Mechanism):
         )
         loss = sqrt(one) / self._noise_multiplier
         return Event("gaussian", loss, self._epsilon, self.delta, changes, releases=z)
-
-
-@kernel
-def _add(values: Array, rows: Array, deviation: Array, noise: Array, drawn: Array) -> None:
-    """Adds noise to the numbers released by some agents: each number gets one draw times its standard deviation.
-
-    Args:
-        values: The numbers, which the noise is added to, float64 ``(replicas, agents, values)``.
-        rows: Indices ``replica * agents + agent`` of the agents that release, int64.
-        deviation: Standard deviation of the noise in each number, float64 ``(replicas, agents, values)``.
-        noise: Draws of variance 1, float64 ``(agents that release, draws)``.
-        drawn: Index of the draw that each number gets, int64 ``(values,)``.
-    """
-    for i in range(len(rows)):
-        replica, agent = divmod(rows[i], values.shape[1])
-        for k in range(len(drawn)):
-            values[replica, agent, k] += deviation[replica, agent, k] * noise[i, drawn[k]]
 
 
 def _checked_plan(releases: PlannedReleases) -> int | Schedule:
