@@ -66,25 +66,9 @@ class Budget:
             raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
         require_choice("budget composition", self.composition, get_args(Composition))
 
-    @classmethod
-    def of(cls, given: "Budget | Mapping[str, Any] | None") -> "Budget":
-        """Returns a budget from a :class:`Budget`, from a mapping of its arguments, or the default one from None.
-
-        Raises:
-            TypeError: ``given`` is none of these, or an argument is unknown.
-            ValueError: An argument is out of its range.
-        """
-        if isinstance(given, cls):
-            return given
-        if given is None or isinstance(given, Mapping):
-            return cls(**(given or {}))
-        raise TypeError(
-            f"budget is a {type(given).__name__}; a Budget or a mapping of its arguments is required"
-        )
-
 
 GivenBudget = Budget | Mapping[str, Any] | None
-"""The types that privatizers accept as a budget; see :meth:`Budget.of`."""
+"""A budget, or a mapping of its arguments; None takes their defaults."""
 
 
 OnExhausted = Literal["raise", "silence"]
@@ -180,7 +164,7 @@ class Privatizer(FederatedWrapper):
         super().__init__(env)
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
-        self.budget = Budget.of(budget)
+        self.budget = budget if isinstance(budget, Budget) else Budget(**(budget or {}))
         self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, MECHANISMS, Mechanism))
         if clip is not None:
             clip = require_number("clip", clip, 0, np.inf, open_below=True, open_above=True)

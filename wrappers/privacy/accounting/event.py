@@ -33,11 +33,7 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Claim, Composition
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.numerical import (
-    composed_epsilon,
-    distribution_of,
-    require_pessimistic,
-)
+from fedbandit_envs.wrappers.privacy.accounting.numerical import composed_epsilon, distribution_of
 
 # The orders of the Renyi divergence that are tried. They are so close to each other that epsilon by the best of them is
 # at most 0.2 % larger than by the best of all real orders.
@@ -300,7 +296,11 @@ def _curve(event: Event, change: Change, interval: float) -> Any:
     given = event.loss_distribution(change, interval)
     if given is None:
         return distribution_of(event.dp_event(change), event.relation, interval)
-    require_pessimistic(given, interval, repr(event))
+    # Imported where it is used, since that takes a second.
+    from dp_accounting.pld.privacy_loss_distribution import identity
+
+    # Raises a ValueError if the distribution is optimistic or has another interval.
+    given.compose(identity(interval))
     return given
 
 
@@ -378,11 +378,7 @@ class Accountant:
             raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
         counts = self._counts.get(event, 0) + times.astype(np.int64)
         if np.count_nonzero(counts < 0):
-            replica, agent = (int(i) for i in np.argwhere(counts < 0)[0])
-            raise ValueError(
-                f"times takes back {-times[replica, agent]} of agent {agent} in replica {replica}; "
-                f"{counts[replica, agent] - times[replica, agent]} at most is required"
-            )
+            raise ValueError(f"times takes back more of {event} than has happened; counts >= 0 are required")
         if np.count_nonzero(counts):
             self._counts[event] = counts
         else:

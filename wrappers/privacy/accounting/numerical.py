@@ -98,16 +98,3 @@ def distribution_of(dp_event: Any, relation: str, interval: float) -> Any:
     # The accountant stores that an event is not private apart from the distribution, so its epsilon is looked at.
     accountant.compose(dp_event)
     return np.inf if accountant.get_epsilon(0.5) == np.inf else accountant._pld
-
-
-def require_pessimistic(distribution: "PrivacyLossDistribution", interval: float, of: str) -> None:
-    """Raises a ValueError unless a privacy loss distribution ``of`` an event is pessimistic and has the interval."""
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    try:
-        distribution.compose(pld.identity(interval))
-    except ValueError as error:
-        raise ValueError(
-            f"the privacy loss distribution of {of} at the interval {interval!r} is not what is asked for, a "
-            f"pessimistic one of this interval: {error}"
-        ) from error

@@ -188,6 +188,14 @@ def decreasing(epsilon: float, horizon: int) -> Array:
     return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
 
 
+def require_one_size(epsilon: float | None, noise_multiplier: float | None) -> None:
+    """Raises a ValueError unless exactly one of the two, which determine the size of Gaussian noise, is given."""
+    if (epsilon is None) == (noise_multiplier is None):
+        raise ValueError(
+            f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
+        )
+
+
 class AdditiveMechanism(Mechanism):
     """Adds independent noise to every number in a release; its size follows from the release's share of epsilon.
 
@@ -369,8 +377,11 @@ class Gaussian(AdditiveMechanism):
         require_number("delta", delta, 0, 1, open_below=True, open_above=True)
         require_choice("calibration", calibration, ("classic", "analytic"))
         require_choice("pair", pair, ("as_given", "good_and_defective"))
-        if noise_multiplier is not None and epsilon is None:
-            require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
+        require_one_size(epsilon, noise_multiplier)
+        if epsilon is None:
+            noise_multiplier = require_number(
+                "noise_multiplier", noise_multiplier, 0, np.inf, open_above=True
+            )
             # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
             # the noise is so large that delta suffices alone; shares of epsilon must be positive.
             epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
@@ -379,10 +390,6 @@ class Gaussian(AdditiveMechanism):
                 raise ValueError(
                     f"releases is {releases!r}; with noise_multiplier, a number or None is required"
                 )
-        elif epsilon is None or noise_multiplier is not None:
-            raise ValueError(
-                f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
-            )
         super().__init__(epsilon, releases)
         self._delta = delta
         self._classic = calibration == "classic" and noise_multiplier is None

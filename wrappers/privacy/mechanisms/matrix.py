@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
@@ -24,6 +25,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Mechanism,
     flatten,
     joint_events,
+    require_one_size,
     unflatten,
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
@@ -106,11 +108,7 @@ class MatrixMechanism(Mechanism):
         """Checks the arguments; the errors are those of the class."""
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         require_choice("sigma", self.sigma, ("exact", "printed"))
-        if (self.epsilon is None) == (self.noise_multiplier is None):
-            raise ValueError(
-                f"epsilon is {self.epsilon!r} and noise_multiplier {self.noise_multiplier!r}; exactly one of them is "
-                "required"
-            )
+        require_one_size(self.epsilon, self.noise_multiplier)
         if self.epsilon is None:
             require_number("noise_multiplier", self.noise_multiplier, 0, np.inf, open_below=True)
         else:
@@ -212,8 +210,8 @@ class MatrixMechanism(Mechanism):
             now = sends & (index == done)
             grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
             if self._noise_multiplier > 0:
-                noise = self._advance(np.flatnonzero(now), done + 1)
-                values[now] += self._deviation[now] * noise[:, self._drawn]
+                rows = np.flatnonzero(now)
+                _add(values, rows, self._deviation, self._advance(rows, done + 1), self._drawn)
         return unflatten(values, grown * self._variance, statistic)
 
     def _advance(self, rows: Array, z: int) -> Array:
@@ -250,6 +248,23 @@ class MatrixMechanism(Mechanism):
         )
         loss = sqrt(one) / self._noise_multiplier
         return Event("gaussian", loss, self._epsilon, self.delta, changes, releases=z)
+
+
+@kernel
+def _add(values: Array, rows: Array, deviation: Array, noise: Array, drawn: Array) -> None:
+    """Adds noise to the numbers released by some agents: each number gets one draw times its standard deviation.
+
+    Args:
+        values: The numbers, which the noise is added to, float64 ``(replicas, agents, values)``.
+        rows: Indices ``replica * agents + agent`` of the agents that release, int64.
+        deviation: Standard deviation of the noise in each number, float64 ``(replicas, agents, values)``.
+        noise: Draws of variance 1, float64 ``(agents that release, draws)``.
+        drawn: Index of the draw that each number gets, int64 ``(values,)``.
+    """
+    for i in range(len(rows)):
+        replica, agent = divmod(rows[i], values.shape[1])
+        for k in range(len(drawn)):
+            values[replica, agent, k] += deviation[replica, agent, k] * noise[i, drawn[k]]
 
 
 def _checked_plan(releases: PlannedReleases) -> int | Schedule:

@@ -347,6 +347,8 @@ class BltNoise(PrefixNoise):
         # The norms are computed from the decays, which exp has rounded, so that they belong to exactly the coefficients
         # with which noise is made.
         self._rates = -np.log(self._decays)
+        ahead = [min(1 << k, releases) for k in range((releases - 1).bit_length() + 1)]
+        self._column_squares = [1 + float(_squares(self._weights, self._rates, n - 1)) for n in ahead]
         self._row_rates = np.concatenate(([0.0], zeros))
         self._row_weights = _residues(np.concatenate(([1.0], others)), self._decays)
 
@@ -356,8 +358,7 @@ class BltNoise(PrefixNoise):
         It is the squared norm for z rounded up to a power of two, or for all planned releases. The exact norm grows
         with every release, and composing the privacy of a new event at each release takes longer than making the noise.
         """
-        ahead = min(1 << (z - 1).bit_length(), self.releases)
-        return 1 + float(_squares(self._weights, self._rates, ahead - 1))
+        return self._column_squares[(z - 1).bit_length()]
 
     def sum_square(self, z: int) -> float:
         """Returns the sum over C's first z rows of the square of the sum of the row.
