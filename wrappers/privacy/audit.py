@@ -71,6 +71,9 @@ Observer = Literal["server", "fellow", "public"]
 Privatize = Callable[[FederatedEnv], Privatizer]
 """A function that returns a given environment, wrapped in the privatizer that is audited."""
 
+Make = Callable[..., FederatedEnv]
+"""A function that returns an environment, given its arguments."""
+
 # A number far beyond any reasonable clip.
 _LARGE = 1e9
 # _AGENTS: the largest number of agents simulated together, so that their arrays fit the processor's cache.
@@ -105,10 +108,11 @@ class Audit:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the audit as a dict for JSON, in which infinity and NaN become None (null)."""
+        bound, tightness = (x if isfinite(x) else None for x in (self.lower_bound, self.tightness))
         return {
-            "lower_bound": self.lower_bound if isfinite(self.lower_bound) else None,
+            "lower_bound": bound,
             "claim": self.claim.as_json(),
-            "tightness": self.tightness if isfinite(self.tightness) else None,
+            "tightness": tightness,
             "holds": self.holds,
         }
 
@@ -189,7 +193,7 @@ def attack(
         ValueError: The problem has no neighbouring histories under ``adjacency``.
     """
     pairs = problem.neighbours(adjacency)
-    make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
+    make: Make = partial(cast(Any, problem), max_cycles=horizon)
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
         before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
@@ -201,19 +205,12 @@ def attack(
     rates: list[tuple[float, float, LowerBound]] = []
     for pair in pairs:
         altered_windows = [z < (releases if altered is None else altered) for z in range(releases)]
-        training, test = (
-            [
-                _Samples(
-                    privatize,
-                    partial(make, **history.settings),
-                    [history.action if now else pair.idle for now in altered_windows],
-                    number,
-                    [seed, part, i],
-                )
-                for i, history in enumerate((pair.before, pair.after))
-            ]
-            for part, number in enumerate((max(samples // 4, 2), samples))
-        )
+        training, test = [], []
+        for i, history in enumerate((pair.before, pair.after)):
+            one = partial(make, **history.settings)
+            actions = [history.action if now else pair.idle for now in altered_windows]
+            training.append(_Samples(privatize, one, actions, max(samples // 4, 2), [seed, 0, i]))
+            test.append(_Samples(privatize, one, actions, samples, [seed, 1, i]))
         env, clear = test[0].env, [some.clear for some in test]
         differs = clear[0] != clear[1]
         released = [np.concatenate(list(some.draw()), axis=1) for some in training]
@@ -247,7 +244,7 @@ class _ConstantReleases(FederatedWrapper):
     layer = "data"
     examples = ()
 
-    def __init__(self, make: Callable[..., FederatedEnv], number: float | Array, **settings: Any) -> None:
+    def __init__(self, make: Make, number: float | Array, **settings: Any) -> None:
         super().__init__(make(**settings))
         self._number = number
 
@@ -268,12 +265,7 @@ class _Samples:
     """
 
     def __init__(
-        self,
-        privatize: Privatize,
-        make: Callable[..., FederatedEnv],
-        actions: Sequence[Array],
-        samples: int,
-        seed: Sequence[int],
+        self, privatize: Privatize, make: Make, actions: Sequence[Array], samples: int, seed: Sequence[int]
     ) -> None:
         """Builds the federation for at least so many samples, given each agent's action in each window."""
         self._actions, self._seed = actions, seed

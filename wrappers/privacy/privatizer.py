@@ -325,7 +325,7 @@ class Privatizer(FederatedWrapper):
         index, counted = self._index, sends
         if self._stage is not None and self._correlated:
             counted = np.repeat(sends.any(axis=1, keepdims=True), sends.shape[1], axis=1)
-            self._accountant.skip(counted & ~sends)
+            self._accountant.absent += counted & ~sends
         if self._stage is not None and self._stage.trust == "server":
             randomised = {**zeros(self.single_release_space, sends.shape), **statistic}
         else:
@@ -345,8 +345,6 @@ class Privatizer(FederatedWrapper):
             # this method returns, hence + 1.
             self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases + 1
-        if sends.all():
-            return {name: array.astype(np.float64) for name, array in randomised.items()}
         return {
             name: np.where(sends.reshape(sends.shape + (1,) * (array.ndim - 2)), array, 0.0)
             for name, array in randomised.items()

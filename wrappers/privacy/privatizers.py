@@ -92,13 +92,7 @@ class LaplacePrivatizer(Privatizer):
 
     examples = ({"epsilon": 1.0}, {"epsilon": 1.0, "clip": 1.5})
 
-    def __init__(
-        self,
-        env: FederatedEnv,
-        epsilon: float,
-        releases: Releases = None,
-        **noise: Any,
-    ) -> None:
+    def __init__(self, env: FederatedEnv, epsilon: float, releases: Releases = None, **noise: Any) -> None:
         """Wraps ``env``.
 
         Args:

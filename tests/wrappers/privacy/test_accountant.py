@@ -116,7 +116,7 @@ def test_an_event_takes_the_place_of_another():
     assert accountant.epsilon(0.02, composition="parallel").epsilon is None
     accountant.record(first, np.array([[0, -1]]))
     assert accountant.events == [both]
-    with pytest.raises(ValueError, match="takes back more of Event.* than has happened"):
+    with pytest.raises(ValueError, match="takes back more of Event"):
         accountant.record(both, np.array([[-2, 0]]))
     assert accountant.counts.tolist() == [[[1, 0]]]
 

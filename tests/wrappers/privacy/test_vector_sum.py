@@ -110,7 +110,7 @@ def exact_epsilon(event, adjacency="one-observation"):
 
 @pytest.mark.parametrize(("bound", "honest", "expected"), [(1.0, 100, 0.1893), (1.0, 50, 0.438)])
 def test_claims_with_the_parameters_of_the_paper(bound, honest, expected):
-    event = started(make_federation("FedLinearSphere-v0", reward_bound=bound), bound)._event(256)
+    event = started(make_federation("FedLinearSphere-v0", reward_bound=bound), bound).joint_event(256)
     assert len(event.nodes) == 9
     assert exact_epsilon(event.rescaled(100 / honest)) == pytest.approx(expected, rel=2e-3)
     if bound == 1.0 and honest == 100:

@@ -230,12 +230,7 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     return np.where(again & np.isfinite(epsilon), np.nan, epsilon) if adjacency == AGENT else epsilon
 
 
-COMPOSITIONS: Mapping[Composition, Compose] = {
-    "basic": basic,
-    "zcdp": zcdp,
-    "exact": exact,
-    "parallel": parallel,
-}
+COMPOSITIONS: dict[str, Compose] = {"basic": basic, "zcdp": zcdp, "exact": exact, "parallel": parallel}
 """The compositions by name."""
 
 
@@ -312,6 +307,8 @@ class Accountant:
 
     Attributes:
         trust: Whom agents must trust for its claims; ``local``, unless the noise is a trusted server's.
+        absent: How many releases of each agent are recorded that did not take place, int64 ``(replicas, agents)``. Sums
+            with correlated noise have such: their events count all synchronisations, with or without the agent.
     """
 
     trust: str = "local"
@@ -348,7 +345,7 @@ class Accountant:
         self._height = height
         self._adjacencies = adjacencies
         self._noise = noise
-        self._absent = np.zeros(self._shape, np.int64)
+        self.absent = np.zeros(self._shape, np.int64)
         self._drawn = frozenset(drawn)
         self._as_agent = tuple(as_agent)
         self._found = (np.zeros(self._shape, np.bool_), "", "")
@@ -429,7 +426,7 @@ class Accountant:
             why = "the environment was reset without its privatizer: these books are of another episode"
             return np.ones(self._shape, np.bool_), why, unclaimable
         below, unbooked = self._ledger.left(self._height)
-        unbooked += self._absent
+        unbooked += self.absent
         for event, times in self._counts.items():
             unbooked -= event.releases * times
         exposed = (below > 0) | (unbooked > 0)
@@ -450,13 +447,6 @@ class Accountant:
         for event, times in releases.items():
             future.record(event, times)
         return future
-
-    def skip(self, absent: Array) -> None:
-        """Counts releases that are recorded but did not take place, for ``absent`` agents, bool ``(replicas, agents)``.
-
-        This is so for sums with correlated noise: their events count all synchronisations, with or without the agent.
-        """
-        self._absent += absent
 
     def rescaled(self, ratio: Array) -> "Accountant":
         """Returns a copy in which releases have ``1/ratio`` times the variance of noise; see :meth:`Event.rescaled`.

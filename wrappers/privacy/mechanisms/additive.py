@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, prod, sqrt
 from typing import ClassVar, Literal
@@ -122,9 +122,11 @@ class Mechanism(ABC):
             are released without noise.
         """
 
-    @abstractmethod
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
         """Returns the privacy events of a release, for the accountant to count.
+
+        By default all releases of an agent are one mechanism (:meth:`joint_event`): the count of the event of an
+        agent's first z - 1 releases falls by 1 when that of the first z releases rises by 1.
 
         Args:
             sends: Which agents release, bool ``(replicas, agents)``.
@@ -133,26 +135,18 @@ class Mechanism(ABC):
         Returns:
             For each event, by how much its count changes for each agent, bool or integer ``(replicas, agents)``.
         """
+        changed: dict[Event, Array] = {}
+        for done in sorted(set(index[sends].tolist())):
+            now = (sends & (index == done)).astype(np.int64)
+            for z, times in ((done, -now), (done + 1, now)):
+                if z > 0:
+                    event = self.joint_event(z)
+                    changed[event] = changed.get(event, 0) + times
+        return changed
 
-
-def joint_events(event_of: Callable[[int], Event], sends: Array, index: Array) -> dict[Event, Array]:
-    """Returns how counts of events change with a release, for mechanisms whose releases of an agent are one mechanism.
-
-    The count of the event of an agent's first z - 1 releases falls by 1 when that of the first z releases rises by 1.
-
-    Args:
-        event_of: The function that returns the event of an agent's first z releases.
-        sends: Which agents release, bool ``(replicas, agents)``.
-        index: How often each agent has released before, int ``(replicas, agents)``.
-    """
-    changed: dict[Event, Array] = {}
-    for done in sorted(set(index[sends].tolist())):
-        now = (sends & (index == done)).astype(np.int64)
-        for z, times in ((done, -now), (done + 1, now)):
-            if z > 0:
-                event = event_of(z)
-                changed[event] = changed.get(event, 0) + times
-    return changed
+    def joint_event(self, z: int) -> Event:
+        """Returns the event of an agent's first z releases; for mechanisms that do not override :meth:`events`."""
+        raise NotImplementedError
 
 
 # Number of different shares of epsilon that `decreasing` computes. For later releases z, the term epsilon/2^(z+1) is
@@ -202,22 +196,6 @@ class AdditiveMechanism(Mechanism):
     If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
     a random number from :meth:`draw`. A subclass defines :meth:`noise_multiplier` and the privacy :meth:`event` to
     account for; and unless the random number is standard normal, :meth:`draw` and its variance (:meth:`unit_variance`).
-
-    Example:
-        >>> from fedbandit_envs.arms_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers import Privatizer
-        >>> from fedbandit_envs.wrappers.privacy.accounting.event import Event
-        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-        >>> class TwoSidedExponential(AdditiveMechanism):
-        ...     def noise_multiplier(self, share):
-        ...         return 1 / share
-        ...     def unit_variance(self, share):
-        ...         return 2.0
-        ...     def draw(self, generator, share, out):
-        ...         out[...] = generator.laplace(size=out.shape)
-        ...     def event(self, share, noise_multiplier, changes):
-        ...         return Event("laplace", share, share, 0.0, tuple(changes.items()))
-        >>> env = Privatizer(parallel_env(num_agents=2), TwoSidedExponential(epsilon=1.0, releases=4))
     """
 
     def __init__(self, epsilon: float, releases: Releases = None) -> None:
@@ -233,17 +211,18 @@ class AdditiveMechanism(Mechanism):
             ValueError: An argument is out of its range.
         """
         require_epsilon(epsilon)
-        self._epsilon = epsilon
-        self._proportions: Array | None = None
+        # The shares of epsilon; None for shares that decrease, which depend on the horizon.
+        self._planned: Array | None = None
         if isinstance(releases, Sequence):
             require_integer("len(releases)", len(releases), 1)
             for place, one in enumerate(releases):
                 require_number(f"releases[{place}]", one, 0, np.inf, open_below=True, open_above=True)
-            self._proportions = np.divide(releases, sum(releases))
+            self._planned = epsilon * np.divide(releases, sum(releases))
             releases = len(releases)
         elif releases is not None:
             require_integer("releases", releases, 1)
-        self.max_releases = releases
+            self._planned = np.array([epsilon / releases])
+        self._epsilon, self.max_releases = epsilon, releases
 
     @abstractmethod
     def noise_multiplier(self, share: float) -> float:
@@ -279,12 +258,7 @@ class AdditiveMechanism(Mechanism):
 
     def _share_out(self, horizon: int) -> None:
         """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry."""
-        if self._proportions is not None:
-            self._shares = self._epsilon * self._proportions
-        elif self.max_releases is None:
-            self._shares = decreasing(self._epsilon, horizon)
-        else:
-            self._shares = np.array([self._epsilon / self.max_releases])
+        self._shares = decreasing(self._epsilon, horizon) if self._planned is None else self._planned
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
@@ -397,7 +371,7 @@ class Gaussian(AdditiveMechanism):
         self._given = noise_multiplier
         if noise_multiplier is not None:
             # All releases have the same noise, and each of them spends the whole epsilon.
-            self._proportions = np.ones(1)
+            self._planned = np.array([epsilon])
 
     def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.

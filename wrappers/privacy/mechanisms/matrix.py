@@ -24,7 +24,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Generators,
     Mechanism,
     flatten,
-    joint_events,
     require_one_size,
     unflatten,
 )
@@ -229,11 +228,7 @@ class MatrixMechanism(Mechanism):
         """
         return self._noise.sum_square(z) if adjacency == AGENT else self._noise.column_square(z)
 
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns how the counts of privacy events change with a release; see :func:`.joint_events`."""
-        return joint_events(self._event, sends, index)
-
-    def _event(self, z: int) -> Event:
+    def joint_event(self, z: int) -> Event:
         """Returns the event of an agent's first z releases, which are one Gaussian mechanism.
 
         Its loss is that of a change of norm 1 in one window. The norms of its changes are those of one window; under
