@@ -19,10 +19,9 @@ history and false under the other. The rates of true and of false alarms bound e
   the rates bounds epsilon for any kind of noise. This finds noise that is right in the middle and wrong in the tails,
   because it was clipped or drawn too coarsely.
 
-:func:`attack_stage` attacks by all that one observer of a transport's stage sees. The attacked federation is a real
-one: an environment, a privatizer with a clip, and a transport with the stage. Its first agent releases in one history
-always the same large positive numbers, and in the other one their negatives, so that the clip turns them into the worst
-neighbours under the adjacency ``agent``. Each replica is one sample. Sums have Gaussian noise and are attacked as
+:func:`attack_stage` attacks by all that one observer of a transport's stage sees. In a real federation with a clip and
+the stage, the first agent releases in one history always the same large positive numbers, and in the other one their
+negatives, which clipped are the worst neighbours under the adjacency ``agent``. Each replica is one sample. Sums have Gaussian noise and are attacked as
 releases are. A shuffled batch is attacked by two statistics. One is its log-likelihood ratio, if the first agent's
 message is equally likely to be any of the batch that the observer does not know. The other one is the message among
 these that announces the smallest variance, the first one if all are equal: it is the first agent's if names, order or
@@ -60,10 +59,7 @@ LowerBound = Callable[[float, float, float], float]
 Observed = tuple[Array, Array]
 """The attacker's summary of sampled releases under one history: the weighted sum of all released numbers of each sample
 (the matched filter), ``(samples,)``; and the numbers whose true values differ between the histories, ``(samples,
-values)``."""
-
-Histories = Sequence[Observed]
-"""The attacker's summaries of samples of the first history (``before``) and of the second one (``after``)."""
+values)``. A sequence of two has those of the first history and of the second one."""
 
 Observer = Literal["server", "fellow", "public"]
 """Who watches a stage: the server, another agent, or whoever sees what is sent to agents."""
@@ -76,8 +72,8 @@ Make = Callable[..., FederatedEnv]
 
 # A number far beyond any reasonable clip.
 _LARGE = 1e9
-# _AGENTS: the largest number of agents simulated together, so that their arrays fit the processor's cache.
-# _HELD: the largest number of released numbers that are held in memory (256 MB); of replicas with a stage (8 MB).
+# The most agents simulated together, so that their arrays fit the processor's cache; and the most released numbers held
+# in memory (256 MB), and of replicas with a stage (8 MB).
 _AGENTS, _HELD, _HELD_STAGED = 10_000, 1 << 25, 1 << 20
 # Thresholds of alarms in the tails, quantiles of training samples. Of a shuffled batch there is too little to see far
 # out alone.
@@ -86,7 +82,7 @@ _FAR_OUT, _SHUFFLED = (0.99, 0.999, 1.0), (0.5, 0.8, 0.95, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of attacking a privatizer: the epsilon that the attack proves, and the claim that it tests.
+    """The result of attacking a privatizer.
 
     Attributes:
         lower_bound: A lower bound on the mechanism's epsilon at the claim's delta, which the attack has shown.
@@ -175,13 +171,11 @@ def attack(
         problem: Class of the environment; its ``neighbours`` returns the worst pairs of neighbouring histories.
         adjacency: Name of the adjacency under which the histories are neighbours. If there are several pairs, all are
             attacked, and the largest lower bound is taken. Under ``agent``, unless the problem returns pairs for it,
-            the agents release in one history always the same large positive numbers, and in the other one their
-            negatives.
-        releases: Number of releases of an agent. One round is played before each of them; this round is called its
-            window.
-        altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
-            as basic and exact composition of independent releases assume. The claims of parallel composition and of
-            continual release are about histories that differ in 1 window.
+            agents release large positive numbers in one history, and their negatives in the other one.
+        releases: Number of releases of an agent. One round is played before each of them, its window.
+        altered: The number of windows, from the first on, in which the histories differ; None for all, as basic and
+            exact composition of independent releases assume. The claims of parallel composition and of continual
+            release are about histories that differ in 1 window.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack. Each
             released number has a weight of its own, of which many need many samples; under ``agent`` each release has
             one, and numbers within it are weighted by how much they differ.
@@ -298,11 +292,7 @@ def _side_by_side(
 ) -> Array:
     """Returns all numbers in a release side by side, ``(..., values)``, in the order of the names in ``layout``.
 
-    Args:
-        arrays: The arrays, with ``lead`` leading axes; those that are missing are filled with 0.
-        layout: Space of the release.
-        lead: Number of leading axes.
-        of: The function from the name of a released array to its name in ``arrays``.
+    Arrays have ``lead`` leading axes and names made by ``of``; those that are missing are filled with 0.
     """
     rows = next(iter(arrays.values())).shape[:lead]
     parts = [arrays.get(of(name), np.zeros((*rows, *(space.shape or ())))) for name, space in layout.items()]
@@ -349,9 +339,8 @@ def attack_stage(
         observer: Who watches.
         agents: Number of agents in a federation.
         releases: Number of releases of each agent, one a round.
-        others: What all other agents release in both histories. In the two histories the first agent releases a vector
-            of the clip's norm, or its opposite; the others release this multiple of the vector: 0 for zeros, 1 or -1
-            for the same as the first agent in one of the histories.
+        others: What all other agents release in both histories, as a multiple of what the first agent releases in one
+            of them: 0 for zeros, 1 or -1 for the same as the first agent in one of the histories.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
         error: Largest probability with which the lower bound on epsilon may be too high.
         seed: Seed of the noise.
@@ -449,14 +438,9 @@ class _View:
     def draw(self, samples: int, seed: Sequence[int], clear: Array) -> Array:
         """Returns what the observer sees in each of some samples, reduced to a few numbers.
 
-        Args:
-            samples: Number of samples.
-            seed: Seed of the episodes.
-            clear: What all agents release in both histories without noise, ``(2, agents, values)``.
-
-        Returns:
-            The sums in the direction in which the histories differ, ``(releases, samples, 1)``; for batches the two
-            statistics of this module, added up over releases, ``(1, samples, 2)``.
+        They are the sums in the direction in which the histories differ, ``(releases, samples, 1)``; for batches the
+        two statistics of this module, added up over releases, ``(1, samples, 2)``. What all agents release in both
+        histories without noise is ``clear``, ``(2, agents, values)``.
         """
         seeds = np.random.SeedSequence(seed).generate_state(samples, np.uint64)
         rows = np.array_split(seeds, ceil(samples * clear[0].size / _HELD_STAGED))
@@ -522,7 +506,7 @@ def _matched_filter(before: Array, after: Array) -> Array:
 
 
 def _best_alarm(
-    gaussian: bool, trained: Histories, tested: Histories, ends: tuple[Array, Array]
+    gaussian: bool, trained: Sequence[Observed], tested: Sequence[Observed], ends: tuple[Array, Array]
 ) -> tuple[Array, Array, LowerBound]:
     """Returns the alarm that distinguishes the two histories best, given the kind of noise.
 
@@ -533,7 +517,7 @@ def _best_alarm(
         ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
 
     Returns:
-        Whether the alarm is raised under the second history (a true alarm) and under the first (a false one), each bool
+        Whether a true alarm is raised (under the second history) and a false one (under the first), each bool
         ``(samples, 1)``, and the function that turns the two rates into a lower bound on epsilon.
     """
     if gaussian:
@@ -549,8 +533,8 @@ def _best_alarm(
 
 
 def _tail_alarms(
-    trained: Histories,
-    tested: Histories,
+    trained: Sequence[Observed],
+    tested: Sequence[Observed],
     ends: tuple[Array, Array],
     quantiles: Sequence[float] = _FAR_OUT,
 ) -> tuple[Array, Array, LowerBound]:
@@ -609,12 +593,7 @@ def rate_at_most(happened: Array, error: float) -> float:
 def _bounded_rates(
     true: Array, false: Array, lower_bound: LowerBound, error: float
 ) -> list[tuple[float, float, LowerBound]]:
-    """Returns bounds on the rates of alarms, which all hold with probability 1 - ``error``.
-
-    Returns:
-        For each alarm a lower bound on the rate of true alarms, an upper bound on the rate of false ones, and the
-        function that bounds epsilon by these two.
-    """
+    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``."""
     # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
     share = error / 2 / true.shape[1]
     return [

@@ -382,10 +382,9 @@ class Accountant:
             self._counts.pop(event, None)
 
     def __add__(self, other: "Accountant") -> "Accountant":
-        """Returns an accountant of two episodes of the same agents, with the releases of both up to now.
+        """Returns an accountant of two episodes of the same agents, row by row, with the releases of both up to now.
 
-        Rows of both accountants must be the same people. Unrecorded releases of an episode, and a reason why nothing
-        can be claimed for it, hold for the sum.
+        Unrecorded releases of an episode, and a reason why nothing can be claimed for it, hold for the sum.
 
         Raises:
             ValueError: The two have different numbers of replicas or agents or different adjacencies; or both episodes
@@ -416,8 +415,8 @@ class Accountant:
     def unrecorded(self) -> tuple[Array, str, str]:
         """Returns what the release ledger knows beyond the recorded releases.
 
-        It is whether each agent has unrecorded releases, bool ``(replicas, agents)``; why, if one has; and why nothing
-        can be claimed. Both reasons may be empty.
+        It is whether each agent has unrecorded releases, bool ``(replicas, agents)``; why; and why nothing can be
+        claimed. Both reasons may be empty.
         """
         if self._ledger is None:
             return self._found
@@ -476,9 +475,6 @@ class Accountant:
             composition: How releases are composed: ``basic``, ``zcdp``, ``exact`` or ``parallel``; see this module.
             adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.claim.Adjacency`. None for the
                 environment's first adjacency, or for the first of the events where there is no environment.
-
-        Returns:
-            The claim. If the composition gives no epsilon, the claim's epsilon is None and its reason says why.
 
         Raises:
             ValueError: A name is unknown, or delta is out of its range.

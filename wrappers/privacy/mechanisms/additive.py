@@ -38,9 +38,8 @@ class Mechanism(ABC):
     """A mechanism: randomises the releases of agents and returns the privacy events that the accountant records.
 
     A privatizer calls :meth:`prepare` once, :meth:`start` at each reset, and then for each release :meth:`randomise`
-    and :meth:`events` with the same ``sends`` and ``index``. ``index`` says how often each agent has released before in
-    the episode, and so which share of the budget this release spends. The noise that ``randomise`` adds must be at
-    least as large as the events of ``events`` claim. To add independent noise to every release, derive from
+    and :meth:`events` with the same ``sends`` and ``index``. The noise that ``randomise`` adds must be at least as
+    large as the events of ``events`` claim. To add independent noise to every release, derive from
     :class:`.AdditiveMechanism`.
 
     Attributes:
@@ -89,37 +88,27 @@ class Mechanism(ABC):
     ) -> None:
         """Starts an episode in which agents add shares of one noise; by default, noise of ``1/honest`` the variance.
 
-        Events stay those of the whole noise.
-
-        Args:
-            sensitivity: As for :meth:`start`, as are the horizon and the generators.
-            horizon: Number of rounds of the episode.
-            generators: The agents' random generators.
-            honest: Number of shares that make up the whole noise.
+        Events stay those of the whole noise, which ``honest`` shares make up. The other arguments are those of
+        :meth:`start`.
         """
         share = {name: array / np.sqrt(honest) for name, array in sensitivity.scale.items()}
         self.start(sensitivity._replace(scale=share), horizon, generators)
 
     def observe(self, observation: Arrays) -> None:  # noqa: B027 - most mechanisms need no single rounds
-        """Takes in what agents have observed after a round, for mechanisms that randomise single rounds' data.
-
-        Args:
-            observation: Arrays ``(replicas, agents, ...)`` by name; not to be changed or kept.
-        """
+        """Takes in what agents have observed after a round, ``(replicas, agents, ...)``; not to be changed or kept."""
 
     @abstractmethod
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Returns a release with noise, and the variance of the noise.
+        """Returns a release with noise: arrays of the same names and shapes, and for each of them its variance.
+
+        Variances (:mod:`fedbandit_envs.core.noise_variance`) must not depend on data, except on data that are released
+        without noise.
 
         Args:
             statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
             sends: Which agents release, bool ``(replicas, agents)``; results of others are not used.
-            index: How often each agent has released before, int ``(replicas, agents)``.
-
-        Returns:
-            Arrays of the same names and shapes, and for each of them its variance
-            (:mod:`fedbandit_envs.core.noise_variance`), float64. Variances must not depend on data, except on data that
-            are released without noise.
+            index: How often each agent has released before, int ``(replicas, agents)``, and so which share of the
+                budget this release spends.
         """
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
@@ -127,10 +116,6 @@ class Mechanism(ABC):
 
         By default all releases of an agent are one mechanism (:meth:`joint_event`): the count of the event of an
         agent's first z - 1 releases falls by 1 when that of the first z releases rises by 1.
-
-        Args:
-            sends: Which agents release, bool ``(replicas, agents)``.
-            index: How often each agent has released before, int ``(replicas, agents)``.
 
         Returns:
             For each event, by how much its count changes for each agent, bool or integer ``(replicas, agents)``.
@@ -159,20 +144,14 @@ above 0; or None for any number with :func:`decreasing` shares."""
 
 
 def decreasing(epsilon: float, horizon: int) -> Array:
-    """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1).
+    """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1), float64.
 
     This is P-FCB, section 5.2. The paper prints "log"; only with base 2 do log2 T releases, as many as a schedule with
-    doubling gaps makes, spend epsilon together.
-
-    Args:
-        epsilon: Epsilon of all releases together, > 0.
-        horizon: The number of rounds T, at least 2.
-
-    Returns:
-        The shares of epsilon, float64; all later releases get as much as the last entry.
+    doubling gaps makes, spend epsilon together. All later releases get as much as the last entry. The horizon T is the
+    number of rounds.
 
     Raises:
-        ValueError: The horizon is too short.
+        ValueError: The horizon is below 2.
     """
     if horizon < 2:
         raise ValueError(
@@ -243,12 +222,9 @@ class AdditiveMechanism(Mechanism):
         return 1.0
 
     def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
-        """Fills ``out`` with independent noise of size 1, by default standard normal.
+        """Fills ``out``, float64 ``(values,)``, with independent noise of size 1, by default standard normal.
 
-        Args:
-            generator: Random generator of the agent that releases.
-            share: The share of epsilon that the release spends.
-            out: Output: the noise of all numbers in the release, float64 ``(values,)``.
+        The generator is that of the agent that releases, for a release that spends ``share`` of epsilon.
         """
         generator.standard_normal(out=out)
 
@@ -617,10 +593,6 @@ def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
         values: The numbers of each agent side by side, ``(replicas, agents, values)``, as :func:`flatten` returns them.
         variances: The variance of the noise in each of them, same shape.
         like: Arrays with the names and shapes of the release, ``(replicas, agents, ...)``.
-
-    Returns:
-        The values by the names in ``like``, and the variances by the names that
-        :func:`~fedbandit_envs.core.noise_variance.variance_of` makes of these.
     """
     arrays: Arrays = {}
     for rename, flat in ((str, values), (_announced, variances)):
