@@ -1,7 +1,6 @@
 """The command ``fedbandit audit``, which tests the privacy claims of a mechanism by attacks."""
 
 import json
-from dataclasses import asdict
 from itertools import groupby
 from math import isnan
 from typing import TYPE_CHECKING, Annotated
@@ -43,16 +42,21 @@ def audit(
 
     Example: `fedbandit audit laplace --epsilon 0.5 --samples 5000`
     """
-    from fedbandit_envs.wrappers.privacy.audits import AuditSettings, run_audits
+    from fedbandit_envs.wrappers.privacy.audits import attacks_of, run_audits
 
     with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
-        settings = AuditSettings(mechanism, epsilon, delta, releases, samples, seed)
-        with progress(mechanism, len(settings.attacks)) as update:
-            audited = run_audits(settings, lambda attacks: update(advance=attacks))
+        attacks = attacks_of(mechanism)
+        with progress(mechanism, len(attacks)) as update:
+            audited = run_audits(
+                mechanism, epsilon, delta, releases, samples, seed, lambda: update(advance=1)
+            )
     if as_json:
+        settings = {
+            "mechanism": mechanism, "epsilon": epsilon, "delta": delta, "releases": releases, "samples": samples,
+            "seed": seed,
+        }  # fmt: skip
         rows = [{"mechanism": name, **one.as_json()} for name, one in audited]
-        result = {"settings": asdict(settings), "audits": rows}
-        typer.echo(json.dumps(result, indent=2))
+        typer.echo(json.dumps({"settings": settings, "audits": rows}, indent=2))
     else:
         for name, group in groupby(audited, lambda row: row[0]):
             print_table(name, _HEADS, (_row(one) for _, one in group))

@@ -44,7 +44,7 @@ differs between two such histories, so releases must be clipped (:class:`~fedban
 """
 
 Composition = Literal["basic", "zcdp", "exact", "parallel"]
-"""How the privacy of single releases is composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.accountant`."""
+"""How the privacy of single releases is composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.event`."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.plugins import Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers import Interleaved, Privatizer
-from fedbandit_envs.wrappers.privacy.audits import AuditSettings, find_target, run_audits
+from fedbandit_envs.wrappers.privacy.audits import find_target, run_audits
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 ROOT = Path(__file__).parents[2]
@@ -289,10 +289,12 @@ def test_wrappers_of_a_stack_are_named_or_given_by_entry_point():
 
 
 def test_a_mechanism_is_attacked_by_its_entry_point(own_module):
-    settings = AuditSettings(f"{own_module.stem}:Quiet", samples=200)
-    assert {audit.claim.adjacency for _, audit in run_audits(settings)} >= {"one-quantity", "one-outcome"}
+    assert {audit.claim.adjacency for _, audit in run_audits(f"{own_module.stem}:Quiet", samples=200)} >= {
+        "one-quantity",
+        "one-outcome",
+    }
     with pytest.raises(TypeError, match="a subclass of Mechanism is required"):
-        run_audits(AuditSettings(f"{own_module.stem}:Env"))
+        run_audits(f"{own_module.stem}:Env")
     with pytest.raises(TypeError, match="epsilon and releases are required"):
         find_target("fedbandit_envs.wrappers.privacy.mechanisms.additive:Mechanism")
 

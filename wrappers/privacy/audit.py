@@ -19,10 +19,9 @@ history and false under the other. The rates of true and of false alarms bound e
   the rates bounds epsilon for any kind of noise. This finds noise that is right in the middle and wrong in the tails,
   because it was clipped or drawn too coarsely.
 
-:func:`attack_stage` attacks by all that one observer of a transport's stage sees. The attacked federation is a real
-one: an environment, a privatizer with a clip, and a transport with the stage. Its first agent releases in one history
-always the same large positive numbers, and in the other one their negatives, so that the clip turns them into the worst
-neighbours under the adjacency ``agent``. Each replica is one sample. Sums have Gaussian noise and are attacked as
+:func:`attack_stage` attacks by all that one observer of a transport's stage sees. In a real federation with a clip and
+the stage, the first agent releases in one history always the same large positive numbers, and in the other one their
+negatives, which clipped are the worst neighbours under the adjacency ``agent``. Each replica is one sample. Sums have Gaussian noise and are attacked as
 releases are. A shuffled batch is attacked by two statistics. One is its log-likelihood ratio, if the first agent's
 message is equally likely to be any of the batch that the observer does not know. The other one is the message among
 these that announces the smallest variance, the first one if all are equal: it is the first agent's if names, order or
@@ -33,7 +32,7 @@ References:
     * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, isfinite
@@ -60,10 +59,7 @@ LowerBound = Callable[[float, float, float], float]
 Observed = tuple[Array, Array]
 """The attacker's summary of sampled releases under one history: the weighted sum of all released numbers of each sample
 (the matched filter), ``(samples,)``; and the numbers whose true values differ between the histories, ``(samples,
-values)``."""
-
-Histories = Sequence[Observed]
-"""The attacker's summaries of samples of the first history (``before``) and of the second one (``after``)."""
+values)``. A sequence of two has those of the first history and of the second one."""
 
 Observer = Literal["server", "fellow", "public"]
 """Who watches a stage: the server, another agent, or whoever sees what is sent to agents."""
@@ -71,10 +67,13 @@ Observer = Literal["server", "fellow", "public"]
 Privatize = Callable[[FederatedEnv], Privatizer]
 """A function that returns a given environment, wrapped in the privatizer that is audited."""
 
+Make = Callable[..., FederatedEnv]
+"""A function that returns an environment, given its arguments."""
+
 # A number far beyond any reasonable clip.
 _LARGE = 1e9
-# _AGENTS: the largest number of agents simulated together, so that their arrays fit the processor's cache.
-# _HELD: the largest number of released numbers that are held in memory (256 MB); of replicas with a stage (8 MB).
+# The most agents simulated together, so that their arrays fit the processor's cache; and the most released numbers held
+# in memory (256 MB), and of replicas with a stage (8 MB).
 _AGENTS, _HELD, _HELD_STAGED = 10_000, 1 << 25, 1 << 20
 # Thresholds of alarms in the tails, quantiles of training samples. Of a shuffled batch there is too little to see far
 # out alone.
@@ -83,7 +82,7 @@ _FAR_OUT, _SHUFFLED = (0.99, 0.999, 1.0), (0.5, 0.8, 0.95, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of attacking a privatizer: the epsilon that the attack proves, and the claim that it tests.
+    """The result of attacking a privatizer.
 
     Attributes:
         lower_bound: A lower bound on the mechanism's epsilon at the claim's delta, which the attack has shown.
@@ -105,10 +104,11 @@ class Audit:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the audit as a dict for JSON, in which infinity and NaN become None (null)."""
+        bound, tightness = (x if isfinite(x) else None for x in (self.lower_bound, self.tightness))
         return {
-            "lower_bound": self.lower_bound if isfinite(self.lower_bound) else None,
+            "lower_bound": bound,
             "claim": self.claim.as_json(),
-            "tightness": self.tightness if isfinite(self.tightness) else None,
+            "tightness": tightness,
             "holds": self.holds,
         }
 
@@ -171,13 +171,11 @@ def attack(
         problem: Class of the environment; its ``neighbours`` returns the worst pairs of neighbouring histories.
         adjacency: Name of the adjacency under which the histories are neighbours. If there are several pairs, all are
             attacked, and the largest lower bound is taken. Under ``agent``, unless the problem returns pairs for it,
-            the agents release in one history always the same large positive numbers, and in the other one their
-            negatives.
-        releases: Number of releases of an agent. One round is played before each of them; this round is called its
-            window.
-        altered: The number of windows, from the first on, in which the histories differ. By default they differ in all,
-            as basic and exact composition of independent releases assume. The claims of parallel composition and of
-            continual release are about histories that differ in 1 window.
+            agents release large positive numbers in one history, and their negatives in the other one.
+        releases: Number of releases of an agent. One round is played before each of them, its window.
+        altered: The number of windows, from the first on, in which the histories differ; None for all, as basic and
+            exact composition of independent releases assume. The claims of parallel composition and of continual
+            release are about histories that differ in 1 window.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack. Each
             released number has a weight of its own, of which many need many samples; under ``agent`` each release has
             one, and numbers within it are weighted by how much they differ.
@@ -189,11 +187,11 @@ def attack(
         ValueError: The problem has no neighbouring histories under ``adjacency``.
     """
     pairs = problem.neighbours(adjacency)
-    make: Callable[..., FederatedEnv] = partial(cast(Any, problem), max_cycles=horizon)
+    make: Make = partial(cast(Any, problem), max_cycles=horizon)
     if adjacency == AGENT and not pairs:
         action = np.asarray(make(num_agents=1).single_action_space.sample())
         before, after = (History({"number": number}, action) for number in (_LARGE, -_LARGE))
-        pairs, make = [Neighbours(before, after, action)], partial(_opposed, make)
+        pairs, make = [Neighbours(before, after, action)], partial(_ConstantReleases, make)
     if not pairs:
         raise ValueError(
             f"adjacency is {adjacency!r}, in which no neighbouring histories of {problem.__name__} are known to differ"
@@ -201,23 +199,15 @@ def attack(
     rates: list[tuple[float, float, LowerBound]] = []
     for pair in pairs:
         altered_windows = [z < (releases if altered is None else altered) for z in range(releases)]
-        training, test = (
-            [
-                _Samples(
-                    privatize,
-                    partial(make, **history.settings),
-                    [history.action if now else pair.idle for now in altered_windows],
-                    number,
-                    [seed, part, i],
-                )
-                for i, history in enumerate((pair.before, pair.after))
-            ]
-            for part, number in enumerate((max(samples // 4, 2), samples))
-        )
-        env = test[0].env
-        clear = [some.clear for some in test]
+        training, test = [], []
+        for i, history in enumerate((pair.before, pair.after)):
+            one = partial(make, **history.settings)
+            actions = [history.action if now else pair.idle for now in altered_windows]
+            training.append(_Samples(privatize, one, actions, max(samples // 4, 2), [seed, 0, i]))
+            test.append(_Samples(privatize, one, actions, samples, [seed, 1, i]))
+        env, clear = test[0].env, [some.clear for some in test]
         differs = clear[0] != clear[1]
-        released = [np.concatenate([np.stack(list(z)) for z in some.draw()], axis=1) for some in training]
+        released = [np.concatenate(list(some.draw()), axis=1) for some in training]
         if adjacency == AGENT:
             known = clear[1] - clear[0]
             weights = known * _matched_filter(
@@ -241,20 +231,15 @@ class _ConstantReleases(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
-    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction.
+    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction. It
+    is one number for all agents, or one for each of them, ``(agents,)``.
     """
 
     layer = "data"
     examples = ()
 
-    def __init__(self, env: FederatedEnv, number: float | Array) -> None:
-        """Wraps ``env``.
-
-        Args:
-            env: The environment, without a privatizer.
-            number: The number that is released: one for all agents, or one for each of them, ``(agents,)``.
-        """
-        super().__init__(env)
+    def __init__(self, make: Make, number: float | Array, **settings: Any) -> None:
+        super().__init__(make(**settings))
         self._number = number
 
     def _release(self, sends: Array) -> Arrays:
@@ -265,39 +250,21 @@ class _ConstantReleases(FederatedWrapper):
         }
 
 
-def _opposed(make: Callable[..., FederatedEnv], number: float, **settings: Any) -> _ConstantReleases:
-    return _ConstantReleases(make(**settings), number)
-
-
 class _Samples:
     """Samples of one history's releases: many agents play the same actions, and each agent's releases are one sample.
 
     Attributes:
-        env: The privatized federation in which the agents play.
+        env: The privatized federation in which the agents play, with as many as are simulated together.
         clear: One agent's releases without noise, which the attacker knows, ``(releases, values)``.
     """
 
     def __init__(
-        self,
-        privatize: Privatize,
-        make: Callable[..., FederatedEnv],
-        actions: Sequence[Array],
-        samples: int,
-        seed: Sequence[int],
+        self, privatize: Privatize, make: Make, actions: Sequence[Array], samples: int, seed: Sequence[int]
     ) -> None:
-        """Builds the privatized federation, with as many agents as are simulated together.
-
-        Args:
-            privatize: A function that wraps a given environment in the privatizer.
-            make: A function that returns the environment, given ``num_agents``.
-            actions: Every agent's action in each window, elements of the action space.
-            samples: The smallest number of samples; there may be some more.
-            seed: Seed of the episodes, from which the noise follows.
-        """
-        self._actions = actions
-        self._seed = seed
-        # Inside of the privatizer, where releases may be clipped.
-        clear = list(self._play(privatize(make(num_agents=1)).env, 0))
+        """Builds the federation for at least so many samples, given each agent's action in each window."""
+        self._actions, self._seed = actions, seed
+        alone = privatize(make(num_agents=1))
+        clear = list(self._play(alone, 0, alone._clear_release))
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
@@ -305,19 +272,19 @@ class _Samples:
             [_side_by_side(arrays, self.env.single_release_space) for arrays in clear]
         )
 
-    def _play(self, env: FederatedEnv, seed: int) -> Iterator[Arrays]:
+    def _play(self, env: Privatizer, seed: int, release: Callable[[Array], Arrays]) -> Iterator[Arrays]:
         """Plays an episode of one replica and yields the releases of each window, arrays by name ``(agents, ...)``."""
         env.reset_batch([seed])
         everyone = np.ones((1, env.max_num_agents), np.bool_)
         for action in self._actions:
             env.step_batch(np.broadcast_to(action, (*everyone.shape, *action.shape)))
-            yield {name: array[0] for name, array in env.release(everyone).items()}
+            yield {name: array[0] for name, array in release(everyone).items()}
 
-    def draw(self) -> Iterator[Iterator[Array]]:
-        """Yields for each episode an iterator over its windows, of releases ``(agents, values)``."""
+    def draw(self) -> Iterator[Array]:
+        """Yields the releases of each episode, ``(releases, agents, values)``."""
         for seed in np.random.SeedSequence(self._seed).generate_state(self._episodes, np.uint64).tolist():
-            windows = self._play(self.env, seed)
-            yield (_side_by_side(arrays, self.env.single_release_space) for arrays in windows)
+            windows = self._play(self.env, seed, self.env.release)
+            yield np.stack([_side_by_side(arrays, self.env.single_release_space) for arrays in windows])
 
 
 def _side_by_side(
@@ -325,11 +292,7 @@ def _side_by_side(
 ) -> Array:
     """Returns all numbers in a release side by side, ``(..., values)``, in the order of the names in ``layout``.
 
-    Args:
-        arrays: The arrays, with ``lead`` leading axes; those that are missing are filled with 0.
-        layout: Space of the release.
-        lead: Number of leading axes.
-        of: The function from the name of a released array to its name in ``arrays``.
+    Arrays have ``lead`` leading axes and names made by ``of``; those that are missing are filled with 0.
     """
     rows = next(iter(arrays.values())).shape[:lead]
     parts = [arrays.get(of(name), np.zeros((*rows, *(space.shape or ())))) for name, space in layout.items()]
@@ -376,9 +339,8 @@ def attack_stage(
         observer: Who watches.
         agents: Number of agents in a federation.
         releases: Number of releases of each agent, one a round.
-        others: What all other agents release in both histories. In the two histories the first agent releases a vector
-            of the clip's norm, or its opposite; the others release this multiple of the vector: 0 for zeros, 1 or -1
-            for the same as the first agent in one of the histories.
+        others: What all other agents release in both histories, as a multiple of what the first agent releases in one
+            of them: 0 for zeros, 1 or -1 for the same as the first agent in one of the histories.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack.
         error: Largest probability with which the lower bound on epsilon may be too high.
         seed: Seed of the noise.
@@ -387,14 +349,14 @@ def attack_stage(
         ValueError: Stage and observer are not in :data:`ATTACKED`.
     """
     made = make_stage(stage, agents)
-    if made is None or (made.trust, observer) not in ATTACKED:
+    if made is None or observer not in ATTACKED[made.trust]:
         raise ValueError(
             f"stage is {stage!r} and observer {observer!r}; one of {ATTACKED} is required as stage and observer"
         )
     numbers = np.full((2, agents), others * _LARGE)
     numbers[:, 0] = _LARGE, -_LARGE
     make = partial(cast(Any, problem), num_agents=agents, max_cycles=releases + 1)
-    views = [_View(privatize(_ConstantReleases(make(), row)), made, observer, releases) for row in numbers]
+    views = [_View(privatize(_ConstantReleases(make, row)), made, observer, releases) for row in numbers]
     clear = np.stack([view.clear() for view in views])
     trained, tested = (
         [view.draw(number, [seed, part, i], clear) for i, view in enumerate(views)]
@@ -414,16 +376,12 @@ def attack_stage(
     return Evidence(AGENT, views[1].claim, rates)
 
 
-ATTACKED: tuple[tuple[str, Observer], ...] = (
-    ("shuffler", "server"),
-    ("shuffler", "fellow"),
-    ("aggregator", "server"),
-    ("aggregator", "fellow"),
-    ("aggregator", "public"),
-    ("server", "fellow"),
-    ("server", "public"),
-)
-"""Stages and observers that can be attacked."""
+ATTACKED: Mapping[str, Sequence[Observer]] = {
+    "shuffler": ("server", "fellow"),
+    "aggregator": ("server", "fellow", "public"),
+    "server": ("fellow", "public"),
+}
+"""The observers that can be attacked, by stage."""
 
 
 @dataclass(frozen=True)
@@ -468,9 +426,10 @@ class _View:
 
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
-        inside = self._private.env
-        inside.reset_batch([0])
-        return self._numbers(inside.release(np.ones((1, inside.max_num_agents), np.bool_)))[0]
+        self._private.reset_batch([0])
+        return self._numbers(
+            self._private._clear_release(np.ones((1, self._private.max_num_agents), np.bool_))
+        )[0]
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""
@@ -479,14 +438,9 @@ class _View:
     def draw(self, samples: int, seed: Sequence[int], clear: Array) -> Array:
         """Returns what the observer sees in each of some samples, reduced to a few numbers.
 
-        Args:
-            samples: Number of samples.
-            seed: Seed of the episodes.
-            clear: What all agents release in both histories without noise, ``(2, agents, values)``.
-
-        Returns:
-            The sums in the direction in which the histories differ, ``(releases, samples, 1)``; for batches the two
-            statistics of this module, added up over releases, ``(1, samples, 2)``.
+        They are the sums in the direction in which the histories differ, ``(releases, samples, 1)``; for batches the
+        two statistics of this module, added up over releases, ``(1, samples, 2)``. What all agents release in both
+        histories without noise is ``clear``, ``(2, agents, values)``.
         """
         seeds = np.random.SeedSequence(seed).generate_state(samples, np.uint64)
         rows = np.array_split(seeds, ceil(samples * clear[0].size / _HELD_STAGED))
@@ -521,19 +475,19 @@ class _View:
                 yield (total[:, 0] - shares.sum(axis=1))[:, np.newaxis] @ towards
 
 
-def _observe(episodes: Iterable[Iterable[Array]], weights: Array, differs: Array) -> Observed:
+def _observe(episodes: Iterable[Array], weights: Array, differs: Array) -> Observed:
     """Returns the attacker's summary of sampled releases.
 
     Args:
-        episodes: For each episode, the releases ``(agents, values)`` of each window.
+        episodes: The releases of each episode, ``(releases, samples, values)``.
         weights: The matched filter: the weight of each released number in the sum, ``(releases, values)``.
         differs: Whether each number differs between the histories, bool ``(releases, values)``.
     """
     sums, differing = [], []
     for windows in episodes:
-        parts = [(values @ w, values[:, d]) for values, w, d in zip(windows, weights, differs, strict=True)]
-        sums.append(sum(part[0] for part in parts))
-        differing.append(np.concatenate([part[1] for part in parts], axis=1))
+        sums.append(sum(values @ w for values, w in zip(windows, weights, strict=True)))
+        parts = [values[:, d] for values, d in zip(windows, differs, strict=True)]
+        differing.append(np.concatenate(parts, axis=1))
     return np.concatenate(sums), np.concatenate(differing)
 
 
@@ -552,7 +506,7 @@ def _matched_filter(before: Array, after: Array) -> Array:
 
 
 def _best_alarm(
-    gaussian: bool, trained: Histories, tested: Histories, ends: tuple[Array, Array]
+    gaussian: bool, trained: Sequence[Observed], tested: Sequence[Observed], ends: tuple[Array, Array]
 ) -> tuple[Array, Array, LowerBound]:
     """Returns the alarm that distinguishes the two histories best, given the kind of noise.
 
@@ -563,7 +517,7 @@ def _best_alarm(
         ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
 
     Returns:
-        Whether the alarm is raised under the second history (a true alarm) and under the first (a false one), each bool
+        Whether a true alarm is raised (under the second history) and a false one (under the first), each bool
         ``(samples, 1)``, and the function that turns the two rates into a lower bound on epsilon.
     """
     if gaussian:
@@ -579,8 +533,8 @@ def _best_alarm(
 
 
 def _tail_alarms(
-    trained: Histories,
-    tested: Histories,
+    trained: Sequence[Observed],
+    tested: Sequence[Observed],
     ends: tuple[Array, Array],
     quantiles: Sequence[float] = _FAR_OUT,
 ) -> tuple[Array, Array, LowerBound]:
@@ -639,12 +593,7 @@ def rate_at_most(happened: Array, error: float) -> float:
 def _bounded_rates(
     true: Array, false: Array, lower_bound: LowerBound, error: float
 ) -> list[tuple[float, float, LowerBound]]:
-    """Returns bounds on the rates of alarms, which all hold with probability 1 - ``error``.
-
-    Returns:
-        For each alarm a lower bound on the rate of true alarms, an upper bound on the rate of false ones, and the
-        function that bounds epsilon by these two.
-    """
+    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``."""
     # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
     share = error / 2 / true.shape[1]
     return [

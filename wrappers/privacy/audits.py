@@ -6,7 +6,6 @@ attack.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
@@ -167,11 +166,31 @@ def find_target(name: str) -> AuditTarget:
     return target_of(resolve(name)) if ":" in name else TARGETS[name]
 
 
-@dataclass(frozen=True)
-class AuditSettings:
-    """The parameters of a series of audits.
+def attacks_of(mechanism: str) -> list[tuple[str, AuditTarget, Adjacency, Composition]]:
+    """Returns the claims that :func:`run_audits` tests: of each the name, target, adjacency and composition.
 
-    Attributes:
+    Raises:
+        ValueError: The mechanism's name is unknown.
+        ImportError, AttributeError, TypeError: See :func:`find_target`.
+    """
+    if ":" not in mechanism:
+        require_choice("mechanism", mechanism, ("all", *TARGETS))
+    targets = {name: find_target(name) for name in (TARGETS if mechanism == "all" else [mechanism])}
+    return [(name, target, *attack) for name, target in targets.items() for attack in target.attacks]
+
+
+def run_audits(
+    mechanism: str = "all",
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    releases: int | None = None,
+    samples: int = 50_000,
+    seed: int = 0,
+    advance: Callable[[], None] = lambda: None,
+) -> list[tuple[str, Audit]]:
+    """Attacks mechanisms and compares the lower bounds on epsilon that are found with the mechanisms' claims.
+
+    Args:
         mechanism: Name in :data:`TARGETS`, ``"all"``, or the entry point of a mechanism.
         epsilon: Epsilon of all releases together if neighbours differ in one number of each release; it is divided
             among the releases. Under continual release it is the epsilon of all releases together.
@@ -182,76 +201,38 @@ class AuditSettings:
             default.
         samples: Number of samples of each of the two histories, at most 10,000,000.
         seed: Seed of the noise.
-    """
-
-    mechanism: str = "all"
-    epsilon: float = 1.0
-    delta: float | None = None
-    releases: int | None = None
-    samples: int = 50_000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Checks the parameters.
-
-        Raises:
-            TypeError: A parameter has the wrong type.
-            ValueError: The mechanism's name is unknown, or a number is out of its range.
-        """
-        if ":" not in self.mechanism:
-            require_choice("mechanism", self.mechanism, ("all", *TARGETS))
-        require_number("epsilon", self.epsilon, 0, float("inf"), open_below=True)
-        if self.delta is not None:
-            require_number("delta", self.delta, 0, 1)
-        if self.releases is not None:
-            require_integer("releases", self.releases, 1, _MOST_RELEASES)
-        require_integer("samples", self.samples, 1, _MOST_SAMPLES)
-        require_integer("seed", self.seed, 0)
-
-    @property
-    def attacks(self) -> list[tuple[str, Adjacency, Composition]]:
-        """The claims that the series tests: for each the mechanism's name, the adjacency and the composition."""
-        names = list(TARGETS) if self.mechanism == "all" else [self.mechanism]
-        return [(name, *attack) for name in names for attack in find_target(name).attacks]
-
-
-def run_audits(
-    settings: AuditSettings, advance: Callable[[int], None] = lambda attacks: None
-) -> list[tuple[str, Audit]]:
-    """Attacks mechanisms and compares the lower bounds on epsilon that are found with the mechanisms' claims.
-
-    Args:
-        settings: The mechanisms to attack, and the parameters of the attacks.
-        advance: A function for progress bars; called with the number of audits finished since its last call.
+        advance: A function for progress bars; called after each audit.
 
     Returns:
         For each claim the mechanism's name and the audit, in the order of :data:`TARGETS`.
 
     Raises:
-        ValueError: A mechanism refuses a parameter.
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is out of its range, or a mechanism refuses it.
     """
+    require_number("epsilon", epsilon, 0, float("inf"), open_below=True)
+    if delta is not None:
+        require_number("delta", delta, 0, 1)
+    if releases is not None:
+        require_integer("releases", releases, 1, _MOST_RELEASES)
+    require_integer("samples", samples, 1, _MOST_SAMPLES)
+    require_integer("seed", seed, 0)
     rows = []
     evidence: dict[tuple[str, Adjacency, int | None], Evidence] = {}
-    for name, adjacency, composition in settings.attacks:
-        mechanism = find_target(name)
-        delta = mechanism.delta if settings.delta is None else settings.delta
-        altered = 1 if composition == "parallel" else mechanism.altered
+    for name, target, adjacency, composition in attacks_of(mechanism):
+        at = target.delta if delta is None else delta
+        altered = 1 if composition == "parallel" else target.altered
         seen = name, adjacency, altered
         if seen not in evidence:
-            arguments = {"delta": delta} if mechanism.delta else {}
-            releases = mechanism.releases if settings.releases is None else settings.releases
-            make = partial(mechanism.make, epsilon=settings.epsilon, releases=releases, **arguments)
+            number = target.releases if releases is None else releases
+            own = {"delta": at} if target.delta else {}
+            make = partial(target.make, epsilon=epsilon, releases=number, **own)
             attacked = (
-                partial(attack, make, mechanism.problem, adjacency, altered=altered)
-                if mechanism.view is None
-                else partial(attack_stage, make, mechanism.problem, *mechanism.view)
+                partial(attack, make, target.problem, adjacency, altered=altered)
+                if target.view is None
+                else partial(attack_stage, make, target.problem, *target.view)
             )
-            evidence[seen] = attacked(
-                releases=_RELEASES if releases is None else releases,
-                samples=settings.samples,
-                seed=settings.seed,
-            )
-        at = None if composition == "basic" else delta
-        rows.append((name, evidence[seen].against(at, composition)))
-        advance(1)
+            evidence[seen] = attacked(releases=number or _RELEASES, samples=samples, seed=seed)
+        rows.append((name, evidence[seen].against(None if composition == "basic" else at, composition)))
+        advance()
     return rows

@@ -1,10 +1,9 @@
 """The privatizers by name: short constructors of :class:`.Privatizer` with one mechanism each."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency
-from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Calibration,
     Gaussian,
@@ -15,7 +14,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism, MatrixName, PlannedReleases
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSum
-from fedbandit_envs.wrappers.privacy.privatizer import Budget, GivenBudget, OnExhausted, Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Budget, GivenBudget, Privatizer
 
 
 class GaussianPrivatizer(Privatizer):
@@ -46,11 +45,8 @@ class GaussianPrivatizer(Privatizer):
         calibration: Calibration = "classic",
         releases: Releases = None,
         pair: NoisyPair = "as_given",
-        budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
         noise_multiplier: float | None = None,
-        clip: float | None = None,
+        **noise: Any,
     ) -> None:
         """Wraps ``env``.
 
@@ -65,13 +61,9 @@ class GaussianPrivatizer(Privatizer):
                 None for the paper's decreasing shares, which depend on the horizon and have no end.
             pair: Which numbers get the noise: the arrays as the environment releases them (``"as_given"``), or the
                 numbers of good and of defective outcomes (``"good_and_defective"``).
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
             noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead
                 of calibrating it to ``epsilon``. The epsilon of a release then follows from it and ``delta``.
-            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
-                :class:`Privatizer`; None clips nothing. Not with ``"good_and_defective"``.
+            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip`` of :class:`Privatizer`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -82,7 +74,7 @@ class GaussianPrivatizer(Privatizer):
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
         mechanism = Gaussian(epsilon, delta, calibration, releases, pair, noise_multiplier)
-        super().__init__(env, mechanism, budget, on_exhausted, noise_seed, clip)
+        super().__init__(env, mechanism, **noise)
 
 
 class LaplacePrivatizer(Privatizer):
@@ -100,16 +92,7 @@ class LaplacePrivatizer(Privatizer):
 
     examples = ({"epsilon": 1.0}, {"epsilon": 1.0, "clip": 1.5})
 
-    def __init__(
-        self,
-        env: FederatedEnv,
-        epsilon: float,
-        releases: Releases = None,
-        budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
-        clip: float | None = None,
-    ) -> None:
+    def __init__(self, env: FederatedEnv, epsilon: float, releases: Releases = None, **noise: Any) -> None:
         """Wraps ``env``.
 
         Args:
@@ -119,17 +102,13 @@ class LaplacePrivatizer(Privatizer):
             releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
                 the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
-            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
-                :class:`Privatizer`; None clips nothing.
+            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip`` of :class:`Privatizer`.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        super().__init__(env, Laplace(epsilon, releases), budget, on_exhausted, noise_seed, clip)
+        super().__init__(env, Laplace(epsilon, releases), **noise)
 
 
 class RandomizedResponsePrivatizer(Privatizer):
@@ -153,8 +132,7 @@ class RandomizedResponsePrivatizer(Privatizer):
         epsilon: float,
         releases: Releases = None,
         budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
+        **noise: Any,
     ) -> None:
         """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.sensitivity.Pair`).
 
@@ -168,16 +146,14 @@ class RandomizedResponsePrivatizer(Privatizer):
             budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
                 the epsilons of all releases are added up (``basic``) under ``one-outcome``, without a limit. Since each
                 outcome is in one release only, the composition ``parallel`` gives a smaller epsilon.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            **noise: ``on_exhausted`` and ``noise_seed`` of :class:`Privatizer`.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        if budget is None:
-            budget = Budget(adjacency="one-outcome")
-        super().__init__(env, RandomizedResponse(epsilon, releases), budget, on_exhausted, noise_seed)
+        budget = Budget(adjacency="one-outcome") if budget is None else budget
+        super().__init__(env, RandomizedResponse(epsilon, releases), budget, **noise)
 
 
 class ContinualPrivatizer(Privatizer):
@@ -209,11 +185,9 @@ class ContinualPrivatizer(Privatizer):
         sigma: Literal["exact", "printed"] = "exact",
         releases: PlannedReleases = None,
         adjacency: Adjacency | None = None,
-        budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
-        clip: float | None = None,
         noise_multiplier: float | None = None,
+        budget: GivenBudget = None,
+        **noise: Any,
     ) -> None:
         """Wraps ``env``.
 
@@ -233,14 +207,11 @@ class ContinualPrivatizer(Privatizer):
             releases: Planned number of releases of an agent, after which no more are possible; or a schedule, fixed in
                 advance, whose rounds are counted; None for one release in each round.
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
-                it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
-            clip: The largest Euclidean norm of a release, which then is the unit of sensitivity, see
-                :class:`Privatizer`; None clips nothing.
             noise_multiplier: The standard deviation of one draw in units of sensitivity; None for the one that follows
                 from ``epsilon`` and ``sigma``.
+            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
+                it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
+            **noise: ``on_exhausted``, ``noise_seed`` and ``clip`` of :class:`Privatizer`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -250,7 +221,7 @@ class ContinualPrivatizer(Privatizer):
         matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency, noise_multiplier)
         if budget is None:
             budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, matrix, budget, on_exhausted, noise_seed, clip)
+        super().__init__(env, matrix, budget, **noise)
 
 
 class VectorSumPrivatizer(Privatizer):
@@ -278,8 +249,7 @@ class VectorSumPrivatizer(Privatizer):
         draw: Literal["exact", "printed"] = "exact",
         bound: float = 1.0,
         budget: GivenBudget = None,
-        on_exhausted: OnExhausted = "raise",
-        noise_seed: Entropy | None = None,
+        **noise: Any,
     ) -> None:
         """Wraps ``env``, whose statistic must be a sum of [x; y][x; y]^T, with or without the squares of y.
 
@@ -292,8 +262,7 @@ class VectorSumPrivatizer(Privatizer):
             bound: L, the largest size of a number for which messages can be sent.
             budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
                 it is measured with the composition ``exact`` at ``delta``, without a limit.
-            on_exhausted: ``"raise"`` or ``"silence"``: what happens to a release beyond the budget.
-            noise_seed: Secret seed of the noise; None derives the noise from the episode's seed.
+            **noise: ``on_exhausted`` and ``noise_seed`` of :class:`Privatizer`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -301,4 +270,4 @@ class VectorSumPrivatizer(Privatizer):
         """
         mechanism = VectorSum(epsilon, delta, gap, draw, bound)
         budget = Budget(delta=delta, composition="exact") if budget is None else budget
-        super().__init__(env, mechanism, budget, on_exhausted, noise_seed)
+        super().__init__(env, mechanism, budget, **noise)

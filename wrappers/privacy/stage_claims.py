@@ -26,8 +26,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.privacy import AGENT, Claim
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import shuffled_epsilon
 from fedbandit_envs.wrappers.transport.stages import Combined, Stage
 
 IDEALISED = "idealised: real-valued noise"
@@ -102,9 +102,10 @@ def stage_claims(
     """
     own = accounts.epsilon(**asked)
     local, claims = own, [own]
+    unclaimable = bool(accounts.unrecorded()[2])
     if stage.trust == "aggregator":
         masked = own
-        if own.epsilon != inf and not (shares.bypassed or accounts.unclaimable):
+        if own.epsilon != inf and not (shares.bypassed or unclaimable):
             masked = replace(own, epsilon=0.0, reason="a secure sum shows no single release", noise="none")
         claims.append(replace(masked, trust="cryptography", observer="wire"))
     elif stage.trust == "server":
@@ -112,7 +113,7 @@ def stage_claims(
             local = replace(own, epsilon=inf, reason="released without noise", noise="none")
         local = replace(local, trust="local")
         claims = [replace(local, observer=observer) for observer in ("wire", "server")]
-    settled = stage.trust == "server" or own.epsilon in (0, inf) or accounts.unclaimable
+    settled = stage.trust == "server" or own.epsilon in (0, inf) or unclaimable
     for observer, known in (("server", stage.colluders), ("fellow", stage.colluders + 1), ("public", 0)):
         if shares.bypassed:
             claim = replace(local, reason=f"released past the {stage.trust}; {local.reason}".rstrip("; "))
@@ -175,9 +176,9 @@ def _shuffled(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, co
     amplified = 0.0
     for size, *times in np.unique(rows, axis=1).T.tolist():
         # Events that differ otherwise may have the same loss, and then their batches add up.
-        batches: Counter[Batch] = Counter()
+        batches: Counter[tuple[int, float]] = Counter()
         for loss, n in zip(losses, times, strict=True):
-            batches[Batch(size, loss)] += n
+            batches[size, loss] += n
         amplified = max(amplified, shuffled_epsilon(own.delta, +batches))
     if own.epsilon is not None and own.epsilon <= amplified:
         return own

@@ -26,6 +26,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_epsilon,
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace, RandomizedResponse
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
 
@@ -178,7 +179,7 @@ def test_numerical_composition_of_laplace_noise_covers_the_worst_direction():
 def test_independent_noise_is_the_default_for_all_data_of_an_agent():
     env = ContinualPrivatizer(ValuesEnv(), 2.0, 1e-5, releases=6, adjacency=AGENT, clip=2.0)
     assert 2.0 * (1 - 1e-6) <= play(env, 6).privacy().epsilon <= 2.0
-    assert type(env.mechanism._noise).__name__ == "IndependentNoise"
+    assert type(env.mechanism._noise) is PrefixNoise
 
 
 def test_windows_are_not_disjoint_where_all_of_them_differ():
@@ -248,7 +249,7 @@ def test_clipped_releases_are_counted_in_the_round_in_which_they_leave():
 
 
 def test_what_is_cut_off_is_lost():
-    env = play(GaussianPrivatizer(ValuesEnv(), epsilon=math.inf, clip=1.0), 3).env
+    env = play(GaussianPrivatizer(ValuesEnv(), epsilon=math.inf, clip=1.0), 3)
     later = env.release(everyone(env))
     assert not later["first"].any()
 
@@ -276,7 +277,7 @@ class Strange(Laplace):
 def test_mechanisms_that_cannot_randomise_clipped_releases_are_refused(mechanism):
     market = ProcurementEnv(num_agents=2, num_producers=3)
     with pytest.raises(
-        ValueError, match=f"clip is 1.0 or env has Clip, and mechanism is a {type(mechanism).__name__}"
+        ValueError, match=f"clip is 1.0, and mechanism is a {type(mechanism).__name__}, which does not"
     ):
         Privatizer(market, mechanism, clip=1.0)
 

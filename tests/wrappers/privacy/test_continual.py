@@ -187,7 +187,7 @@ def test_few_releases_take_the_square_root_and_many_a_few_buffers(planned, named
             ValueError,
             "adjacency is 'one-round'; one of 'one-observation', 'one-observation-added' is required",
         ),
-        ({"budget": 1.0}, TypeError, "budget is a float"),
+        ({"budget": 1.0}, TypeError, "Budget() argument after ** must be a mapping, not float"),
         ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
     ],
 )

@@ -11,9 +11,8 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from events import ALL, ONE_VALUE, gaussian, pure
 
 from fedbandit_envs.core.privacy import Change
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 
 GAMMA = 0.3
 COMPOSED = ("zcdp", "exact", "parallel")
@@ -194,7 +193,6 @@ def test_a_curve_of_another_interval_or_an_optimistic_one_is_refused(interval, p
                 1.0, pessimistic_estimate=pessimistic, value_discretization_interval=interval or asked
             )
 
-    message = rf"distribution of .*Wrong\(kind='wrong'.*pessimistic one.*({message})"
     with pytest.raises(ValueError, match=message):
         recorded(Wrong("wrong", 1.0, 1.0, 0.0, ONE_VALUE)).epsilon(1e-3, composition="exact")
 

@@ -12,9 +12,8 @@ from prefix_factors import column_squares, measured_factor
 from scipy.special import binom
 
 from fedbandit_envs.core.privacy import Change, Sensitivity
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES, MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
@@ -22,7 +21,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
-    _fitted,
+    _squares,
 )
 
 SIZES = (1, 2, 3, 8, 13, 40)
@@ -112,9 +111,9 @@ def test_buffered_noise_is_counted_at_the_next_power_of_two(n):
 @pytest.mark.parametrize("n", SIZES)
 def test_buffered_noise_divides_by_a_few_geometric_sequences(n):
     factor = measured_factor(BltNoise(n), n)
-    toeplitz = _fitted(n)
-    powers = toeplitz.decays ** np.arange(n - 1)[:, np.newaxis]
-    first = np.concatenate(([1.0], powers @ toeplitz.weights))
+    noise = BltNoise(n)
+    powers = noise._decays ** np.arange(n - 1)[:, np.newaxis]
+    first = np.concatenate(([1.0], powers @ noise._weights))
     c = np.array([[first[z - i] if z >= i else 0.0 for i in range(n)] for z in range(n)])
     assert factor @ c == pytest.approx(np.tril(np.ones((n, n))), abs=1e-12)
 
@@ -126,7 +125,7 @@ BUFFERS = {1: 1, 7: 2, 31: 2, 100: 3, 255: 3, 1000: 4, 10_000: 5, 16_383: 5, 100
 def test_a_few_buffers_do_what_the_square_root_does(n, buffers):
     """The standard deviation of the noisiest prefix sum at equal privacy; sizes between are the worst ones."""
     toeplitz, root = BltNoise(n), SqrtToeplitzNoise(n)
-    assert len(_fitted(n).decays) == buffers
+    assert len(toeplitz._decays) == buffers
     deviation = {noise: np.sqrt(noise.column_square(n) * noise.worst_variance) for noise in (toeplitz, root)}
     assert 1 - 1e-12 <= deviation[toeplitz] / deviation[root] <= 1.0004
 
@@ -146,7 +145,7 @@ def test_the_documented_deviations_are_those_of_the_mechanisms():
     assert len(rows) == 4
     for releases, root, blt, buffers, honaker, tree in rows:
         n = int(releases.replace(",", ""))
-        assert int(buffers) == len(_fitted(n).decays)
+        assert int(buffers) == len(BltNoise(n)._decays)
         for name, said in {"sqrt_toeplitz": root, "blt": blt, "honaker": honaker, "tree": tree}.items():
             noise = NOISES[name](n)
             assert said == f"{np.sqrt(noise.column_square(n) * noise.worst_variance):#.5g}"
@@ -156,8 +155,9 @@ def test_what_is_counted_ahead_is_as_little_as_documented():
     """Beside what the first z releases betray: at any z of plans up to 100, and of a long one."""
     ahead = 1.0
     for n in (*range(1, 101), 5000):
-        noise, toeplitz = BltNoise(n), _fitted(n)
-        squares = [noise.column_square(z) / toeplitz.column_square(z) for z in range(1, min(n, 4096) + 1)]
+        noise, many = BltNoise(n), range(1, min(n, 4096) + 1)
+        exact = [1 + _squares(noise._weights, noise._rates, z - 1) for z in many]
+        squares = [noise.column_square(z) / one for z, one in zip(many, exact, strict=True)]
         assert min(squares) >= 1
         ahead = max(ahead, np.sqrt(max(squares)))
     page = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")

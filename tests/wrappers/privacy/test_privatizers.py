@@ -109,7 +109,7 @@ def test_other_noise_has_the_variance_of_its_formula():
         ({"releases": []}, ValueError, "len(releases) is 0"),
         ({"releases": [1, 0]}, ValueError, "releases[1] is 0"),
         ({"releases": "12"}, TypeError, "releases[0] is '1'"),
-        ({"budget": 1.0}, TypeError, "budget is a float"),
+        ({"budget": 1.0}, TypeError, "Budget() argument after ** must be a mapping, not float"),
         ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
     ],
 )
@@ -215,7 +215,7 @@ def test_a_budget_can_be_given_by_its_arguments():
     limits = {"epsilon": 2.0, "delta": 1e-5, "composition": "exact", "adjacency": "one-round"}
     env = GaussianPrivatizer(ProcurementEnv(), 1.0, budget=limits)
     assert env.budget == Budget(**limits)
-    with pytest.raises(TypeError, match="budget is a float"):
+    with pytest.raises(TypeError, match="must be a mapping, not float"):
         GaussianPrivatizer(ProcurementEnv(), 1.0, budget=2.0)
 
 

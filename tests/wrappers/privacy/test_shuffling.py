@@ -11,17 +11,18 @@ from scipy.stats import binom, norm
 
 from fedbandit_envs.wrappers.privacy.accounting import shuffling
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import (
-    Batch,
-    _deltas,
-    largest_loss,
-    shuffled_epsilon,
-)
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import _deltas, largest_loss, shuffled_epsilon
 
 
 def shuffled_delta(epsilon: float, n: int, eps0: float) -> float:
     """The delta at epsilon of n shuffled messages, each by a randomiser that is eps0-DP."""
     return float(_deltas(np.array(epsilon), n, eps0))
+
+
+def pure_epsilon(delta: float, *batches: tuple[int, float]) -> float:
+    """The epsilon at delta of shuffled batches, each of a number of messages that are eps0-DP."""
+    highest = sum(eps0 for _, eps0 in batches)
+    return shuffling._least_epsilon(delta, shuffling._curve(Counter(batches)), 0.0, highest)
 
 
 @cache
@@ -87,7 +88,7 @@ def test_randomised_response_of_five():
     ],
 )
 def test_the_printed_epsilons(n, eps0, delta, exact, said):
-    assert shuffled_epsilon(delta, [Batch(n, eps0, "randomised_response")]) == pytest.approx(said, abs=5.1e-5)
+    assert pure_epsilon(delta, (n, eps0)) == pytest.approx(said, abs=5.1e-5)
     if n <= 1000:
         assert response_epsilon(delta, n, eps0) == pytest.approx(exact, abs=5.1e-5)
 
@@ -101,7 +102,6 @@ def test_the_delta_is_that_of_the_reduction_in_both_directions(n, eps0):
         for exact in (stick(epsilon, p, q), stick(epsilon, q, p)):
             assert said == pytest.approx(exact, rel=1e-9, abs=1e-16)
     assert shuffled_delta(0.5 * eps0, n, eps0) > 0 or n > 100
-    assert shuffled_epsilon(1e-100, [Batch(n, eps0, "pure")]) <= eps0
 
 
 def test_rounding_of_many_clones_only_adds():
@@ -114,13 +114,13 @@ def test_rounding_of_many_clones_only_adds():
 
 
 def test_different_batches_are_composed_as_enumeration_does():
-    batches = [Batch(4, 1.0, "pure"), Batch(9, 0.6, "pure"), Batch(4, 1.0, "pure")]
+    batches = [(4, 1.0), (9, 0.6), (4, 1.0)]
     p, q = np.ones(1), np.ones(1)
-    for n, eps0, _ in batches:
+    for n, eps0 in batches:
         one = pair(n, eps0)
         p, q = np.outer(p, one[0]).ravel(), np.outer(q, one[1]).ravel()
     for delta in (1e-1, 1e-2, 1e-3):
-        said = shuffled_epsilon(delta, batches)
+        said = pure_epsilon(delta, *batches)
         assert stick(said, p, q) <= delta
         assert stick(0.99 * said, p, q) > delta
 
@@ -136,7 +136,7 @@ def test_different_batches_are_composed_as_enumeration_does():
 )
 def test_the_printed_epsilons_of_gaussian_messages(n, delta, mu, said):
     """Printed for one delta0; ours is the best of several."""
-    assert 0.97 * said < shuffled_epsilon(delta, [Batch(n, mu)]) <= said
+    assert 0.97 * said < shuffled_epsilon(delta, [(n, mu)]) <= said
 
 
 def test_gaussian_messages_pay_for_what_is_not_pure():
@@ -147,7 +147,7 @@ def test_gaussian_messages_pay_for_what_is_not_pure():
         second = (math.exp(epsilon) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
         return stick(epsilon, *pair(n, eps0)) + second - delta
 
-    said, best = shuffled_epsilon(delta, [Batch(n, mu)]), math.inf
+    said, best = shuffled_epsilon(delta, [(n, mu)]), math.inf
     for delta0 in np.geomspace(1e-4, 1 / 6, 50) * delta / n:
         eps0 = float(gaussian_epsilon(delta0, mu))
         if beyond(2 * said, eps0, delta0) < 0:
@@ -160,7 +160,7 @@ def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
     delta, part, counts = 1e-2, 1 / 8, {60: 3, 90: 2}
     monkeypatch.setattr(shuffling, "_PARTS", (part,))
     shuffling._epsilon.cache_clear()
-    said = shuffled_epsilon(delta, [Batch(n, 0.1) for n, times in counts.items() for _ in range(times)])
+    said = shuffled_epsilon(delta, [(n, 0.1) for n, times in counts.items() for _ in range(times)])
     shuffling._epsilon.cache_clear()
     pure, second = Counter(), 0.0
     for n, times in counts.items():
@@ -173,17 +173,16 @@ def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
 
 
 def test_large_losses_are_not_amplified():
-    large = [Batch(100, 60.0), Batch(100, 0.01)]
+    large = [(100, 60.0), (100, 0.01)]
     assert shuffled_epsilon(1e-3, large) == pytest.approx(gaussian_epsilon(1e-3, math.hypot(60, 0.01)))
-    assert shuffled_epsilon(1e-3, [Batch(100, 1e3, "pure")] * 2) == 2e3
-    tiny = shuffled_epsilon(1e-3, [Batch(100, 1e-9, "pure"), Batch(100, 2.0, "pure")])
-    assert tiny == pytest.approx(shuffled_epsilon(1e-3, [Batch(100, 2.0, "pure")]), rel=0.02)
+    tiny = pure_epsilon(1e-3, (100, 1e-9), (100, 2.0))
+    assert tiny == pytest.approx(pure_epsilon(1e-3, (100, 2.0)), rel=0.02)
 
 
 @pytest.mark.parametrize(("n", "delta", "mu"), [(100, 1e-3, 0.5), (1000, 1e-5, 1.0), (1, 1e-2, 0.3)])
 def test_where_shuffling_gains_nothing_the_local_claim_stands(n, delta, mu):
-    assert shuffled_epsilon(delta, [Batch(n, mu)]) == gaussian_epsilon(delta, mu)
-    assert shuffled_epsilon(delta, [Batch(n, mu)] * 4) == gaussian_epsilon(delta, 2 * mu)
+    assert shuffled_epsilon(delta, [(n, mu)]) == gaussian_epsilon(delta, mu)
+    assert shuffled_epsilon(delta, [(n, mu)] * 4) == gaussian_epsilon(delta, 2 * mu)
 
 
 @pytest.mark.parametrize("n", [2, 20, 300])
@@ -193,37 +192,33 @@ def test_signs_of_gaussian_messages_are_no_less_private_than_said(n, mu):
     eps0 = math.log(norm.cdf(mu / 2) / norm.cdf(-mu / 2))
     for share in (0.1, 0.3, 0.6):
         delta = response_delta(share * eps0, n, eps0)
-        assert shuffled_epsilon(delta, [Batch(n, mu)]) >= share * eps0
-        assert n > 2 or shuffled_epsilon(delta, [Batch(n, mu / 2)]) < share * eps0
+        assert shuffled_epsilon(delta, [(n, mu)]) >= share * eps0
+        assert n > 2 or shuffled_epsilon(delta, [(n, mu / 2)]) < share * eps0
 
 
 def test_more_messages_and_less_loss_are_more_private():
-    by_messages = [shuffled_epsilon(1e-4, [Batch(n, 0.2)] * 3) for n in (5, 500)]
+    by_messages = [shuffled_epsilon(1e-4, [(n, 0.2)] * 3) for n in (5, 500)]
     assert by_messages == sorted(by_messages, reverse=True)
-    by_loss = [shuffled_epsilon(1e-4, [Batch(500, mu)] * 3) for mu in (0.0, 0.01, 0.3)]
+    by_loss = [shuffled_epsilon(1e-4, [(500, mu)] * 3) for mu in (0.0, 0.01, 0.3)]
     assert by_loss == sorted(by_loss)
     assert by_loss[0] == 0
     assert shuffled_epsilon(1e-4, []) == 0
 
 
-@pytest.mark.parametrize(
-    ("messages", "kind"),
-    [([200, 100], "gaussian"), ([40, 40], "pure"), ([1], "pure")],
-)
-def test_the_largest_loss_spends_what_is_given(messages, kind):
-    loss = largest_loss(0.5, 1e-4, messages, kind)
-    assert shuffled_epsilon(1e-4, [Batch(n, loss, kind) for n in messages]) <= 0.5
-    assert shuffled_epsilon(1e-4, [Batch(n, 1.0003 * loss, kind) for n in messages]) > 0.5
+@pytest.mark.parametrize("messages", [[200, 100], [1]])
+def test_the_largest_loss_spends_what_is_given(messages):
+    loss = largest_loss(0.5, 1e-4, messages)
+    assert shuffled_epsilon(1e-4, [(n, loss) for n in messages]) <= 0.5
+    assert shuffled_epsilon(1e-4, [(n, 1.0003 * loss) for n in messages]) > 0.5
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
         (lambda: shuffled_epsilon(0.0, []), ValueError, r"delta is 0.0; a number in \(0, 1\)"),
-        (lambda: shuffled_epsilon(0.1, [Batch(0, 1.0)]), ValueError, "messages is 0"),
-        (lambda: shuffled_epsilon(0.1, [Batch(2.5, 1.0)]), TypeError, "messages is 2.5"),
-        (lambda: shuffled_epsilon(0.1, [Batch(2, -1.0)]), ValueError, "loss is -1.0"),
-        (lambda: shuffled_epsilon(0.1, [Batch(2, math.inf, "pure")]), ValueError, "loss is inf"),
+        (lambda: shuffled_epsilon(0.1, [(0, 1.0)]), ValueError, "messages is 0"),
+        (lambda: shuffled_epsilon(0.1, [(2.5, 1.0)]), TypeError, "messages is 2.5"),
+        (lambda: shuffled_epsilon(0.1, [(2, -1.0)]), ValueError, "mu is -1.0"),
         (lambda: largest_loss(1.0, 0.1, []), ValueError, "messages is empty"),
         (lambda: largest_loss(0.0, 0.1, [2]), ValueError, "epsilon is 0.0"),
     ],

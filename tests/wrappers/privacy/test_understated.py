@@ -10,7 +10,6 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
     Channel,
@@ -20,12 +19,9 @@ from fedbandit_envs.wrappers import (
     Messages,
     Quota,
     Server,
-    VectorSumPrivatizer,
 )
-from fedbandit_envs.wrappers.privacy.accounting.accountant import Accountant
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
-from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError, Clip
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 AGENTS = 6
 TOLD = {"said": {"shape": [1]}, "reply": {"shape": [1], "asked": True}}
@@ -69,22 +65,15 @@ class Told:
 
 @pytest.mark.parametrize(
     "inside",
-    [partial(Clip, clip=0.5), partial(Quota, releases=3), lambda env: Messages(env, TOLD, reporter=Told())],
+    [partial(Quota, releases=3), lambda env: Messages(env, TOLD, reporter=Told())],
 )
 def test_slots_take_no_data_from_wrappers_that_count_releases(inside):
-    """A norm that is clipped in every round, and added up, is not clipped."""
     with pytest.raises(
         ValueError, match="inside of Interleaved, which would take data from it in every round"
     ):
         Interleaved(inside(ArmsEnv()), period=2)
     with pytest.raises(ValueError, match="inside of Interleaved"):
         Interleaved(Quota(inside(ArmsEnv()), releases=5), period=2)
-
-
-def test_a_mechanism_that_cannot_randomise_clipped_releases_refuses_a_clip_of_its_own():
-    env = Clip(LinearEnv(num_agents=2, num_arms=5, dim=2, statistic="moments"), clip=1.0)
-    with pytest.raises(ValueError, match="env has Clip, and mechanism is a VectorSum"):
-        VectorSumPrivatizer(env, epsilon=1.0, delta=0.1, gap=5)
 
 
 @pytest.mark.parametrize("mechanism", [None, "tree", "independent"])
@@ -146,11 +135,6 @@ def test_no_budget_is_left_after_a_release_past_the_privatizer():
     with pytest.raises(BudgetExhaustedError, match="agent_0"):
         private.release([[True, True]])
     private.release([[False, True]])
-
-
-def test_a_kind_without_a_proof_is_not_amplified():
-    with pytest.raises(ValueError, match="kind is 'Gaussian'"):
-        shuffled_epsilon(1e-3, [Batch(100, 0.2, "Gaussian")])
 
 
 def event(**changes):

@@ -98,7 +98,7 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
 
 def started(env, bound, draw="printed", agents=100):
     mechanism = VectorSum(0.2, 0.1, 25, draw)
-    mechanism.prepare(env)
+    mechanism.prepare(env, None)
     generators = [np.random.default_rng(k) for k in range(agents)]
     mechanism.start_share(of_moments((1, agents, 11, 11), 1.0, bound), 10_000, generators, agents)
     return mechanism
@@ -110,7 +110,7 @@ def exact_epsilon(event, adjacency="one-observation"):
 
 @pytest.mark.parametrize(("bound", "honest", "expected"), [(1.0, 100, 0.1893), (1.0, 50, 0.438)])
 def test_claims_with_the_parameters_of_the_paper(bound, honest, expected):
-    event = started(make_federation("FedLinearSphere-v0", reward_bound=bound), bound)._event(256)
+    event = started(make_federation("FedLinearSphere-v0", reward_bound=bound), bound).joint_event(256)
     assert len(event.nodes) == 9
     assert exact_epsilon(event.rescaled(100 / honest)) == pytest.approx(expected, rel=2e-3)
     if bound == 1.0 and honest == 100:

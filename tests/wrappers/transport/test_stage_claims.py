@@ -12,7 +12,7 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import ContinualPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import Batch, shuffled_epsilon
+from fedbandit_envs.wrappers.privacy.accounting.shuffling import shuffled_epsilon
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -126,7 +126,7 @@ def test_claims_of_a_shuffler_with_a_clip(transport, adjacency):
     claims = claims_of(env, rounds, (1,))
     local = claims["local", "everybody"].epsilon
     for observer, messages in (("server", agents), ("fellow", agents - 1), ("public", agents)):
-        expected = shuffled_epsilon(DELTA, [Batch(messages, 2 / multiplier)] * rounds)
+        expected = shuffled_epsilon(DELTA, [(messages, 2 / multiplier)] * rounds)
         claim = claims["shuffler" if expected < local else "local", observer]
         assert claim.epsilon == min(local, expected)
     assert env.privacy().observer == "fellow"

@@ -1,61 +1,57 @@
-"""Privacy events, which describe releases, and compositions: the privacy of all releases of an agent.
+"""Privacy events, which describe releases, and the accountant, which counts them and composes them into an epsilon.
 
-Every composition is a function of four arguments: the distinct privacy events; how often each agent had each of them
-(``counts``, shape ``(events, replicas, agents)``); the adjacency; and delta. It returns the epsilon of each agent,
-``(replicas, agents)``: infinite where there is no privacy, and NaN where the composition cannot tell.
+There are four compositions. Each gives an upper bound on the privacy loss of all releases together:
 
-References:
-    * C. Dwork, A. Roth: The Algorithmic Foundations of Differential Privacy, 2014, Theorem 3.16.
-    * F. McSherry: Privacy Integrated Queries. SIGMOD 2009, Theorem 4.
-    * M. Bun, T. Steinke: Concentrated Differential Privacy. TCC 2016, Lemma 1.7.
-    * I. Mironov: Renyi Differential Privacy. CSF 2017, Propositions 1 and 3.
-    * J. Dong, A. Roth, W. Su: Gaussian Differential Privacy. JRSS B 2022, Corollary 2.
+* ``basic``: the epsilons and deltas that are guaranteed for single numbers add up (Dwork and Roth 2014, Theorem 3.16).
+* ``zcdp``: the parameters rho of zero-concentrated differential privacy add up (Bun and Steinke, TCC 2016, Lemma 1.7);
+  their sum is converted to epsilon. Events may give Renyi divergences instead (Mironov, CSF 2017).
+* ``exact``: Gaussian releases together are exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2 (Dong, Roth and Su,
+  JRSS B 2022). Other mechanisms and mixtures are composed numerically by privacy loss distributions.
+* ``parallel``: a window is the time between two releases of an agent. Windows have disjoint data, and neighbouring
+  histories differ in one window only, so the largest exact epsilon of a single release holds for all releases together
+  (McSherry, SIGMOD 2009, Theorem 4).
+
+With a :class:`~fedbandit_envs.core.ledger.ReleaseLedger` the accountant considers all data that have left the
+environment, and not only the releases that were recorded. An agent with an unrecorded release, anywhere in the stack,
+has an infinite epsilon. Where the ledger has a reason why nothing can be claimed, there is no epsilon.
+
+Neighbouring histories differ in what the adjacency names and in nothing else. So only the adjacency ``agent``, for
+clipped releases, covers actions of an agent that would have changed in later rounds because of the difference.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial
 from math import ceil, isfinite, isinf, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Composition
+from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Claim, Composition
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
+from fedbandit_envs.wrappers.privacy.accounting.numerical import composed_epsilon, distribution_of
 
-# Privacy losses are rounded up to multiples of an interval. This is its default; it is narrower where losses are small.
-_INTERVAL = 1e-4
-_FEWEST_INTERVALS = 20_000
-# Composition with more intervals needs too much time and memory; beyond this number the intervals get wider instead.
-_MOST_INTERVALS = 500_000
-# Mechanisms with a larger loss are not composed numerically: their epsilons are added, which is hardly less exact,
-# since e^-40 is below 1e-17.
-_LARGEST_LOSS = 40.0
 # The orders of the Renyi divergence that are tried. They are so close to each other that epsilon by the best of them is
 # at most 0.2 % larger than by the best of all real orders.
 _ORDERS = np.unique(np.concatenate([1 + np.geomspace(1e-4, 1e6, 200), np.arange(2, 65)]))
 
-Kind = str
-"""Name of a kind of mechanism. No kind is ever removed from :data:`PROVEN`, and what a kind means never changes."""
-
-PROVEN: tuple[Kind, ...] = ("gaussian", "laplace", "randomised_response")
-"""Kinds of events whose privacy follows from their loss in every composition. Events of other kinds give a curve."""
-
-UNPROTECTED = Change(1, np.inf)
-"""The change in a release under an adjacency that the mechanism does not protect: infinite."""
+PROVEN: tuple[str, ...] = ("gaussian", "laplace", "randomised_response")
+"""Kinds of events whose privacy follows from their loss in every composition; events of other kinds give a curve. No
+kind is ever removed, and what a kind means never changes."""
 
 
 @dataclass(frozen=True)
 class Event:
     """A privacy event: describes one release of one agent, or several releases that are one joint mechanism.
 
-    Mechanisms whose kind is not in :data:`PROVEN` use a subclass of this class that defines their privacy curve (the
-    privacy for every delta): it overrides :meth:`loss_distribution` or :meth:`dp_event` for ``exact`` and ``parallel``
-    composition, and :meth:`rho` or :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition gives an
-    epsilon. Events are hashed and compared by their fields. So the curve must depend on the fields alone, and fields
-    that a subclass adds need defaults.
+    Mechanisms whose kind is not in :data:`PROVEN` use a subclass that defines their privacy curve (the privacy at every
+    delta): it overrides :meth:`loss_distribution` or :meth:`dp_event` for ``exact`` and ``parallel`` composition, and
+    :meth:`rho` or :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition gives an epsilon. Events
+    are compared by their fields, on which alone the curve must depend. Fields of a subclass need defaults.
 
     **What a curve must cover**: the worst two releases of neighbouring histories, in both directions. A
     :class:`~fedbandit_envs.core.sensitivity.Change` states how much the two releases differ: in at most ``values``
@@ -87,7 +83,7 @@ class Event:
             data that earlier ones have also shown.
     """
 
-    kind: Kind
+    kind: str
     loss: float
     epsilon: float
     delta: float
@@ -97,21 +93,19 @@ class Event:
 
     def change(self, adjacency: Adjacency) -> Change:
         """Returns by how much neighbours under an adjacency differ in the release; infinite if it is not protected."""
-        return dict(self.changes).get(adjacency, UNPROTECTED)
+        return dict(self.changes).get(adjacency, Change(1, np.inf))
 
     def rescaled(self, ratio: float) -> "Event":
         """Returns the event of the same Gaussian release whose noise has ``1/ratio`` times the variance.
 
-        The norms of changes become sqrt(ratio) times as large, in units of the standard deviation. Gaussian noise is
-        then as private as ``ratio`` such releases together, so that as many more numbers count as changed.
+        Gaussian noise is then as private as ``ratio`` such releases together, so that as many more numbers count as
+        changed.
         """
-        return replace(
-            self,
-            changes=tuple(
-                (name, Change(max(1, ceil(change.values * ratio - 1e-9)), change.norm * sqrt(ratio)))
-                for name, change in self.changes
-            ),
+        changes = tuple(
+            (name, Change(max(1, ceil(change.values * ratio - 1e-9)), change.norm * sqrt(ratio)))
+            for name, change in self.changes
         )
+        return replace(self, changes=changes)
 
     @property
     def adds_up(self) -> bool:
@@ -119,37 +113,29 @@ class Event:
         return self.kind == "gaussian"
 
     def mu(self, adjacency: Adjacency) -> float:
-        """Returns the mu of Gaussian differential privacy for neighbours under an adjacency.
-
-        It is infinite if the adjacency is not protected.
-        """
+        """Returns the mu of Gaussian differential privacy under an adjacency, infinite if that is not protected."""
         return self.loss * self.change(adjacency).norm
 
     def loss_distribution(self, change: Change, interval: float) -> Any:
-        """Returns the event's privacy loss distribution; by default None, and :meth:`dp_event` is used instead.
+        """Returns the privacy loss distribution for neighbours who differ by ``change``.
 
-        Args:
-            change: By how much neighbours differ in the release; see the class.
-            interval: Width of the grid: losses are rounded to multiples of it.
-
-        Returns:
-            A pessimistic ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``, or None.
+        It is a pessimistic ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``, whose losses are
+        rounded to multiples of ``interval``. By default None: :meth:`dp_event` is used instead.
         """
         return None
 
     def dp_event(self, change: Change) -> Any:
         """Returns a ``dp_accounting.DpEvent`` with the event's privacy for neighbours who differ by ``change``.
 
-        It is composed under :attr:`relation`. By default None: the event is not known to dp-accounting.
+        By default None: the event is not known to dp-accounting.
         """
         return None
 
     def rho(self, change: Change) -> float:
         """Returns rho of zero-concentrated DP (zCDP) for neighbours who differ by ``change``; NaN if it is unknown.
 
-        For Gaussian noise rho is mu^2/2. For Laplace noise and randomised response it is epsilon^2/2 for each number
-        that differs (Bun and Steinke, Propositions 1.6 and 1.4). For other kinds it is NaN unless a subclass overrides
-        this method.
+        For Laplace noise and randomised response it is epsilon^2/2 for each number that differs (Bun and Steinke,
+        Propositions 1.6 and 1.4).
         """
         if self.kind == "gaussian":
             return float(np.square(self.loss * change.norm) / 2)
@@ -158,24 +144,14 @@ class Event:
     def rdp(self, change: Change, orders: Array) -> Array:
         """Returns upper bounds on the Renyi divergence between the releases of neighbours who differ by ``change``.
 
-        By default the bound at each order is the order times :meth:`rho`.
-
-        Args:
-            change: By how much neighbours differ in the release; see the class.
-            orders: The orders of the divergence, numbers > 1, float64 ``(orders,)``. Some of them are integers, for
-                mechanisms whose divergence is known at integer orders only.
-
-        Returns:
-            For each order a bound on the divergence in nats, float64 ``(orders,)``; infinity for an order at which no
-            bound is known.
+        There is a bound in nats for each order, infinity where none is known. Orders are numbers > 1, float64
+        ``(orders,)``; some are integers, for mechanisms whose divergence is known at integer orders only. By default
+        the bound is the order times :meth:`rho`.
         """
         return orders * self.rho(change)
 
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
-        """Returns the guaranteed (epsilon, delta) for neighbours under an adjacency, by basic composition.
-
-        The guarantees for one number are added up over the numbers of the release in which the neighbours differ.
-        """
+        """Returns the guaranteed (epsilon, delta): that for one number, for each number in which neighbours differ."""
         values = self.change(adjacency).values
         return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
 
@@ -185,10 +161,9 @@ class Event:
 
 
 Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
-"""A composition: takes the distinct events, how often each agent had them, the adjacency and delta; returns epsilons.
-
-The result has the shape ``(replicas, agents)``.
-"""
+"""A composition: a function of the distinct events; how often each agent had each, ``(events, replicas, agents)``; the
+adjacency; and delta. It returns the epsilon of each agent, ``(replicas, agents)``: infinite where there is no privacy,
+and NaN where the composition cannot tell."""
 
 
 def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
@@ -197,10 +172,7 @@ def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency)
 
 
 def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Returns the sum of the events' epsilons; NaN where delta is less than the sum of their deltas.
-
-    Arguments and result are those of :data:`Compose`.
-    """
+    """Returns the sum of the events' epsilons; NaN where delta is less than the sum of their deltas."""
     epsilon = _total(counts, (event.promised(adjacency)[0] for event in events))
     # The tolerance allows for a caller whose delta is the same sum in another order, with other rounding errors.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
@@ -211,22 +183,15 @@ def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: fl
     """Returns the epsilon at delta that follows from the sum of the events' zCDP parameters rho.
 
     For agents that have an event without a rho, Renyi divergences are summed instead, and the order that gives the
-    smallest epsilon is taken. Arguments and result are those of :data:`Compose`.
+    smallest epsilon is taken.
     """
-    changes = [event.change(adjacency) for event in events]
-    exposed = [event.exposes(adjacency) for event in events]
-    rhos = [
-        np.inf if bare else event.rho(change)
-        for event, change, bare in zip(events, changes, exposed, strict=True)
-    ]
-    total = _total(counts, rhos)
+    changes = [None if event.exposes(adjacency) else event.change(adjacency) for event in events]
+    total = _total(counts, (np.inf if c is None else e.rho(c) for e, c in zip(events, changes, strict=True)))
     epsilon = np.where(total > 0, np.inf, 0.0) if delta == 0 else np.asarray(zcdp_epsilon(delta, total))
     if not np.isnan(total).any():
         return epsilon
-    curves = [
-        np.full(_ORDERS.shape, np.inf) if bare else event.rdp(change, _ORDERS)
-        for event, change, bare in zip(events, changes, exposed, strict=True)
-    ]
+    bare = np.full(_ORDERS.shape, np.inf)
+    curves = [bare if c is None else e.rdp(c, _ORDERS) for e, c in zip(events, changes, strict=True)]
     divergence = np.stack([_total(counts, amounts) for amounts in np.transpose(curves)], axis=-1)
     with np.errstate(divide="ignore"):
         best = (divergence - np.log(delta) / (_ORDERS - 1)).min(axis=-1)
@@ -236,8 +201,7 @@ def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: fl
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Returns the exact epsilon at delta: of Gaussian releases in closed form, of others numerically.
 
-    It is NaN for agents with an event that has no privacy loss distribution. Arguments and result are those of
-    :data:`Compose`.
+    It is NaN for agents with an event that has no privacy loss distribution.
     """
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
@@ -253,11 +217,10 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Returns the largest exact epsilon of a single release, for releases of disjoint data (parallel composition).
+    """Returns the largest exact epsilon of a single release, for releases of disjoint data.
 
     It is NaN for agents whose data were released twice, as in continual release, where each release after the first
     depends on earlier data again; and under the adjacency ``agent``, where all windows differ, after a second release.
-    Arguments and result are those of :data:`Compose`.
     """
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
     single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
@@ -267,22 +230,12 @@ def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta
     return np.where(again & np.isfinite(epsilon), np.nan, epsilon) if adjacency == AGENT else epsilon
 
 
-COMPOSITIONS: Mapping[Composition, Compose] = {
-    "basic": basic,
-    "zcdp": zcdp,
-    "exact": exact,
-    "parallel": parallel,
-}
+COMPOSITIONS: dict[str, Compose] = {"basic": basic, "zcdp": zcdp, "exact": exact, "parallel": parallel}
+"""The compositions by name."""
 
 
 def _total(counts: Array, amounts: Iterable[float]) -> Array:
-    """Returns each agent's sum of its events' amounts, ``(replicas, agents)``.
-
-    Args:
-        counts: How often each agent had each event, ``(events, replicas, agents)``.
-        amounts: The amount of each event, such as its epsilon; infinite or NaN amounts of events that an agent did not
-            have are left out.
-    """
+    """Returns each agent's sum of its events' amounts, such as their epsilons, ``(replicas, agents)``."""
     total = np.zeros(counts.shape[1:])
     # The events are added in a fixed order, so that rounding is the same for a replica alone and in a batch.
     for amount, times in zip(amounts, counts, strict=True):
@@ -303,125 +256,344 @@ def _of_mu(delta: float, mu: float) -> float:
 
 @lru_cache(maxsize=1024)
 def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, delta: float) -> float:
-    """Returns the epsilon of the releases of one agent, given as pairs of an event and how often it happened."""
+    """Returns the exact epsilon of one agent's releases, pairs of an event and how often it happened."""
     happened = [(event, times) for event, times in releases if times]
     if any(event.exposes(adjacency) for event, _ in happened):
         return np.inf
     mu = np.sqrt(sum(n * e.mu(adjacency) ** 2 for e, n in happened if e.kind == "gaussian"))
-    others = tuple(
+    pure = [
         (e.kind, e.loss, n * e.change(adjacency).values)
         for e, n in happened
         if e.kind in PROVEN and e.kind != "gaussian"
-    )
-    curved = tuple((e, e.change(adjacency), n) for e, n in happened if e.kind not in PROVEN)
-    gaussian = _of_mu(delta, float(mu))
+    ]
+    curved = [(e, e.change(adjacency), n) for e, n in happened if e.kind not in PROVEN]
     # The sum of epsilons is always valid, and the smaller of two valid epsilons is returned below: rounding could
     # otherwise make the numerical composition worse than the sum.
-    added = gaussian + float(sum(loss * times for _, loss, times in others))
-    if not curved and (not others or delta == 0):
+    added = _of_mu(delta, float(mu)) + float(sum(loss * times for _, loss, times in pure))
+    if not curved and (not pure or delta == 0):
         return added
-    epsilon = _composed_epsilon(delta, float(mu), others, curved)
-    if curved and delta == 0:
+    curves = [(partial(_curve, e, change), e.loss * change.norm, n) for e, change, n in curved]
+    epsilon = composed_epsilon(delta, float(mu), pure, curves)
+    if not curved:
+        return min(added, epsilon)
+    if delta == 0 and not np.isnan(epsilon):
         # Numerical composition cuts off tails of a privacy loss distribution, so that it has no finite epsilon at
         # delta 0. The events' guaranteed epsilons are added instead.
-        pure = sum(n * change.values * e.epsilon if e.delta == 0 else np.inf for e, change, n in curved)
-        return epsilon if np.isnan(epsilon) else added + pure
-    return epsilon if curved else min(added, epsilon)
-
-
-def _composed_epsilon(
-    delta: float,
-    mu: float,
-    others: tuple[tuple[Kind, float, int], ...],
-    curved: tuple[tuple[Event, Change, int], ...],
-) -> float:
-    """Returns the epsilon at delta of all given releases together, composed numerically.
-
-    Rounding increases the epsilon by at most one interval of losses for each release; see this module's constants.
-
-    Args:
-        delta: The delta at which epsilon is computed, in (0, 1); 0 is allowed if ``curved`` is not empty.
-        mu: The mu of all Gaussian releases together; 0 for none.
-        others: For each Laplace or randomised response release: its kind (``laplace`` or ``randomised_response``), its
-            epsilon for one number, and how many such numbers there are.
-        curved: Events of other kinds, each with the change between neighbours and the number of such events.
-
-    Returns:
-        The epsilon; NaN if an event in ``curved`` has no privacy loss distribution, infinity if one of them is not
-        private.
-
-    Raises:
-        ValueError: A privacy loss distribution is optimistic, or has another interval than requested.
-    """
-    large = sum(loss * count for _, loss, count in others if loss > _LARGEST_LOSS)
-    small = [(kind, loss, count) for kind, loss, count in others if loss <= _LARGEST_LOSS]
-    # The privacy loss of a Gaussian release has mean mu^2/2 and standard deviation mu. Events with curves of their own
-    # are assumed to have roughly such a loss, too. `reach` is the width of the range of losses that matters.
-    square = sum(count * (event.loss * change.norm) ** 2 for event, change, count in curved)
-    reach = 2 * (mu**2 / 2 + 12 * mu + sum(loss * count for _, loss, count in small))
-    reach += square + 24 * sqrt(square)
-    # The `loss` of an event with a curve of its own may be a wrong guess, so that intervals narrower than the default
-    # could be far too narrow.
-    finest = _INTERVAL if curved else min(_INTERVAL, reach / _FEWEST_INTERVALS)
-    interval = max(reach / _MOST_INTERVALS, finest)
-    parts = list(_distributions(mu, small, interval))
-    for event, change, count in curved:
-        curve = _curve(event, change, interval)
-        if isinstance(curve, float):
-            return curve
-        parts.append(curve if count == 1 else curve.self_compose(count))
-    if not parts:
-        return float(large)
-    whole = reduce(lambda left, right: left.compose(right), parts)
-    return float(large + whole.get_epsilon_for_delta(delta))
+        return added + sum(
+            n * change.values * e.epsilon if e.delta == 0 else np.inf for e, change, n in curved
+        )
+    return epsilon
 
 
 # Cached, since after each release all earlier ones are composed again.
 @lru_cache(maxsize=32)
 def _curve(event: Event, change: Change, interval: float) -> Any:
-    """Returns an event's privacy loss distribution, from its ``loss_distribution`` or else from its ``dp_event``.
-
-    Returns NaN if the event has neither, and infinity if its ``dp_event`` is not private.
-
-    Raises:
-        ValueError: The distribution is optimistic, or has another interval than requested.
-    """
+    given = event.loss_distribution(change, interval)
+    if given is None:
+        return distribution_of(event.dp_event(change), event.relation, interval)
     # Imported where it is used, since that takes a second.
-    from dp_accounting import NeighboringRelation
-    from dp_accounting.pld import PLDAccountant
-    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.privacy_loss_distribution import identity
 
-    curve = event.loss_distribution(change, interval)
-    if curve is None:
-        accountant = PLDAccountant(NeighboringRelation[event.relation], interval)
-        dp_event = event.dp_event(change)
-        if dp_event is None or not accountant.supports(dp_event):
-            return np.nan
-        # The accountant stores that an event is not private apart from the distribution, so its epsilon is looked at.
-        accountant.compose(dp_event)
-        return np.inf if accountant.get_epsilon(0.5) == np.inf else accountant._pld
-    try:
-        curve.compose(pld.identity(interval))
-    except ValueError as error:
-        raise ValueError(
-            f"the privacy loss distribution of {event!r} at the interval {interval!r} is not what is asked for, a "
-            f"pessimistic one of this interval: {error}"
-        ) from error
-    return curve
+    # Raises a ValueError if the distribution is optimistic or has another interval.
+    given.compose(identity(interval))
+    return given
 
 
-def _distributions(mu: float, others: list[tuple[Kind, float, int]], interval: float) -> Iterator[Any]:
-    from dp_accounting.pld import privacy_loss_distribution as pld
+class Accountant:
+    """Counts how often every agent of every replica has had each distinct event.
 
-    if mu > 0:
-        yield pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)
-    for kind, loss, count in others:
-        if kind == "laplace":
-            one = pld.from_laplace_mechanism(1 / loss, value_discretization_interval=interval)
+    So memory does not grow with the number of releases. In continual release, all releases of an agent are one joint
+    mechanism; there the event of the first z releases replaces the event of the first z - 1.
+
+    Attributes:
+        trust: Whom agents must trust for its claims; ``local``, unless the noise is a trusted server's.
+        absent: How many releases of each agent are recorded that did not take place, int64 ``(replicas, agents)``. Sums
+            with correlated noise have such: their events count all synchronisations, with or without the agent.
+    """
+
+    trust: str = "local"
+
+    def __init__(
+        self,
+        replicas: int,
+        agents: int,
+        ledger: ReleaseLedger | None = None,
+        height: int = 0,
+        adjacencies: Sequence[Adjacency] = (),
+        noise: str = "none",
+        drawn: Iterable[str] = (),
+        as_agent: Sequence[Adjacency] = (),
+    ) -> None:
+        """Starts with nothing released.
+
+        Args:
+            replicas: Number of replicas.
+            agents: Number of agents in each.
+            ledger: The release ledger of the environment; None for an accountant of recorded releases only.
+            height: Number of wrappers inside of the layer that adds the noise. Data that leave the stack below it have
+                no noise.
+            adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
+            noise: ``secret``, ``repeatable`` or ``none``; see :class:`~fedbandit_envs.core.claim.Claim`.
+            drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
+            as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
+                agents release authored messages, in which one event may change this release and all later ones.
+        """
+        self._shape = (replicas, agents)
+        self._counts: dict[Event, Array] = {}
+        self._ledger = ledger
+        self._episode = None if ledger is None else ledger.episode
+        self._height = height
+        self._adjacencies = adjacencies
+        self._noise = noise
+        self.absent = np.zeros(self._shape, np.int64)
+        self._drawn = frozenset(drawn)
+        self._as_agent = tuple(as_agent)
+        self._found = (np.zeros(self._shape, np.bool_), "", "")
+
+    @property
+    def events(self) -> list[Event]:
+        """The distinct privacy events that have happened."""
+        return list(self._counts)
+
+    @property
+    def counts(self) -> Array:
+        """How often each of :attr:`events` happened, int64 ``(events, replicas, agents)``, a copy."""
+        return np.array(list(self._counts.values()), np.int64).reshape(-1, *self._shape)
+
+    def record(self, event: Event, times: Array) -> None:
+        """Changes the count of an event by ``times``, bool or integer ``(replicas, agents)``.
+
+        True or 1 is for agents that had the event, -1 for agents whose event another one replaces, which includes it.
+
+        Raises:
+            TypeError: ``times`` is neither bool nor integer.
+            ValueError: ``times`` has the wrong shape, or makes a count negative.
+        """
+        if times.dtype.kind not in "bui":
+            raise TypeError(f"times has dtype {times.dtype}; bool or an integer dtype is required")
+        if times.shape != self._shape:
+            raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
+        counts = self._counts.get(event, 0) + times.astype(np.int64)
+        if np.count_nonzero(counts < 0):
+            raise ValueError(f"times takes back more of {event} than has happened; counts >= 0 are required")
+        if np.count_nonzero(counts):
+            self._counts[event] = counts
         else:
-            # In dp-accounting, the answer is replaced by a fair coin toss with this probability p, so it is flipped
-            # with probability p/2. Here the probability of a flip is 1/(1 + e^loss) = expit(-loss).
-            one = pld.from_randomized_response(
-                2 * float(expit(-loss)), 2, value_discretization_interval=interval
+            self._counts.pop(event, None)
+
+    def __add__(self, other: "Accountant") -> "Accountant":
+        """Returns an accountant of two episodes of the same agents, row by row, with the releases of both up to now.
+
+        Unrecorded releases of an episode, and a reason why nothing can be claimed for it, hold for the sum.
+
+        Raises:
+            ValueError: The two have different numbers of replicas or agents or different adjacencies; or both episodes
+                drew the same noise, which their difference would not contain.
+        """
+        if not isinstance(other, Accountant):
+            return NotImplemented
+        for what, own, others in (
+            ("(replicas, agents)", self._shape, other._shape),
+            ("trust", self.trust, other.trust),
+            ("adjacencies", [*self._adjacencies, *self._as_agent], [*other._adjacencies, *other._as_agent]),
+        ):
+            if own != others:
+                raise ValueError(f"the accountants have {what} {own} and {others}; equal ones are required")
+        if twice := self._drawn & other._drawn:
+            raise ValueError(
+                f"both accountants' releases drew the same noise ({min(twice)}); other noise is required in each "
+                "episode"
             )
-        yield one.self_compose(count)
+        total = copy(self)
+        total._drawn = self._drawn | other._drawn
+        total._noise = self._noise if self._noise == other._noise else "repeatable"
+        own_exposed, own_why, own_reason = self.unrecorded()
+        exposed, why, reason = other.unrecorded()
+        total.close((own_exposed | exposed, own_why or why, own_reason or reason))
+        return total.after(other._counts)
+
+    def unrecorded(self) -> tuple[Array, str, str]:
+        """Returns what the release ledger knows beyond the recorded releases.
+
+        It is whether each agent has unrecorded releases, bool ``(replicas, agents)``; why; and why nothing can be
+        claimed. Both reasons may be empty.
+        """
+        if self._ledger is None:
+            return self._found
+        unclaimable = self._ledger.unclaimable_reason
+        if self._ledger.episode != self._episode:
+            why = "the environment was reset without its privatizer: these books are of another episode"
+            return np.ones(self._shape, np.bool_), why, unclaimable
+        below, unbooked = self._ledger.left(self._height)
+        unbooked += self.absent
+        for event, times in self._counts.items():
+            unbooked -= event.releases * times
+        exposed = (below > 0) | (unbooked > 0)
+        why = ""
+        if np.count_nonzero(exposed):
+            past = "data has left without passing the privatizer"
+            why = past if below.any() else "more has been released than is in the books"
+        return exposed, why, unclaimable
+
+    def close(self, found: tuple[Array, str, str]) -> None:
+        """Ends the episode: from now on ``found``, a result of :meth:`unrecorded`, replaces the ledger."""
+        self._found, self._ledger = found, None
+
+    def after(self, releases: Mapping[Event, Array]) -> "Accountant":
+        """Returns a copy in which some future releases are recorded as well, given by event as for :meth:`record`."""
+        future = copy(self)
+        future._counts = dict(self._counts)
+        for event, times in releases.items():
+            future.record(event, times)
+        return future
+
+    def rescaled(self, ratio: Array) -> "Accountant":
+        """Returns a copy in which releases have ``1/ratio`` times the variance of noise; see :meth:`Event.rescaled`.
+
+        The ratios are numbers > 0 that broadcast with ``(replicas, agents)``.
+        """
+        future = copy(self)
+        future._counts = {}
+        ratio = np.broadcast_to(ratio, self._shape)
+        for event, times in self._counts.items():
+            for each in np.unique(ratio[times > 0]).tolist():
+                future.record(event.rescaled(each), times * (ratio == each))
+        return future
+
+    def epsilon(
+        self,
+        delta: float | None = None,
+        *,
+        composition: Composition = "basic",
+        adjacency: Adjacency | None = None,
+    ) -> Claim:
+        """Returns the privacy claim for all releases so far, for the agent with the largest epsilon.
+
+        Args:
+            delta: The delta at which epsilon is computed, in [0, 1). None takes the sum of the deltas of an agent's
+                events (with ``parallel`` the largest of them), for the agent for which it is largest.
+            composition: How releases are composed: ``basic``, ``zcdp``, ``exact`` or ``parallel``; see this module.
+            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.claim.Adjacency`. None for the
+                environment's first adjacency, or for the first of the events where there is no environment.
+
+        Raises:
+            ValueError: A name is unknown, or delta is out of its range.
+        """
+        adjacency = self._first_adjacency() if adjacency is None else adjacency
+        rows, delta, reason = self._compose(delta, composition, self.covering(adjacency))
+        if adjacency in self._as_agent and self._counts:
+            covers = f"authored messages: what an event changes in them is unknown, so this is the epsilon of {AGENT!r}"
+            reason = f"{covers}; {reason}" if reason else covers
+        epsilon = None
+        if np.isinf(rows).any() or not np.isnan(rows).any():
+            epsilon = float(np.nanmax(rows, initial=0.0))
+        return Claim(epsilon, delta, adjacency, composition, reason, self.trust, self._noise)
+
+    def epsilon_by_agent(
+        self,
+        delta: float | None = None,
+        *,
+        composition: Composition = "basic",
+        adjacency: Adjacency | None = None,
+    ) -> Array:
+        """Returns each agent's epsilon, infinite where the composition gives none, float64 ``(replicas, agents)``.
+
+        Arguments and errors are those of :meth:`epsilon`. If ``delta`` is None, each agent's epsilon is computed at the
+        sum of the deltas of its own events, so that it does not depend on other agents.
+        """
+        adjacency = self.covering(adjacency)
+        if delta is not None:
+            rows = self._compose(delta, composition, adjacency)[0]
+        else:
+            promised = self._promised_deltas(composition, adjacency)
+            rows = np.full(self._shape, np.nan)
+            for each in np.unique(promised[promised < 1]).tolist():
+                own = promised == each
+                rows[own] = self._compose(each, composition, adjacency)[0][own]
+        return np.where(np.isnan(rows), np.inf, rows)
+
+    def covering(self, adjacency: Adjacency | None) -> Adjacency:
+        """Returns the adjacency under which epsilon is computed: always ``agent`` if policies write the messages."""
+        adjacency = self._first_adjacency() if adjacency is None else adjacency
+        return AGENT if adjacency in self._as_agent else adjacency
+
+    def _first_adjacency(self) -> Adjacency:
+        """Returns the first adjacency of the environment, or of the events; empty if none is named."""
+        named = (adjacency for event in self.events for adjacency, _ in event.changes)
+        return self._adjacencies[0] if self._adjacencies else next(named, "")
+
+    def _compose(
+        self, delta: float | None, composition: Composition, adjacency: Adjacency
+    ) -> tuple[Array, float, str]:
+        """Returns epsilon by agent (NaN for none), the delta used, and a reason for a missing or infinite epsilon."""
+        if composition not in COMPOSITIONS:
+            require_choice("composition", composition, COMPOSITIONS)
+        if (self._adjacencies or self._ledger is not None) and adjacency not in (*self._adjacencies, AGENT):
+            require_choice("adjacency", adjacency, list(dict.fromkeys((*self._adjacencies, AGENT))))
+        if delta is not None and not 0 <= delta < 1:
+            raise ValueError(f"delta is {delta!r}; None or a number in [0, 1) is required")
+        exposed, why, unclaimable = self.unrecorded()
+        if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
+            unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
+        if unclaimable:
+            rows, reason = np.full(self._shape, np.nan), unclaimable
+        elif not self._counts:
+            rows, reason = np.zeros(self._shape), "nothing has been released"
+        else:
+            if delta is None:
+                delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
+            rows, reason = self._booked(delta, composition, adjacency)
+        if why:
+            rows, reason = np.where(exposed, np.inf, rows), why
+        return rows, delta or 0.0, reason
+
+    def _booked(self, delta: float, composition: Composition, adjacency: Adjacency) -> tuple[Array, str]:
+        """Returns epsilon by agent for the recorded releases alone, and a reason."""
+        counts = self.counts
+        if delta >= 1:
+            reason = f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
+            return np.where(counts.any(axis=0), np.nan, 0.0), reason
+        rows = COMPOSITIONS[composition](self.events, counts, adjacency, delta)
+        if np.isinf(rows).any():
+            return rows, self._infinite(adjacency, delta)
+        if not np.isnan(rows).any():
+            return rows, ""
+        if composition != "basic":
+            return rows, self._unanswered(composition, adjacency, delta)
+        needed = float(promised_delta(self.events, counts, adjacency).max(initial=0.0))
+        if needed >= 1:
+            return (
+                rows,
+                f"the promised deltas add up to {needed:.3g}, and from 1 on promise nothing at any delta",
+            )
+        return rows, f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
+
+    def _infinite(self, adjacency: Adjacency, delta: float) -> str:
+        """Returns the reason for an infinite epsilon: an event that protects nothing, or the delta."""
+        for event in self.events:
+            if event.exposes(adjacency):
+                unprotected = f"{event.kind.replace('_', ' ')} does not protect {adjacency}"
+                return "released without noise" if np.isinf(event.loss) else unprotected
+        kinds = [event.kind for event in self.events]
+        gaussian = delta == 0 and "gaussian" in kinds
+        kind = next((kind for kind in kinds if kind not in PROVEN and not gaussian), "Gaussian noise")
+        return f"{kind} gives no finite epsilon at delta {delta:.3g}"
+
+    def _unanswered(self, composition: Composition, adjacency: Adjacency, delta: float) -> str:
+        """Returns why a composition other than ``basic`` gives no epsilon: because of the first event that has none."""
+        if composition == "parallel" and adjacency == AGENT:
+            return "all data of an agent differ, and not one window only"
+        alone = np.ones((1, 1, 1), np.int64)
+        compose = COMPOSITIONS[composition]
+        event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())
+        if composition == "parallel" and event.releases > 1:
+            return "data was released twice: windows are not disjoint"
+        needed = "rho and no RDP function" if composition == "zcdp" else "privacy loss distribution"
+        return f"{composition} composition does not know the mechanism {event.kind!r}: its event gives no {needed}"
+
+    def _promised_deltas(self, composition: Composition, adjacency: Adjacency) -> Array:
+        """Returns each agent's delta, ``(replicas, agents)``: the sum over its events, or their largest (parallel)."""
+        if composition == "parallel":
+            single = np.array([event.promised(adjacency)[1] for event in self.events])
+            return (single[:, np.newaxis, np.newaxis] * (self.counts > 0)).max(axis=0, initial=0.0)
+        return promised_delta(self.events, self.counts, adjacency)

@@ -21,16 +21,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, reduce
 from math import exp, inf, log, sqrt, tanh
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import PROVEN, Kind
 
 # The most different numbers of clones; where there are more, some are rounded down, which increases delta: another
 # clone hides an agent better.
@@ -46,32 +45,18 @@ _MOST_INTERVALS = 5000
 _LARGEST_LOSS = 40.0
 
 
-class Batch(NamedTuple):
-    """The messages of one synchronisation, shuffled.
-
-    Attributes:
-        messages: Number n of messages whose noise the observer does not know, including the agent's own: all senders
-            for the server; without its own for a fellow; without the colluders'.
-        loss: Privacy loss of one message for any two payloads: mu = 2 C/s for ``gaussian`` noise of standard deviation
-            s and a clip C, else the epsilon of the randomiser.
-        kind: Kind of the mechanism: one of :data:`.event.PROVEN`, or ``pure`` for any that is purely private.
+def shuffled_epsilon(delta: float, batches: Iterable[tuple[int, float]]) -> float:
+    """Returns the epsilon at delta of all given batches together, never above that of their single messages.
 
     Example:
-        >>> round(shuffled_epsilon(1e-3, [Batch(100, 0.2)]), 3)
+        >>> round(shuffled_epsilon(1e-3, [(100, 0.2)]), 3)
         0.262
-    """
-
-    messages: int
-    loss: float
-    kind: Kind = "gaussian"
-
-
-def shuffled_epsilon(delta: float, batches: Iterable[Batch]) -> float:
-    """Returns the epsilon at delta of all given batches together, never above that of their single messages.
 
     Args:
         delta: In (0, 1).
-        batches: The batches that contain messages of one agent; they may differ in every attribute.
+        batches: The shuffled batches that contain messages of one agent: of each the number n of messages whose noise
+            the observer does not know, including the agent's own; and the privacy loss of one message for any two
+            payloads, mu = 2 C/s for Gaussian noise of standard deviation s and a clip C.
 
     Raises:
         TypeError: A number of messages is not an integer.
@@ -79,26 +64,23 @@ def shuffled_epsilon(delta: float, batches: Iterable[Batch]) -> float:
     """
     require_number("delta", delta, 0, 1, open_below=True, open_above=True)
     counted = Counter(batches)
-    for batch in counted:
-        require_integer("messages", batch.messages, 1)
-        require_number("loss", batch.loss, 0, inf)
-        require_choice("kind", batch.kind, (*PROVEN, "pure"))
+    for messages, mu in counted:
+        require_integer("messages", messages, 1)
+        require_number("mu", mu, 0, inf)
     return _epsilon(delta, tuple(counted.items()))
 
 
 @lru_cache(maxsize=4096)  # Each episode needs the same results again.
-def _epsilon(delta: float, counted: tuple[tuple[Batch, int], ...]) -> float:
+def _epsilon(delta: float, counted: tuple[tuple[tuple[int, float], int], ...]) -> float:
     total = sum(times for _, times in counted)
-    mu = sqrt(sum(times * batch.loss**2 for batch, times in counted if batch.kind == "gaussian"))
-    least = float(gaussian_epsilon(delta, mu))
-    least += sum(times * batch.loss for batch, times in counted if batch.kind != "gaussian")
+    least = float(gaussian_epsilon(delta, sqrt(sum(times * mu**2 for (_, mu), times in counted))))
     improved = False
-    for part in _PARTS if mu > 0 else (0.0,):
+    for part in _PARTS:
         pure: Counter[tuple[int, float]] = Counter()
         failures = 0.0
-        for (messages, loss, kind), times in counted:
-            delta0 = part * delta / (total * messages) if kind == "gaussian" else 0.0
-            local = float(gaussian_epsilon(delta0, loss)) if delta0 else loss
+        for (messages, mu), times in counted:
+            delta0 = part * delta / (total * messages)
+            local = float(gaussian_epsilon(delta0, mu))
             pure[messages, local] += times
             failures += (1 + exp(-local) / 2) * messages * delta0 * times
         if max((local for _, local in pure), default=0.0) <= _LARGEST_LOSS:
@@ -190,16 +172,15 @@ def _clones(messages: int, local_epsilon: float) -> tuple[Array, Array, float]:
     return counts, np.diff(below, append=1.0), float(below[0])
 
 
-def largest_loss(epsilon: float, delta: float, messages: Sequence[int], kind: Kind = "gaussian") -> float:
-    """Returns the largest loss of a message (mu or eps0) whose batches together are (epsilon, delta) private.
+def largest_loss(epsilon: float, delta: float, messages: Sequence[int]) -> float:
+    """Returns the largest mu of a message whose batches together are (epsilon, delta) private.
 
     It is at most a ten-thousandth smaller than the largest one.
 
     Args:
         epsilon: Epsilon of all batches together, > 0 and finite.
         delta: Delta of all batches together, in (0, 1).
-        messages: The number of messages in each batch; see :class:`Batch`.
-        kind: Kind of the mechanism; see :class:`Batch`.
+        messages: The number of messages in each batch; see :func:`shuffled_epsilon`.
 
     Raises:
         TypeError: A number of messages is not an integer.
@@ -209,14 +190,11 @@ def largest_loss(epsilon: float, delta: float, messages: Sequence[int], kind: Ki
     if not messages:
         raise ValueError("messages is empty; at least one batch is required")
 
-    def suffices(loss: float) -> bool:
-        return shuffled_epsilon(delta, [Batch(n, loss, kind) for n in messages]) <= epsilon
+    def suffices(mu: float) -> bool:
+        return shuffled_epsilon(delta, [(n, mu) for n in messages]) <= epsilon
 
     # Without amplification; slightly less, for rounding.
-    low = epsilon / len(messages)
-    if kind == "gaussian":
-        low = 1 / (analytic_noise_multiplier(epsilon, delta) * sqrt(len(messages)))
-    low *= 1 - 1e-9
+    low = 1 / (analytic_noise_multiplier(epsilon, delta) * sqrt(len(messages))) * (1 - 1e-9)
     factor = 2.0
     while factor > 1 + 1e-4:
         while suffices(low * factor):

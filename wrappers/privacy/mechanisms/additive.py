@@ -2,7 +2,7 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, prod, sqrt
 from typing import ClassVar, Literal
@@ -38,9 +38,8 @@ class Mechanism(ABC):
     """A mechanism: randomises the releases of agents and returns the privacy events that the accountant records.
 
     A privatizer calls :meth:`prepare` once, :meth:`start` at each reset, and then for each release :meth:`randomise`
-    and :meth:`events` with the same ``sends`` and ``index``. ``index`` says how often each agent has released before in
-    the episode, and so which share of the budget this release spends. The noise that ``randomise`` adds must be at
-    least as large as the events of ``events`` claim. To add independent noise to every release, derive from
+    and :meth:`events` with the same ``sends`` and ``index``. The noise that ``randomise`` adds must be at least as
+    large as the events of ``events`` claim. To add independent noise to every release, derive from
     :class:`.AdditiveMechanism`.
 
     Attributes:
@@ -55,11 +54,12 @@ class Mechanism(ABC):
     takes_clip: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Prepares the mechanism for an environment, before the environment's first reset.
 
         Args:
             env: The environment whose releases get the noise.
+            clip: The clip of releases; None without one.
 
         Raises:
             ValueError: The mechanism does not fit the environment.
@@ -88,70 +88,50 @@ class Mechanism(ABC):
     ) -> None:
         """Starts an episode in which agents add shares of one noise; by default, noise of ``1/honest`` the variance.
 
-        Events stay those of the whole noise.
-
-        Args:
-            sensitivity: As for :meth:`start`, as are the horizon and the generators.
-            horizon: Number of rounds of the episode.
-            generators: The agents' random generators.
-            honest: Number of shares that make up the whole noise.
+        Events stay those of the whole noise, which ``honest`` shares make up. The other arguments are those of
+        :meth:`start`.
         """
         share = {name: array / np.sqrt(honest) for name, array in sensitivity.scale.items()}
         self.start(sensitivity._replace(scale=share), horizon, generators)
 
     def observe(self, observation: Arrays) -> None:  # noqa: B027 - most mechanisms need no single rounds
-        """Takes in what agents have observed after a round, for mechanisms that randomise single rounds' data.
-
-        Args:
-            observation: Arrays ``(replicas, agents, ...)`` by name; not to be changed or kept.
-        """
+        """Takes in what agents have observed after a round, ``(replicas, agents, ...)``; not to be changed or kept."""
 
     @abstractmethod
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
-        """Returns a release with noise, and the variance of the noise.
+        """Returns a release with noise: arrays of the same names and shapes, and for each of them its variance.
+
+        Variances (:mod:`fedbandit_envs.core.noise_variance`) must not depend on data, except on data that are released
+        without noise.
 
         Args:
             statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
             sends: Which agents release, bool ``(replicas, agents)``; results of others are not used.
-            index: How often each agent has released before, int ``(replicas, agents)``.
-
-        Returns:
-            Arrays of the same names and shapes, and for each of them its variance
-            (:mod:`fedbandit_envs.core.noise_variance`), float64. Variances must not depend on data, except on data that
-            are released without noise.
+            index: How often each agent has released before, int ``(replicas, agents)``, and so which share of the
+                budget this release spends.
         """
 
-    @abstractmethod
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
         """Returns the privacy events of a release, for the accountant to count.
 
-        Args:
-            sends: Which agents release, bool ``(replicas, agents)``.
-            index: How often each agent has released before, int ``(replicas, agents)``.
+        By default all releases of an agent are one mechanism (:meth:`joint_event`): the count of the event of an
+        agent's first z - 1 releases falls by 1 when that of the first z releases rises by 1.
 
         Returns:
             For each event, by how much its count changes for each agent, bool or integer ``(replicas, agents)``.
         """
+        changed: dict[Event, Array] = {}
+        for done in sorted(set(index[sends].tolist())):
+            now = (sends & (index == done)).astype(np.int64)
+            for z, times in ((done, -now), (done + 1, now)):
+                if z > 0:
+                    event = self.joint_event(z)
+                    changed[event] = changed.get(event, 0) + times
+        return changed
 
-
-def joint_events(event_of: Callable[[int], Event], sends: Array, index: Array) -> dict[Event, Array]:
-    """Returns how counts of events change with a release, for mechanisms whose releases of an agent are one mechanism.
-
-    The count of the event of an agent's first z - 1 releases falls by 1 when that of the first z releases rises by 1.
-
-    Args:
-        event_of: The function that returns the event of an agent's first z releases.
-        sends: Which agents release, bool ``(replicas, agents)``.
-        index: How often each agent has released before, int ``(replicas, agents)``.
-    """
-    changed: dict[Event, Array] = {}
-    for done in sorted(set(index[sends].tolist())):
-        now = (sends & (index == done)).astype(np.int64)
-        for z, times in ((done, -now), (done + 1, now)):
-            if z > 0:
-                event = event_of(z)
-                changed[event] = changed.get(event, 0) + times
-    return changed
+    def joint_event(self, z: int) -> Event:
+        """Returns the event of an agent's first z releases; for mechanisms that do not override :meth:`events`."""
+        raise NotImplementedError
 
 
 # Number of different shares of epsilon that `decreasing` computes. For later releases z, the term epsilon/2^(z+1) is
@@ -164,20 +144,14 @@ above 0; or None for any number with :func:`decreasing` shares."""
 
 
 def decreasing(epsilon: float, horizon: int) -> Array:
-    """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1).
+    """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1), float64.
 
     This is P-FCB, section 5.2. The paper prints "log"; only with base 2 do log2 T releases, as many as a schedule with
-    doubling gaps makes, spend epsilon together.
-
-    Args:
-        epsilon: Epsilon of all releases together, > 0.
-        horizon: The number of rounds T, at least 2.
-
-    Returns:
-        The shares of epsilon, float64; all later releases get as much as the last entry.
+    doubling gaps makes, spend epsilon together. All later releases get as much as the last entry. The horizon T is the
+    number of rounds.
 
     Raises:
-        ValueError: The horizon is too short.
+        ValueError: The horizon is below 2.
     """
     if horizon < 2:
         raise ValueError(
@@ -187,13 +161,21 @@ def decreasing(epsilon: float, horizon: int) -> Array:
     return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
 
 
-class SharingMechanism(Mechanism):
-    """The base class of mechanisms that divide epsilon among releases with independent noise.
+def require_one_size(epsilon: float | None, noise_multiplier: float | None) -> None:
+    """Raises a ValueError unless exactly one of the two, which determine the size of Gaussian noise, is given."""
+    if (epsilon is None) == (noise_multiplier is None):
+        raise ValueError(
+            f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
+        )
 
-    When an episode starts, a subclass sets ``_events``: the privacy event of a release for each of the shares.
+
+class AdditiveMechanism(Mechanism):
+    """Adds independent noise to every number in a release; its size follows from the release's share of epsilon.
+
+    If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
+    a random number from :meth:`draw`. A subclass defines :meth:`noise_multiplier` and the privacy :meth:`event` to
+    account for; and unless the random number is standard normal, :meth:`draw` and its variance (:meth:`unit_variance`).
     """
-
-    _events: Sequence[Event]
 
     def __init__(self, epsilon: float, releases: Releases = None) -> None:
         """Takes the epsilon that is divided among an agent's releases.
@@ -208,95 +190,22 @@ class SharingMechanism(Mechanism):
             ValueError: An argument is out of its range.
         """
         require_epsilon(epsilon)
-        self._epsilon = epsilon
-        self._proportions: Array | None = None
+        # The shares of epsilon; None for shares that decrease, which depend on the horizon.
+        self._planned: Array | None = None
         if isinstance(releases, Sequence):
             require_integer("len(releases)", len(releases), 1)
             for place, one in enumerate(releases):
                 require_number(f"releases[{place}]", one, 0, np.inf, open_below=True, open_above=True)
-            self._proportions = np.divide(releases, sum(releases))
+            self._planned = epsilon * np.divide(releases, sum(releases))
             releases = len(releases)
         elif releases is not None:
             require_integer("releases", releases, 1)
-        self.max_releases = releases
-
-    def prepare(self, env: FederatedEnv) -> None:
-        """Computes each release's share of epsilon, which may depend on the environment's horizon."""
-        self._share_out(env.max_cycles)
-
-    def _share_out(self, horizon: int) -> None:
-        """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry.
-
-        Raises:
-            ValueError: Shares decrease, and the horizon is below 2.
-        """
-        if self._proportions is not None:
-            self._shares = self._epsilon * self._proportions
-        elif self.max_releases is None:
-            self._shares = decreasing(self._epsilon, horizon)
-        else:
-            self._shares = np.array([self._epsilon / self.max_releases])
-
-    def _share(self, index: Array) -> Array:
-        """Returns the position in ``_shares`` of the share of epsilon that each agent's next release spends.
-
-        Args:
-            index: How often each agent has released before, int ``(replicas, agents)``.
-        """
-        return np.minimum(index, len(self._shares) - 1)
-
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
-        share = self._share(index)
-        by_event: dict[Event, Array] = {}
-        for i in np.unique(share[sends]).tolist():
-            # Different shares may have equal events. The agents of equal events are collected under one event.
-            event = self._events[i]
-            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
-        return by_event
-
-
-class AdditiveMechanism(SharingMechanism):
-    """Adds independent noise to every number in a release; its size follows from the release's share of epsilon.
-
-    If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
-    a random number from :meth:`draw`. A subclass defines these two methods, the variance of the random number
-    (:meth:`unit_variance`), and the privacy :meth:`event` to account for.
-
-    Example:
-        >>> from fedbandit_envs.arms_v0 import parallel_env
-        >>> from fedbandit_envs.wrappers import Privatizer
-        >>> from fedbandit_envs.wrappers.privacy.accounting.event import Event
-        >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism
-        >>> class TwoSidedExponential(AdditiveMechanism):
-        ...     def noise_multiplier(self, share):
-        ...         return 1 / share
-        ...     def unit_variance(self, share):
-        ...         return 2.0
-        ...     def draw(self, generator, share, out):
-        ...         out[...] = generator.laplace(size=out.shape)
-        ...     def event(self, share, noise_multiplier, changes):
-        ...         return Event("laplace", share, share, 0.0, tuple(changes.items()))
-        >>> env = Privatizer(parallel_env(num_agents=2), TwoSidedExponential(epsilon=1.0, releases=4))
-    """
+            self._planned = np.array([epsilon / releases])
+        self._epsilon, self.max_releases = epsilon, releases
 
     @abstractmethod
     def noise_multiplier(self, share: float) -> float:
         """Returns the size of the noise in units of sensitivity, for a release that spends ``share`` of epsilon."""
-
-    @abstractmethod
-    def unit_variance(self, share: float) -> float:
-        """Returns the variance of one number that :meth:`draw` draws, for a release that spends ``share``."""
-
-    @abstractmethod
-    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
-        """Fills ``out`` with independent noise of size 1, for a release that spends ``share`` of epsilon.
-
-        Args:
-            generator: Random generator of the agent that releases.
-            share: The share of epsilon that the release spends.
-            out: Output: the noise of all numbers in the release, float64 ``(values,)``.
-        """
 
     @abstractmethod
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
@@ -308,8 +217,24 @@ class AdditiveMechanism(SharingMechanism):
             changes: How much neighbours can differ in one release, by adjacency.
         """
 
+    def unit_variance(self, share: float) -> float:
+        """Returns the variance of one number that :meth:`draw` draws, for a release that spends ``share``."""
+        return 1.0
+
+    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
+        """Fills ``out``, float64 ``(values,)``, with independent noise of size 1, by default standard normal.
+
+        The generator is that of the agent that releases, for a release that spends ``share`` of epsilon.
+        """
+        generator.standard_normal(out=out)
+
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+        """Computes each release's share of epsilon, which may depend on the environment's horizon, and its noise."""
+        self._share_out(env.max_cycles)
+
     def _share_out(self, horizon: int) -> None:
-        super()._share_out(horizon)
+        """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry."""
+        self._shares = decreasing(self._epsilon, horizon) if self._planned is None else self._planned
         self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
         self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
 
@@ -325,6 +250,10 @@ class AdditiveMechanism(SharingMechanism):
     def _changes(self, sensitivity: Sensitivity) -> Changes:
         return sensitivity.changes
 
+    def _share(self, index: Array) -> Array:
+        """Returns the position in ``_shares`` of each agent's next release, given how often it has released before."""
+        return np.minimum(index, len(self._shares) - 1)
+
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise, and the variances of the noise; see :meth:`Mechanism.randomise`."""
         share = self._share(index)
@@ -335,6 +264,16 @@ class AdditiveMechanism(SharingMechanism):
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
         variances = self._unit_variances[share][..., np.newaxis] * deviations**2
         return unflatten(flatten(statistic) + deviations * self._noise, variances, statistic)
+
+    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
+        """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
+        share = self._share(index)
+        by_event: dict[Event, Array] = {}
+        for i in np.unique(share[sends]).tolist():
+            # Different shares may have equal events. The agents of equal events are collected under one event.
+            event = self._events[i]
+            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
+        return by_event
 
 
 Calibration = Literal["classic", "analytic"]
@@ -388,8 +327,11 @@ class Gaussian(AdditiveMechanism):
         require_number("delta", delta, 0, 1, open_below=True, open_above=True)
         require_choice("calibration", calibration, ("classic", "analytic"))
         require_choice("pair", pair, ("as_given", "good_and_defective"))
-        if noise_multiplier is not None and epsilon is None:
-            require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
+        require_one_size(epsilon, noise_multiplier)
+        if epsilon is None:
+            noise_multiplier = require_number(
+                "noise_multiplier", noise_multiplier, 0, np.inf, open_above=True
+            )
             # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
             # the noise is so large that delta suffices alone; shares of epsilon must be positive.
             epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
@@ -398,10 +340,6 @@ class Gaussian(AdditiveMechanism):
                 raise ValueError(
                     f"releases is {releases!r}; with noise_multiplier, a number or None is required"
                 )
-        elif epsilon is None or noise_multiplier is not None:
-            raise ValueError(
-                f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
-            )
         super().__init__(epsilon, releases)
         self._delta = delta
         self._classic = calibration == "classic" and noise_multiplier is None
@@ -409,16 +347,16 @@ class Gaussian(AdditiveMechanism):
         self._given = noise_multiplier
         if noise_multiplier is not None:
             # All releases have the same noise, and each of them spends the whole epsilon.
-            self._proportions = np.ones(1)
+            self._planned = np.array([epsilon])
 
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
             UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
-        super().prepare(env)
+        super().prepare(env, clip)
         place = self._shares.argmax()
         most = float(self._shares[place])
         if self._classic and 1 <= most < np.inf:
@@ -437,14 +375,6 @@ class Gaussian(AdditiveMechanism):
             return self._given
         calibrated = classic_noise_multiplier if self._classic else analytic_noise_multiplier
         return calibrated(share, self._delta)
-
-    def unit_variance(self, share: float) -> float:
-        """Returns the variance of standard normal noise: 1."""
-        return 1.0
-
-    def draw(self, generator: np.random.Generator, share: float, out: Array) -> None:
-        """Draws standard normal noise."""
-        generator.standard_normal(out=out)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
         """Returns the privacy event of a release; see :meth:`AdditiveMechanism.event`.
@@ -567,7 +497,7 @@ class Laplace(AdditiveMechanism):
         return Event("laplace", share, share, 0.0, tuple(changes.items()))
 
 
-class RandomizedResponse(SharingMechanism):
+class RandomizedResponse(AdditiveMechanism):
     """Reports each binary outcome truly with probability e^eps/(1 + e^eps), and flipped otherwise.
 
     This gives local differential privacy for every single outcome (Warner 1965), since outcomes are flipped before they
@@ -585,16 +515,21 @@ class RandomizedResponse(SharingMechanism):
         >>> env = Privatizer(parallel_env(), RandomizedResponse(epsilon=1.0), budget={"adjacency": "one-outcome"})
     """
 
-    def _share_out(self, horizon: int) -> None:
-        super()._share_out(horizon)
-        shares = self._shares
-        # The probability of a flip, 1/(1 + e^eps). It is calculated directly and not as 1 - e^eps/(1 + e^eps), which
-        # would lose digits; without noise (infinite epsilon) it is 0.
-        self._flips = 1 / (1 + np.exp(np.minimum(shares, 700.0))) * np.isfinite(shares)
-        # 1 - 2 flip = tanh(epsilon/2). The expected number of outcomes reported as good is
-        # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
-        self._contrasts = np.tanh(shares / 2)
-        self._variances = self._flips * (1 - self._flips) / self._contrasts**2
+    def noise_multiplier(self, share: float) -> float:
+        """Returns the probability of a flip, 1/(1 + e^share); 0 without noise, if the share is infinite.
+
+        It is not calculated as 1 - e^share/(1 + e^share), which would lose digits.
+        """
+        return float(1 / (1 + np.exp(min(share, 700.0)))) * np.isfinite(share)
+
+    def unit_variance(self, share: float) -> float:
+        """Returns the variance of the estimate for each outcome."""
+        flip = self.noise_multiplier(share)
+        return flip * (1 - flip) / np.tanh(share / 2) ** 2
+
+    def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
+        """Returns the privacy event of a release, which protects ``one-outcome`` only."""
+        return Event("randomised_response", share, share, 0.0, (("one-outcome", Change(1, 1.0)),))
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode; refuses statistics other than the numbers of outcomes and of good outcomes.
@@ -602,7 +537,6 @@ class RandomizedResponse(SharingMechanism):
         Raises:
             ValueError: The environment releases something else.
         """
-        self._share_out(horizon)
         pair, scale = sensitivity.pair, sensitivity.scale
         if pair is None or scale.keys() != {pair.total, pair.good}:
             raise ValueError(
@@ -610,11 +544,7 @@ class RandomizedResponse(SharingMechanism):
                 "among them; such a pair and nothing else is required"
             )
         self._names = pair
-        changes = (("one-outcome", Change(1, 1.0)),)
-        self._events = [
-            Event("randomised_response", share, share, 0.0, changes) for share in self._shares.tolist()
-        ]
-        self._generators = generators
+        super().start(sensitivity, horizon, generators)
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Flips outcomes and estimates how many were good; see :meth:`Mechanism.randomise`."""
@@ -629,17 +559,19 @@ class RandomizedResponse(SharingMechanism):
         agents = index.shape[1]
         for replica, agent in np.argwhere(sends):
             generator = self._generators[replica * agents + agent]
-            flip = self._flips[share[replica, agent]]
+            flip = self._multipliers[share[replica, agent]]
             units, hits = total[replica, agent], good[replica, agent]
             reported[replica, agent] = (
                 hits - generator.binomial(hits, flip) + generator.binomial(units - hits, flip)
             )
-        flips, contrasts = self._flips[share], self._contrasts[share]
+        # 1 - 2 flip = tanh(share/2). The expected number of outcomes reported as good is
+        # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
+        flips, contrasts = self._multipliers[share], np.tanh(self._shares / 2)[share]
         return {
             self._names.total: total.astype(np.float64),
             self._names.good: (reported - flips * total) / contrasts,
             variance_of(self._names.total): np.zeros(total.shape),
-            variance_of(self._names.good): self._variances[share] * total,
+            variance_of(self._names.good): self._unit_variances[share] * total,
         }
 
 
@@ -661,10 +593,6 @@ def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
         values: The numbers of each agent side by side, ``(replicas, agents, values)``, as :func:`flatten` returns them.
         variances: The variance of the noise in each of them, same shape.
         like: Arrays with the names and shapes of the release, ``(replicas, agents, ...)``.
-
-    Returns:
-        The values by the names in ``like``, and the variances by the names that
-        :func:`~fedbandit_envs.core.noise_variance.variance_of` makes of these.
     """
     arrays: Arrays = {}
     for rename, flat in ((str, values), (_announced, variances)):

@@ -24,13 +24,12 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Generators,
     Mechanism,
     flatten,
-    joint_events,
+    require_one_size,
     unflatten,
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
     HonakerNoise,
-    IndependentNoise,
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
@@ -45,7 +44,7 @@ NOISES: dict[MatrixName, type[PrefixNoise]] = {
     "blt": BltNoise,
     "tree": TreeNoise,
     "honaker": HonakerNoise,
-    "independent": IndependentNoise,
+    "independent": PrefixNoise,
 }
 """The classes that make the noise of prefix sums, by the name of their factorisation."""
 
@@ -108,11 +107,7 @@ class MatrixMechanism(Mechanism):
         """Checks the arguments; the errors are those of the class."""
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         require_choice("sigma", self.sigma, ("exact", "printed"))
-        if (self.epsilon is None) == (self.noise_multiplier is None):
-            raise ValueError(
-                f"epsilon is {self.epsilon!r} and noise_multiplier {self.noise_multiplier!r}; exactly one of them is "
-                "required"
-            )
+        require_one_size(self.epsilon, self.noise_multiplier)
         if self.epsilon is None:
             require_number("noise_multiplier", self.noise_multiplier, 0, np.inf, open_below=True)
         else:
@@ -127,13 +122,14 @@ class MatrixMechanism(Mechanism):
             )
         self._planned = _checked_plan(self.releases)
 
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Calibrates the noise to one drawn instance of the environment; see :meth:`Mechanism.prepare`."""
         # The space of releases is needed before the first reset. A copy is reset here, so that the environment itself
         # does not change.
         trial = deepcopy(env)
         trial.reset_batch([0])
-        self._calibrate(trial.sensitivity(), env.max_cycles)
+        sensitivity = trial.sensitivity()
+        self._calibrate(sensitivity if clip is None else sensitivity.clipped(clip), env.max_cycles)
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode: calibrates the noise to its sensitivity and horizon; see :meth:`Mechanism.start`."""
@@ -148,7 +144,7 @@ class MatrixMechanism(Mechanism):
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
         # The variance of a sum never shrinks if the noise of releases is independent.
-        low = 0.0 if isinstance(self._noise, IndependentNoise) else -self._worst_variance
+        low = 0.0 if type(self._noise) is PrefixNoise else -self._worst_variance
         return with_variances(released, low, self._worst_variance)
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
@@ -232,11 +228,7 @@ class MatrixMechanism(Mechanism):
         """
         return self._noise.sum_square(z) if adjacency == AGENT else self._noise.column_square(z)
 
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns how the counts of privacy events change with a release; see :func:`.joint_events`."""
-        return joint_events(self._event, sends, index)
-
-    def _event(self, z: int) -> Event:
+    def joint_event(self, z: int) -> Event:
         """Returns the event of an agent's first z releases, which are one Gaussian mechanism.
 
         Its loss is that of a change of norm 1 in one window. The norms of its changes are those of one window; under

@@ -17,7 +17,7 @@ References:
       Machine Learning. ICML 2023.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import lru_cache
 from math import expm1, log
 
@@ -29,50 +29,54 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 
 
-class PrefixNoise(ABC):
+class PrefixNoise:
     """The noise of prefix sums, for many rows (agents of replicas) and a planned number of releases of each.
 
     Rows have independent noise and may have different numbers of releases so far. Variances are in units of the
     variance of one draw.
+
+    This base class has independent noise in every release, too: C is the identity, and B the matrix of prefix sums. The
+    noise of a prefix sum grows with every release, so that this is a bad choice if one window changes. If all windows
+    change (the adjacency ``agent``) it is better than the correlated noise of the subclasses.
+
+    Example:
+        >>> noise = PrefixNoise(8)
+        >>> noise.variance(3), noise.column_square(3), noise.sum_square(3)
+        (3.0, 1.0, 3.0)
     """
 
     def __init__(self, releases: int) -> None:
         """Takes the largest number of releases of a row, >= 1."""
         self.releases = releases
 
-    @abstractmethod
     def column_square(self, z: int) -> float:
         """Returns the largest squared norm of a column of C's first z rows, or an upper bound on it.
 
         It determines the privacy loss of the first z releases; 1 <= z <= ``releases``.
         """
+        return 1.0
 
-    @abstractmethod
     def sum_square(self, z: int) -> float:
         """Returns the squared norm of C 1 for C's first z rows, or, as needed, a bound on it; 1 <= z <= ``releases``.
 
         It determines the privacy loss of the first z releases if all data of an agent change: it is the largest squared
         norm of the change of C x if each window changes by a vector of norm 1.
         """
+        return float(z)
 
-    @abstractmethod
     def variance(self, z: int) -> float:
         """Returns the variance of the noise in the sum of an agent's first z releases; 0 <= z <= ``releases``."""
+        return float(z)
 
     @property
     def worst_variance(self) -> float:
-        """The largest variance of the noise in any of the prefix sums up to the planned number of releases.
-
-        By default it is the variance in the last prefix sum; mechanisms whose variance does not grow with each release
-        override this property.
-        """
+        """The largest variance of the noise in any of the planned prefix sums: by default in the last one."""
         return self.variance(self.releases)
 
     def draws(self, z: int) -> int:
         """Returns how many standard normal draws each number in the z-th release takes: 1 unless overridden."""
         return 1
 
-    @abstractmethod
     def start(self, rows: int, values: int) -> None:
         """Starts an episode in which no row has released yet.
 
@@ -81,7 +85,6 @@ class PrefixNoise(ABC):
             values: Number of independent noises that a row needs for one release.
         """
 
-    @abstractmethod
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
         """Returns the noise to add to the z-th release of some rows.
 
@@ -94,37 +97,6 @@ class PrefixNoise(ABC):
         Returns:
             The noise of the z-th prefix sum minus the noise of the one before, float64 ``(rows, values)``.
         """
-
-
-class IndependentNoise(PrefixNoise):
-    """Independent noise in every release: C is the identity, and B the matrix of prefix sums.
-
-    The noise of a prefix sum grows with every release, so that this is a bad choice if one window changes. If all
-    windows change (the adjacency ``agent``) it is better than the correlated noise of the other mechanisms.
-
-    Example:
-        >>> noise = IndependentNoise(8)
-        >>> noise.variance(3), noise.column_square(3), noise.sum_square(3)
-        (3.0, 1.0, 3.0)
-    """
-
-    def column_square(self, z: int) -> float:
-        """Returns the squared norm of a column of the identity: 1."""
-        return 1.0
-
-    def sum_square(self, z: int) -> float:
-        """Returns the squared norm of a vector of z ones: z."""
-        return float(z)
-
-    def variance(self, z: int) -> float:
-        """Returns the variance of the sum of z draws: z."""
-        return float(z)
-
-    def start(self, rows: int, values: int) -> None:
-        """Starts an episode; nothing is kept."""
-
-    def advance(self, rows: Array, z: int, draws: Array) -> Array:
-        """Returns the draws of the z-th release."""
         return draws[0]
 
 
@@ -344,20 +316,41 @@ class BltNoise(PrefixNoise):
     added to it. These steps multiply the draws by the inverse of C without computing its coefficients. Memory is one
     number for each buffer, row and released number.
 
+    B and C are lower-triangular Toeplitz matrices. The generating function of C is the product of
+    (1 - q_i x)/(1 - p_i x) over the buffers i, with p_i and q_i in (0, 1). So the coefficients of C are 1 and then, for
+    k >= 1, the sum over i of ``weights[i] decays[i]^(k - 1)``, where the decays are the p_i. The generating function of
+    B is 1/(1 - x) divided by that of C, so the coefficients of B are sums of geometric sequences as well, with the
+    factors 1 and q_i. If p_1 > q_1 > p_2 > ..., all weights are positive: then the first column of C and the last row
+    of B have the largest norms ("An Inversion Theorem for Buffered Linear Toeplitz (BLT) Matrices and Applications to
+    Streaming Differential Privacy", arXiv 2504.21413).
+
     Example:
         >>> noise = BltNoise(8)
         >>> round(float(noise.variance(3)), 3)  # of the noise in the third prefix sum, for draws of variance 1
         1.393
     """
 
-    def __init__(self, releases: int) -> None:
-        """Fits the factorisation to the largest number of releases of a row, >= 1."""
+    def __init__(self, releases: int, shape: Sequence[float] | None = None) -> None:
+        """Takes the largest number of releases of a row, >= 1.
+
+        The numbers -ln p_1, -ln q_1, -ln p_2, ... are a shifted geometric sequence a (r^j - s) of three parameters, of
+        which ``shape`` has ln a, ln r and the logit of s; None fits them. With one buffer for every three doublings of
+        the number of releases, the standard deviation is at most 1.0004 times that of the square-root factorisation.
+        Fitting all numbers freely would reduce it by 2e-5 of it at most.
+        """
         super().__init__(releases)
-        self._toeplitz = _fitted(releases)
-        self._column_squares = [
-            self._toeplitz.column_square(min(1 << k, releases))
-            for k in range((releases - 1).bit_length() + 1)
-        ]
+        first, step, shift = _fitted(releases) if shape is None else shape
+        rates = np.exp(first) * (np.exp(step * np.arange(2 * _buffers(releases))) - expit(shift))
+        zeros = rates[1::2]
+        self._decays, others = np.exp(-rates[0::2]), np.exp(-zeros)
+        self._weights = _residues(self._decays, others)
+        # The norms are computed from the decays, which exp has rounded, so that they belong to exactly the coefficients
+        # with which noise is made.
+        self._rates = -np.log(self._decays)
+        ahead = [min(1 << k, releases) for k in range((releases - 1).bit_length() + 1)]
+        self._column_squares = [1 + float(_squares(self._weights, self._rates, n - 1)) for n in ahead]
+        self._row_rates = np.concatenate(([0.0], zeros))
+        self._row_weights = _residues(np.concatenate(([1.0], others)), self._decays)
 
     def column_square(self, z: int) -> float:
         """Returns an upper bound on the squared norm of C's first column for z releases.
@@ -368,114 +361,55 @@ class BltNoise(PrefixNoise):
         return self._column_squares[(z - 1).bit_length()]
 
     def sum_square(self, z: int) -> float:
-        """Returns the sum over C's first z rows of the square of the sum of the row."""
-        return self._toeplitz.sum_square(z)
+        """Returns the sum over C's first z rows of the square of the sum of the row.
+
+        Negative weights, which a fit does not give, count by their size, so that the result is then an upper bound on
+        the sum of |C^T C|.
+        """
+        # The sum of the row with t + 1 coefficients is 1 plus the sum of weight (1 - decay^t)/(1 - decay).
+        limits = np.abs(self._weights) / -np.expm1(-self._rates)
+        rates = np.concatenate(([0.0], self._rates))
+        return float(_squares(np.concatenate(([1 + limits.sum()], -limits)), rates, z))
 
     def variance(self, z: int) -> float:
         """Returns the variance of the noise in the z-th prefix sum: the squared norm of B's z-th row."""
-        return self._toeplitz.row_square(z)
+        return float(_squares(self._row_weights, self._row_rates, z))
 
     def start(self, rows: int, values: int) -> None:
         """Starts an episode: all buffers, the decaying sums of earlier noise, are 0."""
-        self._buffers = np.zeros((rows, len(self._toeplitz.decays), values))
+        self._sums = np.zeros((rows, len(self._decays), values))
 
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
         """Returns the noise to add to the next release of some rows: the draws minus the weighted sum of the buffers.
 
         The array ``draws`` is overwritten.
         """
-        increment = draws[0]
-        _divide(increment, self._buffers, rows, self._toeplitz.weights, self._toeplitz.decays)
-        return increment
+        _divide(draws[0], self._sums, rows, self._weights, self._decays)
+        return draws[0]
 
 
-class _BufferedToeplitz:
-    """A factorisation of the matrix of prefix sums into B C, Toeplitz matrices with rational generating functions.
-
-    Both matrices are lower triangular. The generating function of C is the product of (1 - q_i x)/(1 - p_i x) over the
-    buffers i, with p_i and q_i in (0, 1). So the coefficients of C are 1 and then, for k >= 1, the sum over i of
-    ``weights[i] decays[i]^(k - 1)``, where the decays are the p_i. The generating function of B is 1/(1 - x) divided by
-    that of C, so the coefficients of B are sums of geometric sequences as well, with the factors 1 and q_i. If
-    p_1 > q_1 > p_2 > ..., all weights are positive: then the first column of C and the last row of B have the largest
-    norms.
-
-    "An Inversion Theorem for Buffered Linear Toeplitz (BLT) Matrices and Applications to Streaming Differential
-    Privacy", arXiv 2504.21413, shows that the decays of B and C determine both matrices.
-
-    Attributes:
-        decays: The factor of each buffer from one release to the next, p_i, float64 ``(buffers,)``.
-        weights: The weight with which each buffer is subtracted from a draw, float64 ``(buffers,)``.
-    """
-
-    def __init__(self, poles: Array, zeros: Array) -> None:
-        """Computes decays and weights from the poles and zeros of C's generating function.
-
-        Args:
-            poles: -ln p_i, float64 ``(buffers,)``.
-            zeros: -ln q_i, float64 ``(buffers,)``, with p_1 > q_1 > p_2 > ... > 0.
-        """
-        self.decays = np.exp(-poles)
-        others = np.exp(-zeros)
-        self.weights = _residues(self.decays, others)
-        # The norms are computed from the decays, which exp has rounded, and not from `poles`, so that they belong to
-        # exactly the coefficients with which noise is made.
-        self._rates = -np.log(self.decays)
-        self._row_rates = np.concatenate(([0.0], zeros))
-        self._row_weights = _residues(np.concatenate(([1.0], others)), self.decays)
-
-    def column_square(self, z: int) -> float:
-        """Returns the squared norm of the first column of C's first z rows; z >= 1."""
-        return 1 + float(_squares(self.weights, self._rates, z - 1))
-
-    def sum_square(self, z: int) -> float:
-        """Returns the sum over C's first z rows of the square of the sum of the row; z >= 1.
-
-        Negative weights, which a fit does not give, count by their size, so that the result is then an upper bound on
-        the sum of |C^T C|.
-        """
-        # The sum of the row with t + 1 coefficients is 1 plus the sum of weight (1 - decay^t)/(1 - decay).
-        limits = np.abs(self.weights) / -np.expm1(-self._rates)
-        rates = np.concatenate(([0.0], self._rates))
-        return float(_squares(np.concatenate(([1 + limits.sum()], -limits)), rates, z))
-
-    def row_square(self, z: int) -> float:
-        """Returns the squared norm of B's z-th row; z >= 0."""
-        return float(_squares(self._row_weights, self._row_rates, z))
+def _buffers(releases: int) -> int:
+    return 1 + releases.bit_length() // 3
 
 
 @lru_cache(maxsize=256)  # Each episode needs the same factorisation again.
-def _fitted(releases: int) -> _BufferedToeplitz:
-    """Returns the factorisation that minimises the noise in the last prefix sum at a given privacy.
-
-    The numbers -ln p_1, -ln q_1, -ln p_2, ... are set to a shifted geometric sequence a (r^j - s), whose three
-    parameters a, r and s are fitted. Fitting all numbers freely gives nearly such a sequence and reduces the noise by
-    2e-5 of it at most. With one buffer for every three doublings of the number of releases, the standard deviation is
-    at most 1.0004 times that of the square-root factorisation.
-
-    Args:
-        releases: The number of releases, at least 1.
-    """
-    buffers = 1 + releases.bit_length() // 3
-
-    def toeplitz(shape: Array) -> _BufferedToeplitz:
-        first, step, shift = shape
-        rates = np.exp(first) * (np.exp(step * np.arange(2 * buffers)) - expit(shift))
-        return _BufferedToeplitz(rates[0::2], rates[1::2])
+def _fitted(releases: int) -> tuple[float, ...]:
+    """Returns the shape of the factorisation that has the least noise in the last prefix sum at a given privacy."""
 
     def noise(shape: Array) -> float:
-        tried = toeplitz(shape)
-        return log(tried.column_square(releases)) + log(tried.row_square(releases))
+        tried = BltNoise(releases, shape)
+        return log(tried.column_square(releases)) + log(tried.variance(releases))
 
     # The start is close to the optimum for 1e2 to 1e6 releases (searches from various starting points end near it), so
     # that a short search suffices.
-    each = log(releases) / buffers
+    each = log(releases) / _buffers(releases)
     start = np.array([0.58 - log(releases), 0.55 + 0.255 * each, 1.18 - 0.55 * each])
     nearby = np.vstack((start, start + 0.05 * np.eye(3)))
     options = {"initial_simplex": nearby, "xatol": 1e-2, "fatol": 1e-7}
     found = scipy.optimize.minimize(noise, start, method="Nelder-Mead", options=options)
     # Rounded, so that the result does not depend on the last bits of the search. The optimum is flat: rounding adds
     # hardly any noise.
-    return toeplitz(np.round(found.x, 2))
+    return tuple(np.round(found.x, 2).tolist())
 
 
 @kernel

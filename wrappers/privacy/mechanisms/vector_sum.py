@@ -21,7 +21,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Change, Sensitivity, variance_of, with_variances
 from fedbandit_envs.randomness.draws import fill_bits, padded, u32
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism, joint_events
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
 # Probability that a bit of noise is 1.
@@ -201,7 +201,7 @@ class VectorSum(Mechanism):
         require_choice("draw", self.draw, ("exact", "printed"))
         require_number("bound", self.bound, 0, np.inf, open_below=True)
 
-    def prepare(self, env: FederatedEnv) -> None:
+    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
         """Computes the constants; refuses environments without contexts and rewards; see :meth:`Mechanism.prepare`."""
         seen, released = env.single_observation_space, env.single_release_space
         sized = {name: space.shape for name, space in released.items()}
@@ -297,11 +297,7 @@ class VectorSum(Mechanism):
             self._errors[rows, level], self._done[rows] = 0.0, z
         return {self._name: values, variance_of(self._name): variance}
 
-    def events(self, sends: Array, index: Array) -> dict[Event, Array]:
-        """Returns how the counts of privacy events change with a release; see :func:`.joint_events`."""
-        return joint_events(self._event, sends, index)
-
-    def _event(self, z: int) -> Event:
+    def joint_event(self, z: int) -> Event:
         """Returns the event of an agent's first z releases, with the noise of all honest agents."""
         levels = self._nodes[: z.bit_length()]
         nodes = tuple(
