@@ -191,9 +191,9 @@ class Channel(Transport):
         hops, traversals = self._carried(senders)
         at_once = (hops > 0) & (self._delay == 0)
         if self._echo:
-            self._inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
-            self._inbox["sent"][..., 0] = senders
-            at_once |= self._inbox["inbox_own"]
+            self.inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
+            self.inbox["sent"][..., 0] = senders
+            at_once |= self.inbox["inbox_own"]
         self._deliver(statistic, at_once)
         if self._delay == 0:
             self._book(traversals.sum(axis=-1))
