@@ -189,7 +189,7 @@ class Channel(Transport):
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
         hops, traversals = self._carried(senders)
-        at_once = (hops > 0) & (self._delay == 0)
+        at_once = np.zeros_like(hops, np.bool_) if self._delay else hops > 0
         if self._echo:
             self.inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
             self.inbox["sent"][..., 0] = senders
@@ -229,7 +229,7 @@ class Channel(Transport):
             arrival, traversals = flood(self._edges, lost, duplicated, self._limits, self._nodes)
             # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does
             # not.
-            hops = arrival[:, : self.max_num_agents] * (self._hops > 0)
+            hops = arrival[:, : senders.shape[1]] * (self._hops > 0)
         if senders.all():
             return hops, traversals
         return hops * senders[:, np.newaxis], traversals * senders[..., np.newaxis]

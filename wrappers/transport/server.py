@@ -188,7 +188,7 @@ class Server(Transport):
     @property
     def _active(self) -> Array:
         """Which agents take part by the answers that they have received, bool ``(replicas, agents)``."""
-        return self._kept.arrays["active"][..., 0]
+        return self._kept["active"][..., 0]
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
@@ -198,8 +198,10 @@ class Server(Transport):
             self._first_answer([int(seed) for seed in seeds])
             self.env.set_active(self._active)
         reset = super().reset_batch(seeds)
-        if self._policy is not None and not early:
-            self._first_answer(self._seeds)
+        if self._policy is not None:
+            if not early:
+                self._first_answer(self._seeds)
+            self._seen = Buffers(self.inbox | self._kept)
         if self._schedule.announced:
             self._due = np.zeros(self._everyone.shape, np.int64)
             self._announce(self._everyone)
@@ -216,7 +218,7 @@ class Server(Transport):
         # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
         self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
         self._answered: dict[int, tuple[Array, Arrays, Array]] = {}
-        return reset._replace(observation=reset.observation | self._kept.views)
+        return reset._replace(observation=reset.observation | self._seen.views)
 
     def _first_answer(self, seeds: list[int]) -> None:
         """Resets the policy, and shows agents its first answer, or zeros if it has none."""
@@ -232,7 +234,7 @@ class Server(Transport):
         seen = {f"server_{name}": array.copy() for name, array in self._latest.items()}
         if self._admits:
             seen["active"] = seen.pop("server_active")[..., np.newaxis]
-        self._kept = Buffers(seen)
+        self._kept = seen
 
     def _update(self, answer: Any, mask: Array) -> None:
         """Takes an answer as the latest one of the replicas in which ``mask`` is true of some agent."""
@@ -272,7 +274,7 @@ class Server(Transport):
 
     def _announce(self, who: Array) -> None:
         """Sets the rounds from which on some agents upload, by the answers that they have received."""
-        rounds = self._kept.arrays["server_rounds"][who]
+        rounds = self._kept["server_rounds"][who]
         self._due[who] = np.where(rounds > 0, self._round + rounds, _NEVER)
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
@@ -362,7 +364,7 @@ class Server(Transport):
                 self._active[received] |= array
                 self.env.admit(self._active)
             else:
-                self._kept.arrays[f"server_{name}"][received] = array
+                self._kept[f"server_{name}"][received] = array
         if self._schedule.announced:
             self._announce(received)
 

@@ -135,8 +135,6 @@ class Transport(FederatedWrapper):
         marks = {"inbox_mask": senders} | ({"inbox_own": senders, "sent": 1} if self._echo else {})
         for name, size in marks.items():
             self._inbox_spaces[name] = spaces.Box(0, 1, (size,), np.bool_)
-        # What agents have received and keep on seeing, besides the inboxes of a round.
-        self._kept = Buffers({})
         self.single_observation_space = spaces.Dict(
             {**env.single_observation_space.spaces, **self._inbox_spaces}
         )
@@ -197,16 +195,17 @@ class Transport(FederatedWrapper):
             )
         self._round, self._episode = 0, self._ledger.episode
         self._everyone = np.ones(rows, np.bool_)
-        self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
+        self.inbox = zeros(self._inbox_spaces, rows)
+        self._seen = Buffers(self.inbox)
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
-        self.inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
+        self._traffic = self._traffic_buffers.arrays
         self._totals = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
         self._dirty = self._stale = False
         self._marks = [one for one in (*self.inbox.values(), *self._traffic.values()) if one.dtype != float]
         if getattr(self.unwrapped, "render_mode", None) == "rgb_array":
             self.regrets, self.sent, self.sent_noise = [], np.zeros(rows, np.bool_), np.zeros(rows)
         return BatchReset(
-            reset.observation | self._inbox_buffers.views, reset.info | self._traffic_buffers.views
+            reset.observation | self._seen.views, reset.info | self._traffic_buffers.views
         )
 
     def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
@@ -256,10 +255,7 @@ class Transport(FederatedWrapper):
             self._stale = False
         self._arrive()
         return BatchStep(
-            observation | self._inbox_buffers.views | self._kept.views,
-            reward,
-            truncated,
-            info | self._traffic_buffers.views,
+            observation | self._seen.views, reward, truncated, info | self._traffic_buffers.views
         )
 
     def _released(self, senders: Array) -> Arrays:
@@ -300,9 +296,9 @@ class Transport(FederatedWrapper):
             action, self.single_action_space.keys(), "the schedule lets agents choose when to send"
         )
         own, send = take_entry(action, "send")
-        if isinstance(send, np.ndarray) and send.dtype == np.bool_:
-            send = send.astype(np.int32)
-        return own, self._send_check(send, len(self._seeds)).astype(np.bool_)
+        if getattr(send, "dtype", None) != np.bool_ or send.shape != self._everyone.shape:
+            send = self._send_check(send, len(self._seeds)).astype(np.bool_)
+        return own, send
 
     def _gated(self, senders: Array) -> Array:
         """Returns the senders without those of replicas in which there are fewer than the stage needs."""
@@ -388,9 +384,10 @@ class Transport(FederatedWrapper):
         """
         self._dirty = True
         size = messages * (self._bytes_per_message if size is None else size)
-        for name, number in (("messages", messages), ("bytes", size)):
-            self._traffic[name] += number
-            self._totals[name] += number
+        self._traffic["messages"] += messages
+        self._traffic["bytes"] += size
+        self._totals["messages"] += messages
+        self._totals["bytes"] += size
 
 
 def message_bytes(bits: Iterable[int]) -> int:
