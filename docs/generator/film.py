@@ -85,7 +85,7 @@ def film(
         stages: tuple[float, ...] = (
             (0.5,) if t * beats // len(silent) > (t - 1) * beats // len(silent) else ()
         )
-        if transport.history.sent.any() and t >= next_message:
+        if transport.sent.any() and t >= next_message:
             stages, next_message = (0.1, 0.5, 0.9), int(1.6 * t) + 1
         for progress in stages:
             picture = Image.fromarray(render_federation(stack, 0, progress, silent))

@@ -1,6 +1,5 @@
 """Conformance checks of server policies."""
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
         resolve(f"fedbandit_envs.wrappers.transport.{name}")
         for name in ("server:Server", "server_policy:make_server_policy", "server_policy:declared_spaces")
     )
-    recorder = _Recorder(deepcopy(make_server_policy(policy)))
+    recorder = _Recorder(make_server_policy(policy))
     trial = Trial(lambda: server(make_env(), "on_request", policy=recorder), rounds=HORIZON)
     try:
         trial.episode()
@@ -44,8 +43,7 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
         raise AssertionError(
             f"the server refuses the policy's reply, or the policy fails: {error!r}"
         ) from error
-    declared = recorder.downloads
-    boxes = declared_spaces(declared(recorder.spec) if callable(declared) else declared)
+    boxes = declared_spaces(recorder, recorder.spec)
     for name, box in boxes.items():
         for found in (np.asarray(calls[-1][2][name]) for calls in recorder.conversations):
             require(
@@ -62,12 +60,12 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
     )
     recorder.require_same(
         "an episode and its repetition with arrays that are overwritten after each call",
-        deepcopy(make_server_policy(policy)),
+        make_server_policy(policy),
         everything,
         "copy what is to be kept of uploads and mask, and draw from the seeds given to reset only",
         overwrite=True,
     )
-    alone = deepcopy(make_server_policy(policy))
+    alone = make_server_policy(policy)
     for r in range(len(recorder.seeds)):
         recorder.require_same(
             f"replica {r}, alone and among the others",

@@ -6,7 +6,7 @@ import numpy as np
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers import GaussianPrivatizer
-from fedbandit_envs.wrappers.transport.network import Topology
+from fedbandit_envs.wrappers.transport.network import make_topology
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 PRODUCERS = 3
@@ -58,13 +58,11 @@ GRAPHS = {
     "edgeless": (3, {"edges": []}, nx.empty_graph(3)),
     "random": (6, {"name": "erdos_renyi", "probability": 0.4}, None),
     "random edgeless": (3, {"name": "erdos_renyi", "probability": 0.0}, None),
-    "regular": (6, {"name": "random_regular", "degree": 3}, None),
 }
 
 
 def graph_of(topology, reference, num_agents, seed):
     if reference is not None:
         return reference
-    agents = [f"agent_{j}" for j in range(num_agents)]
-    adjacency = Topology(topology, agents).adjacency(stream(seed, Purpose.CHANNEL, 0))
+    adjacency = make_topology(topology, num_agents)(stream(seed, Purpose.CHANNEL, 0))
     return nx.from_numpy_array(adjacency.astype(int))

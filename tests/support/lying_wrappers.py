@@ -150,7 +150,7 @@ class DeliversPastRelease(Channel):
     def _arrive(self):
         raw = list(layers(self))[-1]._observation["total_pulls"]
         others = raw.sum(axis=1, keepdims=True) - raw
-        self._inbox["inbox_pulls"] += others[:, :, np.newaxis] * self._inbox["inbox_mask"][..., np.newaxis]
+        self.inbox["inbox_pulls"] += others[:, :, np.newaxis] * self.inbox["inbox_mask"][..., np.newaxis]
 
 
 class DeliversToItself(Channel):

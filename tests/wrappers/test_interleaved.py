@@ -20,7 +20,7 @@ from fedbandit_envs.wrappers import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.transport import BYTES_PER_NUMBER, HEADER_BYTES
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 PRODUCERS = 3
 
@@ -230,7 +230,7 @@ def test_inboxes_get_all_slots_and_traffic_counts_them():
         heard += mask.sum()
     assert heard > 0
     numbers = 2 * 4 * PRODUCERS
-    per_message = HEADER_BYTES + BYTES_PER_NUMBER * numbers
+    per_message = HEADER_BYTES + 8 * numbers
     np.testing.assert_array_equal(split.traffic["bytes"], split.traffic["messages"] * per_message)
 
 

@@ -199,7 +199,7 @@ def test_asked_arrays_are_in_reports_alone_and_nothing_else_is(clip):
     env.reset_batch([0])
     for _ in range(3):
         env.step_batch(np.zeros((1, 2), np.int64))
-    upload, report = env._computation._policy.got[:2]
+    upload, report = env._policy.got[:2]
     np.testing.assert_allclose(upload["told"], 1.0, atol=1e-6)
     np.testing.assert_allclose(upload["asked"], 0.0, atol=1e-6)
     np.testing.assert_allclose(report["told"], 0.0, atol=1e-6)
@@ -217,7 +217,7 @@ def test_without_asked_arrays_reports_are_as_large_as_uploads():
     env = Server(Messages(ArmsEnv(num_agents=2), plain, Both()), "every_round", policy=OneQuestion())
     env.reset_batch([0])
     env.step_batch(np.zeros((1, 2), np.int64))
-    upload, report = env._computation._policy.got
+    upload, report = env._policy.got
     for name in plain:
         np.testing.assert_array_equal(upload[name], 1.0)
         np.testing.assert_array_equal(report[name], 1.0)

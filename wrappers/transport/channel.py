@@ -1,6 +1,7 @@
 """The channel: a transport that carries messages between agents, along the edges of a graph."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -9,7 +10,8 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
-from fedbandit_envs.wrappers.transport.network import Network, Topology
+from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.wrappers.transport.network import explore, flood, make_topology
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
 from fedbandit_envs.wrappers.transport.transport import Transport
@@ -117,8 +119,9 @@ class Channel(Transport):
                 "schedule is 'announced'; a Server with a policy is required, or another schedule"
             )
         self.hub = "relay" if self._stage is None else self._stage.trust
-        # With a stage, whose sums all agents receive, there is none.
-        self._network: Any = None
+        # _draw: the function that draws a replica's graph. _explored: where messages arrive in a graph that is fixed.
+        # With a stage, whose sums all agents receive, there is no graph.
+        self._draw, self._explored = None, None
         if self._stage is not None:
             if topology != "complete":
                 raise ValueError(
@@ -126,13 +129,20 @@ class Channel(Transport):
                     "sum"
                 )
             return
-        graph = Topology(topology, env.possible_agents)
-        if graph.relays and time_to_live == 1:
+        graph, agents = make_topology(topology, self.max_num_agents), self.max_num_agents
+        connected = self._schedule.needs_all_connected
+        self._explore = partial(
+            explore, agents=agents, time_to_live=time_to_live, cliques=cliques, all_connected=connected
+        )
+        if callable(graph):
+            self._draw, self._nodes = graph, agents
+            return
+        self._nodes = len(graph)
+        if self._nodes > agents and time_to_live == 1:
             raise ValueError(
                 "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
             )
-        connected = self._schedule.needs_all_connected
-        self._network = Network(graph, time_to_live, loss, duplication, bool(cliques), connected)
+        self._explored = self._explore([graph])
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes and no messages in transit.
@@ -141,9 +151,15 @@ class Channel(Transport):
             ValueError: The schedule needs every agent to reach every other, and in a drawn graph some agent cannot.
                 The state does not change.
         """
-        network: Any = None if self._network is None else self._network.in_episodes(seeds)
+        explored = self._explored
+        if self._draw is not None:
+            explored = self._explore([self._draw(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds])
         reset = super().reset_batch(seeds)
-        self._episodes: Any = network
+        if explored is not None:
+            self._edges, *paths = explored
+            self._limits, self._hops, self._traversals = (
+                np.repeat(array, len(seeds) // len(array), axis=0) for array in paths
+            )
         # Key: the round in which a hop ends. Value: the releases, the agents at which they then arrive for the first
         # time, bool (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
         self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
@@ -152,7 +168,13 @@ class Channel(Transport):
 
     def graph(self, replica: int) -> Array:
         """Returns the graph of a replica's nodes; with a stage all agents are joined to it; see :class:`Transport`."""
-        return super().graph(replica) if self._episodes is None else self._episodes.graph(replica)
+        if self._stage is not None:
+            return super().graph(replica)
+        edges = self._edges[replica % len(self._edges)]
+        tails, heads, _ = edges[edges[:, 0] >= 0].T
+        joined = np.zeros((self._nodes, self._nodes), np.bool_)
+        joined[tails, heads] = True
+        return joined
 
     def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
         self._book(messages * (self.max_num_agents - 1))
@@ -166,12 +188,12 @@ class Channel(Transport):
         self._sums[self._round + self._delay] = received, content, combined.arrived & received
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
-        hops, traversals = self._episodes.carry(senders, self._round)
-        at_once = (hops > 0) & (self._delay == 0)
+        hops, traversals = self._carried(senders)
+        at_once = np.zeros_like(hops, np.bool_) if self._delay else hops > 0
         if self._echo:
-            self._inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
-            self._inbox["sent"][..., 0] = senders
-            at_once |= self._inbox["inbox_own"]
+            self.inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
+            self.inbox["sent"][..., 0] = senders
+            at_once |= self.inbox["inbox_own"]
         self._deliver(statistic, at_once)
         if self._delay == 0:
             self._book(traversals.sum(axis=-1))
@@ -186,6 +208,31 @@ class Channel(Transport):
             if arrives.any() or follows.any():
                 due = self._in_transit.setdefault(self._round + hop * self._delay, [])
                 due.append((statistic, arrives, follows))
+
+    def _carried(self, senders: Array) -> tuple[Array, Array]:
+        """Returns where the messages of this round arrive, and how many transmissions each of their hops takes.
+
+        Both are 0 for agents that do not send; see :func:`.explore`. Losses and doublings are drawn for all agents,
+        whichever of them send. So random numbers depend neither on actions nor on other replicas, and losses do not
+        depend on the probability of doubling.
+        """
+        hops, traversals = self._hops, self._traversals
+        if self._loss or self._duplication:
+            faults = np.ones((2, *senders.shape, self._edges.shape[1]))
+            for replica in np.flatnonzero(senders.any(axis=1)):
+                # Lists of edges are padded to the longest in the batch. Faults are drawn for the replica's own edges
+                # only, so that they do not depend on other replicas.
+                own = int((self._edges[replica % len(self._edges), :, 0] >= 0).sum())
+                generator = stream(self._seeds[replica], Purpose.CHANNEL, self._round)
+                faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))
+            lost, duplicated = faults[0] < self._loss, faults[1] < self._duplication
+            arrival, traversals = flood(self._edges, lost, duplicated, self._limits, self._nodes)
+            # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does
+            # not.
+            hops = arrival[:, : senders.shape[1]] * (self._hops > 0)
+        if senders.all():
+            return hops, traversals
+        return hops * senders[:, np.newaxis], traversals * senders[..., np.newaxis]
 
     def _arrive(self) -> None:
         if self._round in self._sums:

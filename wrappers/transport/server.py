@@ -1,6 +1,7 @@
 """The server: a transport through a central node (no agent), which adds up uploads and answers with downloads."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,11 +9,22 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.buffers import Buffers, zeros
-from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.transport.schedule import Answers, Schedule, make_answers
-from fedbandit_envs.wrappers.transport.server_policy import ServerComputation, ServerPolicy, packed_bytes
+from fedbandit_envs.wrappers.transport.server_policy import (
+    Ask,
+    ServerPolicy,
+    bits_of,
+    checked_answer,
+    declared_spaces,
+    make_server_policy,
+)
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
-from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES, Transport
+from fedbandit_envs.wrappers.transport.transport import Transport, message_bytes
+
+MOST_EXCHANGES = 10_000
+"""The most questions that a server may ask in one round; more are taken for an endless conversation."""
 
 _NEVER = 2**62
 
@@ -96,7 +108,7 @@ class Server(Transport):
         loss: float = 0.0,
         duplication: float = 0.0,
         stage: StageSpec = None,
-        policy: ServerPolicy | Callable[..., Any] | str | Mapping[str, Any] | None = None,
+        policy: ServerPolicy | str | Mapping[str, Any] | None = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -111,9 +123,9 @@ class Server(Transport):
             stage: Who adds up the uploads of a round and, as a trusted server, adds noise to the sum, see
                 :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself. A
                 policy then sees sorted messages without names (shuffler), or equal parts of a sum as uploads.
-            policy: What the server computes from uploads and answers: a server policy, a function of uploads and mask,
-                a name (``"average"``, ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None
-                for a server that answers the sum of uploads.
+            policy: What the server computes from uploads and answers: a server policy, its name (``"average"``,
+                ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None for a server that answers
+                the sum of uploads.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -122,54 +134,74 @@ class Server(Transport):
         """
         super().__init__(env, schedule, echo, delay, loss, duplication, 1, stage)
         self._answers = make_answers(answers, env.single_release_space)
-        self._computation = None if policy is None else ServerComputation(policy, env.policy_spec)
-        if self._computation is not None and self._computation.needs_every_message and loss:
-            raise ValueError(
-                f"loss is {loss}; 0 is required with this policy, whose uploads cannot be added to later ones"
-            )
-        if self._computation is not None and self._computation.needs_single_uploads and stage is not None:
-            raise ValueError(
-                f"stage is {stage!r}; None is required with this policy, which must know whose upload is whose"
-            )
-        answered_by = {} if self._computation is None else self._computation.spaces
-        rounds = answered_by.get("rounds")
-        if self._schedule.announced and (
-            rounds is None or rounds.shape != () or rounds.dtype.kind not in "iu"
-        ):
-            raise ValueError(
-                f"schedule is 'announced', and the policy answers {sorted(answered_by)}; 'rounds', a single integer, "
-                "is required"
-            )
-        if self._computation is not None:
-            if not echo:
-                raise ValueError(
-                    "echo is False; True is required with a policy, whose answers follow from all uploads"
-                )
-            flag: spaces.Space = spaces.Box(0, 1, (1,), np.bool_)
-            self._inbox_spaces = {"server_mask": flag, "sent": flag}
-            self._answer_bytes = HEADER_BYTES + self._computation.num_bytes
-            answered: dict[str, spaces.Space] = {f"server_{name}": box for name, box in answered_by.items()}
-            if self._computation.admits:
-                if "active" in env.single_observation_space.spaces:
-                    raise ValueError(
-                        "env has a Participation; none is required with a policy that decides which agents take part"
-                    )
-                answered["active"] = flag
-                del answered["server_active"]
-            seen = {**env.single_observation_space.spaces, **answered, **self._inbox_spaces}
-            self.single_observation_space = spaces.Dict(seen)
+        self._policy = None if policy is None else make_server_policy(policy)
+        # _downloads: the space of each array in an answer of the policy.
+        self._downloads: dict[str, spaces.Box] = {}
+        if self._policy is not None:
+            self._downloads = declared_spaces(self._policy, env.policy_spec)
+        self._admits = "active" in self._downloads
+        self._require_fit(loss, stage)
+        if self._policy is None:
+            return
+        flag = spaces.Box(0, 1, (1,), np.bool_)
+        self._inbox_spaces = {"server_mask": flag, "sent": flag}
+        boxes = self._downloads.values()
+        self._answer_bytes = message_bytes(prod(box.shape) * bits_of(box.dtype) for box in boxes)
+        answered = {f"server_{name}": box for name, box in self._downloads.items()}
+        if self._admits:
+            answered["active"] = flag
+            del answered["server_active"]
+            self._counted = (*self._counted, "agents_joined")
+        self.single_observation_space = spaces.Dict(
+            {**env.single_observation_space.spaces, **answered, **self._inbox_spaces}
+        )
+
+    def _require_fit(self, loss: float, stage: StageSpec) -> None:
+        """Raises an error unless the policy, or none, fits the environment and the other arguments."""
+        single = {name: box.dtype.kind for name, box in self._downloads.items() if box.shape == ()}
+        lossless = getattr(self._policy, "needs_every_message", False)
+        named = getattr(self._policy, "needs_single_uploads", False)
+        taken = "active" in self.env.single_observation_space.spaces
+        refused = {
+            f"loss is {loss}; 0 is required with this policy, whose uploads cannot be added to later ones": (
+                lossless and loss > 0
+            ),
+            f"stage is {stage!r}; None is required with this policy, which must know whose upload is whose": (
+                named and stage is not None
+            ),
+            "echo is False; True is required with a policy, whose answers follow from all uploads": (
+                self._policy is not None and not self._echo
+            ),
+            f"schedule is 'announced', and the policy answers {sorted(self._downloads)}; 'rounds', a single integer, "
+            "is required": self._schedule.announced and single.get("rounds") not in ("i", "u"),
+            f"downloads['active'] is {self._downloads.get('active')}; a single bool is required": (
+                self._admits and single.get("active") != "b"
+            ),
+            "env has a Participation; none is required with a policy that decides which agents take part": (
+                self._admits and taken
+            ),
+        }
+        for message, wrong in refused.items():
+            if wrong:
+                raise ValueError(message)
+
+    @property
+    def _active(self) -> Array:
+        """Which agents take part by the answers that they have received, bool ``(replicas, agents)``."""
+        return self._kept["active"][..., 0]
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with an empty server and no messages in transit."""
-        admits = self._computation is not None and self._computation.admits and min(seeds, default=-1) >= 0
-        if self._computation is not None and admits:
-            # Who acts at first must be known before the environment starts.
-            self._computation.reset(self.env.policy_spec, [int(seed) for seed in seeds])
-            self.env.set_active(self._computation.received.arrays["server_active"])
+        # Who acts at first must be known before the environment starts.
+        early = self._admits and min(seeds, default=-1) >= 0
+        if early:
+            self._first_answer([int(seed) for seed in seeds])
+            self.env.set_active(self._active)
         reset = super().reset_batch(seeds)
-        self._counts = Buffers({"agents_joined": np.zeros(self._everyone.shape, np.int64)})
-        if self._computation is not None and not admits:
-            self._computation.reset(self.env.policy_spec, self._seeds)
+        if self._policy is not None:
+            if not early:
+                self._first_answer(self._seeds)
+            self._seen = Buffers(self.inbox | self._kept)
         if self._schedule.announced:
             self._due = np.zeros(self._everyone.shape, np.int64)
             self._announce(self._everyone)
@@ -185,50 +217,64 @@ class Server(Transport):
         self._sums: dict[int, Combined] = {}
         # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
         self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
-        self._downloads: dict[int, tuple[Array, Arrays, Array]] = {}
-        return reset._replace(
-            observation={**reset.observation, **self._answers_seen()},
-            info={**reset.info, **(self._counts.views if admits else {})},
-        )
+        self._answered: dict[int, tuple[Array, Arrays, Array]] = {}
+        return reset._replace(observation=reset.observation | self._seen.views)
 
-    def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
-        """Plays one round, then sends, computes and delivers; see :meth:`Transport.step_batch`."""
-        step = super().step_batch(action)
-        if self._computation is None:
-            return step
-        return step._replace(
-            observation={**step.observation, **self._answers_seen()}, info={**step.info, **self._joined()}
-        )
+    def _first_answer(self, seeds: list[int]) -> None:
+        """Resets the policy, and shows agents its first answer, or zeros if it has none."""
+        rows = len(seeds), self.max_num_agents
+        # The server has the seed that an additional agent would have, so that it shares none with an agent.
+        assert self._policy is not None
+        first = self._policy.reset(self.env.policy_spec, row_seeds(seeds, rows[1] + 1)[:, -1])
+        if first is None and self._admits:
+            raise ValueError("policy has no first answer; one that says which agents take part is required")
+        self._latest = zeros(self._downloads, rows)
+        if first is not None:
+            self._update(first, np.ones(rows, np.bool_))
+        seen = {f"server_{name}": array.copy() for name, array in self._latest.items()}
+        if self._admits:
+            seen["active"] = seen.pop("server_active")[..., np.newaxis]
+        self._kept = seen
 
-    def _joined(self) -> Arrays:
-        """Returns how many agents of its replica act now, for each agent, int64, where the policy decides on that."""
-        if self._computation is None or not self._computation.admits:
-            return {}
-        active = self._computation.received.arrays["server_active"]
-        self._counts.arrays["agents_joined"][...] = active.sum(axis=1, keepdims=True)
-        return self._counts.views
+    def _update(self, answer: Any, mask: Array) -> None:
+        """Takes an answer as the latest one of the replicas in which ``mask`` is true of some agent."""
+        fresh = mask.any(axis=1)
+        for name, array in checked_answer(answer, self._downloads, mask.shape).items():
+            np.copyto(self._latest[name], array, where=spread(fresh, array))
+
+    def _compute(self, policy: ServerPolicy, uploads: Arrays, mask: Array) -> None:
+        """Has the policy compute new answers for replicas with uploads, after any questions that it asks.
+
+        Raises:
+            TypeError: The policy returns an array of a wrong dtype.
+            ValueError: Arrays have wrong names or shapes, or are not finite.
+            RuntimeError: The policy keeps asking.
+        """
+        uploaded = mask
+        for exchange in range(1, MOST_EXCHANGES + 2):
+            for array in (*uploads.values(), mask):
+                array.flags.writeable = False
+            reply = policy.answer(uploads, mask)
+            if not isinstance(reply, Ask):
+                self._update(reply, uploaded)
+                return
+            who = mask if reply.who is None else np.broadcast_to(np.asarray(reply.who, np.bool_), mask.shape)
+            question = {
+                name: np.broadcast_to(array, (*mask.shape, *np.shape(array)[2:]))
+                for name, array in reply.question.items()
+            }
+            uploads, mask = self._converse(question, who, exchange)
+        raise RuntimeError(f"policy asked {MOST_EXCHANGES} questions in one round and still has no answer")
 
     def _gated(self, senders: Array) -> Array:
-        if self._computation is not None and self._computation.admits:
-            senders = senders & self._computation.received.arrays["server_active"]
-        return super()._gated(senders)
-
-    def _answers_seen(self) -> Arrays:
-        """Returns the last answers that agents have received, and whether they act, by their names in observations."""
-        if self._computation is None:
-            return {}
-        seen = dict(self._computation.received.views)
-        if self._computation.admits:
-            seen["active"] = seen.pop("server_active")[..., np.newaxis]
-        return seen
+        return super()._gated(senders & self._active if self._admits else senders)
 
     def _wants(self, asked: Array) -> Array:
         return self._round >= self._due if self._schedule.announced else super()._wants(asked)
 
     def _announce(self, who: Array) -> None:
         """Sets the rounds from which on some agents upload, by the answers that they have received."""
-        assert self._computation is not None
-        rounds = self._computation.received.arrays["server_rounds"][who]
+        rounds = self._kept["server_rounds"][who]
         self._due[who] = np.where(rounds > 0, self._round + rounds, _NEVER)
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
@@ -250,25 +296,27 @@ class Server(Transport):
             uploaded, content = self._uploads.pop(self._round)
             self._on_the_way_up -= uploaded
             self._take_in(uploaded, content)
-            if self._computation is not None:
-                self._computation.compute(content, uploaded, self._converse)
+            if self._policy is not None:
+                self._compute(self._policy, content, uploaded)
         elif self._round in self._sums:
             uploaded = self._take_in_sum(self._sums.pop(self._round))
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
-        if self._computation is not None and self._computation.admits:
-            answered &= self._computation.latest_active
+        if self._admits:
+            answered &= self._latest["active"] | self._active
         if answered.any():
             sent, content = self._carried(self._down, answered, upwards=False)
-            if self._computation is not None:
-                content = self._computation.latest(sent)
+            if self._policy is not None:
+                content = {name: array[sent] for name, array in self._latest.items()}
             elif self._stage is not None and not self._echo:
                 for name, array in self._own.items():
                     content[name][sent] -= array[sent]
                     array[sent] = 0.0
             complete = sent & ~self._up.something & (self._on_the_way_up == 0)
-            self._downloads[self._round + self._delay] = sent, content, complete
-        if self._round in self._downloads:
-            self._give(*self._downloads.pop(self._round))
+            self._answered[self._round + self._delay] = sent, content, complete
+        if self._round in self._answered:
+            self._give(*self._answered.pop(self._round))
+        if self._admits:
+            self._traffic["agents_joined"][...] = self._active.sum(axis=1, keepdims=True)
 
     def _take_in(self, uploaded: Array, content: Arrays) -> None:
         """Adds uploads to the server's sum, and to the data that waits for the other agents (with ``echo`` for all)."""
@@ -295,8 +343,8 @@ class Server(Transport):
                 self._own[name] += combined.content[name]
         everyone = combined.went[:, np.newaxis] & self._everyone
         self._down.something[everyone] = True
-        if self._computation is not None and everyone.any():
-            self._computation.compute(*combined.uploads(), self._converse)
+        if self._policy is not None and everyone.any():
+            self._compute(self._policy, *combined.uploads())
         return everyone
 
     def _give(self, received: Array, content: Arrays, complete: Array) -> None:
@@ -304,17 +352,21 @@ class Server(Transport):
 
         With a policy, ``content`` are the answers to the agents that receive one, ``(receivers, ...)``.
         """
-        if self._computation is None:
+        if self._policy is None:
             super()._give(received, content, complete)
             return
         self._dirty = True
-        self._inbox["server_mask"][..., 0] |= received
-        self._inbox["sent"][..., 0] |= complete
-        self._computation.deliver(received, content)
+        self.inbox["server_mask"][..., 0] |= received
+        self.inbox["sent"][..., 0] |= complete
+        for name, array in content.items():
+            if name == "active":
+                # Those who act stay active.
+                self._active[received] |= array
+                self.env.admit(self._active)
+            else:
+                self._kept[f"server_{name}"][received] = array
         if self._schedule.announced:
             self._announce(received)
-        if self._computation.admits:
-            self.env.admit(self._computation.received.arrays["server_active"])
 
     def _carried(self, waiting: "_Waiting", rows: Array, upwards: bool) -> tuple[Array, Arrays]:
         """Sends the waiting data of some agents and counts the messages; data of lost messages keep waiting.
@@ -322,8 +374,8 @@ class Server(Transport):
         Returns:
             Which messages arrive, bool ``(replicas, agents)``, and their data by name, 0 for other agents.
         """
-        answers = self._computation is not None and not upwards
-        arriving = self._transmitted(rows, upwards, self._answer_bytes if answers else None)
+        size = None if upwards or self._policy is None else self._answer_bytes
+        arriving = self._transmitted(rows, upwards, size)
         content = {}
         for name, array in waiting.arrays.items():
             content[name] = np.where(spread(arriving, array), array, 0.0)
@@ -356,8 +408,8 @@ class Server(Transport):
             )
         if self._delay:
             raise ValueError(f"delay is {self._delay}, and policy asks a question; 0 is required")
-        of_question = {name: (array.shape[2:], array.dtype) for name, array in question.items()}
-        asked = self._transmitted(who, False, HEADER_BYTES + packed_bytes(of_question), exchange)
+        size = message_bytes(prod(array.shape[2:]) * bits_of(array.dtype) for array in question.values())
+        asked = self._transmitted(who, False, size, exchange)
         asked = self._gated(self.env.allowed_senders(asked))
         reports = zeros(self.env.single_release_space, asked.shape, np.float64)
         if not asked.any():

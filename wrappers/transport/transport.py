@@ -1,8 +1,9 @@
 """The base class of transports: when agents send, their inboxes, counts of messages, and what sending times reveal."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, prod
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -11,22 +12,27 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.core.actions import FlatSending, WithEntry, add_entry, require_action_entries, take_entry
+from fedbandit_envs.core.actions import (
+    ActionCheck,
+    FlatSending,
+    WithEntry,
+    add_entry,
+    require_action_entries,
+    take_entry,
+)
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.transport.network import star
 from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
-from fedbandit_envs.wrappers.transport.viewer import Recording, render_federation
+from fedbandit_envs.wrappers.transport.viewer import noise_share, render_federation
 
 HEADER_BYTES = 16
 """Bytes of a message besides its numbers: sender (4), round in which it was sent (8), remaining hops (4)."""
-
-BYTES_PER_NUMBER = 8
-"""Bytes of each number in a message, except of authored messages, which declare theirs."""
 
 
 class Transport(FederatedWrapper):
@@ -64,8 +70,11 @@ class Transport(FederatedWrapper):
     :attr:`traffic` has the totals of the episode.
 
     Attributes:
-        history: The record of the episode that :meth:`render` draws; None unless the render mode is ``"rgb_array"``.
         hub: Name in pictures of the node in the middle, which is no agent.
+        inbox: What agents have received in the last round, by its name in observations.
+        regrets: The regret of each round of the episode, arrays ``(replicas, agents)``, which :meth:`render` draws;
+            None unless the render mode is ``"rgb_array"``. Then there are also ``sent``, which agents have released
+            data in the last round, bool, and ``sent_noise``, the share of noise in the last release, of this shape.
     """
 
     layer = "transport"
@@ -73,7 +82,8 @@ class Transport(FederatedWrapper):
     # Peers of a learner send by schedules, too.
     make_schedule = staticmethod(make_schedule)
     # Entries of the info that count events of one round, and are set to 0 before the next.
-    _counted: ClassVar[tuple[str, ...]] = ("messages", "bytes")
+    _counted: tuple[str, ...] = ("messages", "bytes")
+    regrets: list[Array] | None = None
 
     def __init__(
         self,
@@ -103,29 +113,24 @@ class Transport(FederatedWrapper):
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, or ``env`` has a transport already.
         """
-        require_flag("echo", echo)
-        require_integer("delay", delay, 0)
-        for name, value in (("loss", loss), ("duplication", duplication)):
-            require_number(name, value, 0, 1, open_above=True)
         super().__init__(env)
+        self._echo, self._delay = require_flag("echo", echo), require_integer("delay", delay, 0)
+        self._loss = require_number("loss", loss, 0, 1, open_above=True)
+        self._duplication = require_number("duplication", duplication, 0, 1, open_above=True)
         self._schedule = make_schedule(schedule)
         self._stage = make_stage(stage, self.max_num_agents)
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
         self._noise = env if isinstance(env, Privatizer) else None
-        self._echo, self._delay = bool(echo), int(delay)
-        self.history: Recording | None = None
-        self._loss, self._duplication = float(loss), float(duplication)
-        released = env.single_release_space
+        released = {name: space.shape or () for name, space in env.single_release_space.items()}
+        bits = {name: prod(shape) * env.message_bits.get(name, 64) for name, shape in released.items()}
         asked = {of for name in env.asked_arrays for of in (name, variance_of(name))}
-        self._bytes_per_message = HEADER_BYTES + _released_bytes(env, released.keys() - asked)
-        self._bytes_per_report = HEADER_BYTES + _released_bytes(
-            env, asked & released.keys() or released.keys()
-        )
-        senders = 1 if self._stage is not None else self.max_num_agents if senders is None else senders
+        self._bytes_per_message = message_bytes(bits[name] for name in bits.keys() - asked)
+        self._bytes_per_report = message_bytes(bits[name] for name in asked & bits.keys() or bits)
+        senders = 1 if self._stage is not None else senders or self.max_num_agents
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space] = {
-            f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *(space.shape or ())), np.float64)
-            for name, space in released.items()
+            f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *shape), np.float64)
+            for name, shape in released.items()
         }
         marks = {"inbox_mask": senders} | ({"inbox_own": senders, "sent": 1} if self._echo else {})
         for name, size in marks.items():
@@ -135,6 +140,7 @@ class Transport(FederatedWrapper):
         )
         if not self._schedule.fixed_in_advance:
             send = spaces.Discrete(2)
+            self._send_check = ActionCheck(send, self.possible_agents, what="action['send']")
             self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "send", send))
             formats = env.action_formats.items()
             self.action_formats = {name: WithEntry(each, "send", send) for name, each in formats} | {
@@ -173,12 +179,9 @@ class Transport(FederatedWrapper):
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        if not hasattr(self, "_total_messages"):
+        if not hasattr(self, "_totals"):
             raise ResetNeeded("traffic is counted from the first reset on")
-        return {
-            "messages": self._total_messages.copy(),
-            "bytes": self._total_messages * self._bytes_per_message + self._extra_bytes,
-        }
+        return {name: total.copy() for name, total in self._totals.items()}
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
@@ -192,17 +195,17 @@ class Transport(FederatedWrapper):
             )
         self._round, self._episode = 0, self._ledger.episode
         self._everyone = np.ones(rows, np.bool_)
-        self._inbox_buffers = Buffers(zeros(self._inbox_spaces, rows))
+        self.inbox = zeros(self._inbox_spaces, rows)
+        self._seen = Buffers(self.inbox)
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
-        self._inbox, self._traffic = self._inbox_buffers.arrays, self._traffic_buffers.arrays
-        # _extra_bytes: by how much messages of another size than a release exceed that of as many releases.
-        self._total_messages, self._extra_bytes = np.zeros((2, *rows), np.int64)
+        self._traffic = self._traffic_buffers.arrays
+        self._totals = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
         self._dirty = self._stale = False
-        self._marks = [one for one in (*self._inbox.values(), *self._traffic.values()) if one.dtype != float]
-        drawn = getattr(self.unwrapped, "render_mode", None) == "rgb_array"
-        self.history = Recording(rows) if drawn else None
+        self._marks = [one for one in (*self.inbox.values(), *self._traffic.values()) if one.dtype != float]
+        if getattr(self.unwrapped, "render_mode", None) == "rgb_array":
+            self.regrets, self.sent, self.sent_noise = [], np.zeros(rows, np.bool_), np.zeros(rows)
         return BatchReset(
-            {**reset.observation, **self._inbox_buffers.views}, {**reset.info, **self._traffic_buffers.views}
+            reset.observation | self._seen.views, reset.info | self._traffic_buffers.views
         )
 
     def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
@@ -217,9 +220,9 @@ class Transport(FederatedWrapper):
                 arrive.
             gymnasium.error.ResetNeeded: ``reset`` has not been called, or an environment inside of this one was reset.
         """
-        if getattr(self, "_episode", None) != self._ledger.episode:
+        if not hasattr(self, "_episode") or self._episode != self._ledger.episode:
             raise ResetNeeded(
-                "the environment was reset without its transport, or wrapped later; call reset first"
+                "the environment was not reset, or without its transport, or wrapped later; call reset first"
             )
         if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
@@ -228,6 +231,9 @@ class Transport(FederatedWrapper):
         if self._schedule.fixed_in_advance:
             asked = self._everyone
         self._round += 1
+        if self.regrets is not None:
+            self.regrets.append(info["regret"].copy())
+            self.sent.fill(False)
         if self._dirty:
             for array in self._marks:
                 array.fill(0)
@@ -244,21 +250,20 @@ class Transport(FederatedWrapper):
                 }
                 self._send(statistic, senders)
         if self._stale:
-            for array in self._inbox.values():
+            for array in self.inbox.values():
                 array.fill(0)
             self._stale = False
         self._arrive()
-        if self.history is not None:
-            self.history.end_round(info["regret"], self._inbox)
         return BatchStep(
-            observation | self._inbox_buffers.views, reward, truncated, info | self._traffic_buffers.views
+            observation | self._seen.views, reward, truncated, info | self._traffic_buffers.views
         )
 
     def _released(self, senders: Array) -> Arrays:
         """Releases data of the senders, bool ``(replicas, agents)``, and records it where it will be drawn."""
         released = self.env.release(senders)
-        if self.history is not None:
-            self.history.release(released, senders)
+        if self.regrets is not None:
+            self.sent |= senders
+            self.sent_noise = noise_share(released)
         return released
 
     def render(self, replica: int = 0) -> Any:
@@ -267,7 +272,7 @@ class Transport(FederatedWrapper):
         The picture is :func:`~fedbandit_envs.wrappers.transport.viewer.render_federation`; ``env.unwrapped.render``
         draws the problem.
         """
-        return self.env.render(replica) if self.history is None else render_federation(self, replica)
+        return self.env.render(replica) if self.regrets is None else render_federation(self, replica)
 
     def graph(self, replica: int) -> Array:
         """Returns the graph of a replica's nodes, agents first: here all agents are joined to a server.
@@ -275,10 +280,7 @@ class Transport(FederatedWrapper):
         Returns:
             Whether messages go from one node to another, bool ``(nodes, nodes)``.
         """
-        agents = self.max_num_agents
-        joined = np.zeros((agents + 1, agents + 1), np.bool_)
-        joined[-1, :-1] = joined[:-1, -1] = True
-        return joined
+        return star(self.max_num_agents)
 
     def _wants(self, asked: Array) -> Array:
         """Returns which agents send in this round, given which ask to, bool ``(replicas, agents)``."""
@@ -289,29 +291,14 @@ class Transport(FederatedWrapper):
 
         Malformed actions raise an error here, before the state changes.
         """
-        if not hasattr(self, "_everyone"):
-            raise ResetNeeded("step was called before reset")
         assert isinstance(self.single_action_space, spaces.Dict)
         require_action_entries(
             action, self.single_action_space.keys(), "the schedule lets agents choose when to send"
         )
         own, send = take_entry(action, "send")
-        send = np.asarray(send)
-        if send.shape != self._everyone.shape:
-            raise ValueError(
-                f"action['send'] has shape {send.shape}; (replicas, agents) = {self._everyone.shape} "
-                "is required"
-            )
-        if send.dtype != np.bool_:
-            if not np.issubdtype(send.dtype, np.integer):
-                raise TypeError(
-                    f"action['send'] has dtype {send.dtype}; bool or an integer dtype is required"
-                )
-            if not ((send == 0) | (send == 1)).all():
-                raise ValueError(
-                    f"action['send'] lies between {send.min()} and {send.max()}; 0 or 1 is required"
-                )
-        return own, send.astype(np.bool_)
+        if getattr(send, "dtype", None) != np.bool_ or send.shape != self._everyone.shape:
+            send = self._send_check(send, len(self._seeds)).astype(np.bool_)
+        return own, send
 
     def _gated(self, senders: Array) -> Array:
         """Returns the senders without those of replicas in which there are fewer than the stage needs."""
@@ -366,9 +353,9 @@ class Transport(FederatedWrapper):
             statistic: The messages by name, float64 ``(replicas, senders, numbers)``.
             arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
         """
-        self._inbox["inbox_mask"] |= arrives
+        self.inbox["inbox_mask"] |= arrives
         for name, array in statistic.items():
-            inbox = self._inbox[f"inbox_{name}"]
+            inbox = self.inbox[f"inbox_{name}"]
             _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1), self._stale)
         self._stale = False
 
@@ -382,11 +369,11 @@ class Transport(FederatedWrapper):
                 ``(replicas, agents)``.
         """
         self._dirty = True
-        self._inbox["inbox_mask"][..., 0] |= received
+        self.inbox["inbox_mask"][..., 0] |= received
         if self._echo:
-            self._inbox["sent"][..., 0] |= complete
+            self.inbox["sent"][..., 0] |= complete
         for name, array in content.items():
-            self._inbox[f"inbox_{name}"][:, :, 0] += array
+            self.inbox[f"inbox_{name}"][:, :, 0] += array
 
     def _book(self, messages: Array, size: int | None = None) -> None:
         """Adds messages to the traffic of this round and of the episode.
@@ -396,21 +383,16 @@ class Transport(FederatedWrapper):
             size: Bytes of each message; None for those of a release.
         """
         self._dirty = True
+        size = messages * (self._bytes_per_message if size is None else size)
         self._traffic["messages"] += messages
-        self._traffic["bytes"] += messages * (self._bytes_per_message if size is None else size)
-        self._total_messages += messages
-        if size is not None:
-            self._extra_bytes += messages * (size - self._bytes_per_message)
+        self._traffic["bytes"] += size
+        self._totals["messages"] += messages
+        self._totals["bytes"] += size
 
 
-def _released_bytes(env: FederatedEnv, names: Collection[str]) -> int:
-    """Returns how many bytes some arrays of a release take, rounded up."""
-    bits = (
-        int(np.prod(env.single_release_space[name].shape or ()))
-        * env.message_bits.get(name, 8 * BYTES_PER_NUMBER)
-        for name in names
-    )
-    return -(-sum(bits) // 8)
+def message_bytes(bits: Iterable[int]) -> int:
+    """Returns the bytes of a message, given how many bits each of its arrays takes."""
+    return HEADER_BYTES + ceil(sum(bits) / 8)
 
 
 @kernel

@@ -109,7 +109,7 @@ def test_with_known_norms_estimates_are_those_of_least_squares():
     env, features, arms, rewards = play(
         "Fed-PE-collaborative", 4, (0,), **{**LONG, "num_arms": 4, "num_agents": 2}
     )
-    server = env._computation._policy
+    server = env._policy
     x, y = features[0], rewards[:, 0].T
     gram = np.einsum("iad,iae->ade", x, x)
     moment = np.einsum("iad,ia->ad", x, np.take_along_axis(y, np.argsort(arms[:, 0].T, axis=1), axis=1))
@@ -118,7 +118,7 @@ def test_with_known_norms_estimates_are_those_of_least_squares():
 
 
 def test_the_radius_at_the_papers_setting():
-    server = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", max_cycles=131_072))._computation._policy
+    server = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", max_cycles=131_072))._policy
     assert server._theory(100, 10, 3, 131_072) == pytest.approx(23.994, abs=5e-4)
     server._phases = 17
     assert server._theory(100, 10, 3, 131_072) == pytest.approx(24.152, abs=5e-4)
@@ -229,4 +229,4 @@ def test_faulty_messages_plan_nothing_that_there_is_not(attack):
     for _ in range(40):
         seen = env.step_batch(policy.act(seen)).observation
     assert ((seen["server_rest"] >= 0) & (seen["server_rest"] < 4)).all()
-    assert env._computation._policy._left.any(axis=-1).all()
+    assert env._policy._left.any(axis=-1).all()

@@ -231,7 +231,7 @@ def test_shared_ucb_glm_is_that_of_one_agent_with_all_data():
     """Behind a server that is told everything the model is the likeliest one of all data."""
     env, policy = make("UCB-GLM-shared", 30)
     vectors, _, offered, arms, rewards, _ = play(env, policy, (2,))
-    server = env._computation._policy
+    server = env._policy
     pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
     x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
     assert np.linalg.norm(len(y) * gradient(x, y, 2.0, server._model[0, 0])) < 1e-8
@@ -325,7 +325,7 @@ def test_agents_that_have_not_acted_leave_the_pool_as_it_is():
     """They are shown zeros under the number 0, and tell nothing."""
     env, policy = make("UCB-GLM-shared", 15, wrap=lambda env: Participation(env, "in_turn"))
     vectors, *_ = play(env, policy, (0,))
-    server = env._computation._policy
+    server = env._policy
     assert server._pulls.sum() == 15
     known = server._pool.known[0]
     told = known.any(axis=-1)
@@ -355,7 +355,7 @@ def test_after_a_number_of_questions_the_radius_is_that_of_the_model(monkeypatch
     env, policy = make("FedGLB-UCB", 4, {"gradient_rounds": 3})
     policy._threshold = 0.0
     vectors, _, offered, arms, rewards, _ = play(env, policy, (0,))
-    server = env._computation._policy
+    server = env._policy
     pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
     x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
     np.testing.assert_allclose(server._gradient[0], gradient(x, y, 2.0, server._model[0]), atol=1e-12)
@@ -419,7 +419,7 @@ def test_little_noise_leaves_nearly_the_models_without_noise():
         env = BASELINES["FedGLB-UCB-true" if epsilon is None else "FedGLB-UCB-private"].wrap(env, given)
         policy = baseline.make_policy()
         play(env, policy)
-        server = env._computation._policy
+        server = env._policy
         models[epsilon] = server._model, server._trusted
     short = np.linalg.norm(models[None][0], axis=1) < 0.95
     assert short.any()

@@ -78,7 +78,7 @@ def test_drawn_graphs_that_a_request_cannot_cross_are_refused_and_change_nothing
     for each in (env, twin):
         each.reset_batch(good)
         each.step_batch(action)
-    with pytest.raises(ValueError, match=rf"topology and time_to_live.*with the seed {bad};"):
+    with pytest.raises(ValueError, match="topology and time_to_live"):
         env.reset_batch([good[0], bad, good[1]])
     with pytest.raises(ValueError, match=r"seeds is \[\]"):
         env.reset_batch([])
@@ -117,8 +117,8 @@ def test_learning_agents_see_inboxes(joint):
     [
         (np.ones((1, 4, PRODUCERS), np.int64), TypeError, "a mapping of 'action' and 'send' is required"),
         ({"action": 1, "often": 2}, TypeError, "a mapping of 'action' and 'send' is required"),
-        ({"send": np.ones((1, 3), bool)}, ValueError, "has shape (1, 3); (replicas, agents) = (1, 4)"),
-        ({"send": np.full((1, 4), 2)}, ValueError, "action['send'] lies between 2 and 2; 0 or 1"),
+        ({"send": np.ones((1, 3), bool)}, ValueError, "action['send'] has shape (1, 3)"),
+        ({"send": np.full((1, 4), 2)}, ValueError, "action['send'] of agent_0 (replica 0) is 2; an integer in [0, 1]"),
         ({"send": np.ones((1, 4))}, TypeError, "action['send'] has dtype float64"),
         ({"action": -np.ones((1, 4, PRODUCERS), int)}, ValueError, "an integer >= 0"),
     ],

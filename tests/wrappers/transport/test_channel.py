@@ -133,7 +133,7 @@ def test_the_paper_s_schedule_sends_8_messages_to_each_agent():
 def test_silence_releases_nothing_and_draws_nothing(monkeypatch):
     env = Channel(small(), schedule="silent", loss=0.3)
     env.reset_batch([0])
-    monkeypatch.setattr("fedbandit_envs.wrappers.transport.network.stream", None)
+    monkeypatch.setattr("fedbandit_envs.wrappers.transport.channel.stream", None)
     monkeypatch.setattr(env.env, "_release", None)
     for _ in range(60):
         step = env.step_batch(buying(env))
@@ -258,7 +258,7 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"topology": "torus"}, ValueError, "topology is {'name': 'torus'}"),
+        ({"topology": "torus"}, ValueError, "topology name is 'torus'"),
         ({"topology": nx.cycle_graph(5)}, ValueError, "a graph of 5 nodes"),
         ({"schedule": "often"}, ValueError, "schedule name is 'often'"),
         ({"delay": -1}, ValueError, "delay is -1; an integer >= 0"),
@@ -288,7 +288,7 @@ def test_bad_arguments_are_named(arguments, error, message):
 def test_arguments_may_come_from_json():
     text = json.dumps(
         {
-            "topology": {"name": "random_regular", "degree": 2},
+            "topology": {"name": "erdos_renyi", "probability": 0.6},
             "schedule": {"name": "geometric", "count": 8, "horizon": 60},
             "delay": 1,
             "time_to_live": 2,

@@ -153,7 +153,7 @@ def test_refusals():
     class Wrong(Doorman):
         downloads: ClassVar = {"active": {"shape": [3], "dtype": "bool"}}
 
-    with pytest.raises(TypeError, match=r"downloads\['active'\] is .*; a single bool is required"):
+    with pytest.raises(ValueError, match=r"downloads\['active'\] is .*; a single bool is required"):
         Server(arms(num_agents=3), policy=Wrong())
     env = make(arms(num_agents=3))
     env.reset_batch([0])

@@ -12,9 +12,9 @@ from regression_env import Regression
 
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers import Channel, Interleaved, Participation, Server
-from fedbandit_envs.wrappers.transport.transport import BYTES_PER_NUMBER, HEADER_BYTES
+from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
-BYTES = HEADER_BYTES + BYTES_PER_NUMBER * 2 * PRODUCERS
+BYTES = HEADER_BYTES + 8 * 2 * PRODUCERS
 
 
 def asking(env, send, replicas=1):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from pairs import every_pair
 from registered import PROBLEMS
+from server_policies import Function
 from stage_sums import (
     AGENTS,
     DELTA,
@@ -309,7 +310,7 @@ def test_server_policies_get_parts_without_names(stage):
         return {"mean": uploads["pulls"].sum(axis=1) / np.maximum(mask.sum(axis=1), 1)[:, np.newaxis]}
 
     make = partial(ArmsEnv, num_agents=4, num_arms=3)
-    env = Server(gaussian(make(), 0.0), "every_round", policy=mean, stage=STAGES[stage])
+    env = Server(gaussian(make(), 0.0), "every_round", policy=Function(mean), stage=STAGES[stage])
     env.reset_batch([0])
     captured_uploads.clear()
     observation = env.step_batch(np.array([[0, 2, 0, 1]])).observation

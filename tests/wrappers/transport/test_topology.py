@@ -1,4 +1,4 @@
-"""Topologies: who hears whom, what is drawn, and what is refused."""
+"""Topologies: who hears whom, what is drawn, and what is refused; clique covers, checked on networkx's distances."""
 
 import json
 import pickle
@@ -7,38 +7,33 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.network import Topology, edge_lists
+from fedbandit_envs.wrappers.transport.network import clique_cover, edge_lists, explore, make_topology
 
-AGENTS = [f"agent_{j}" for j in range(6)]
+DRAWN = {"name": "erdos_renyi", "probability": 0.3}
 
 
 def graph_of(spec, num_agents: int = 6, seed: int = 0) -> np.ndarray:
-    topology = Topology(spec, AGENTS[:num_agents])
-    return topology.adjacency(stream(seed, Purpose.CHANNEL, 0))
+    graph = make_topology(spec, num_agents)
+    return graph(stream(seed, Purpose.CHANNEL, 0)) if callable(graph) else graph
 
 
 @pytest.mark.parametrize(
     ("name", "reference"),
     [("complete", nx.complete_graph), ("ring", nx.cycle_graph), ("line", nx.path_graph)],
 )
-@pytest.mark.parametrize("num_agents", [2, 3, 6])
+@pytest.mark.parametrize("num_agents", [1, 2, 3, 6])
 def test_named_graphs(name, reference, num_agents):
     expected = nx.to_numpy_array(reference(num_agents)) > 0
     np.fill_diagonal(expected, False)
-    assert np.array_equal(graph_of(name, num_agents), expected)
-    assert np.array_equal(graph_of({"name": name}, num_agents), expected)
-
-
-@pytest.mark.parametrize("name", ["complete", "ring", "line"])
-def test_one_agent_hears_nobody(name):
-    assert not graph_of(name, 1).any()
+    for spec in (name, {"name": name}):
+        assert np.array_equal(graph_of(spec, num_agents), expected)
 
 
 def test_the_stars_controller_is_no_agent():
-    topology = Topology("star", AGENTS)
-    assert (topology.relays, topology.drawn) == (1, False)
     adjacency = graph_of("star")
     assert adjacency.shape == (7, 7)
     assert not adjacency[:6, :6].any()
@@ -47,37 +42,32 @@ def test_the_stars_controller_is_no_agent():
     assert not adjacency[6, 6]
 
 
-def test_graphs_given_as_edges_matrix_or_networkx_graph():
+def test_graphs_given_as_edges_or_networkx_graph():
     edges = [[0, 1], [1, 2], [4, 2]]
     undirected = nx.Graph(edges)
     undirected.add_nodes_from(range(6))
     expected = nx.to_numpy_array(undirected, nodelist=range(6)) > 0
-    matrix = expected.astype(int).tolist()
-    for spec in ({"edges": edges}, {"adjacency": matrix}):
-        assert np.array_equal(graph_of(json.loads(json.dumps(spec))), expected)
-    named = nx.relabel_nodes(undirected, dict(enumerate(AGENTS)))
+    named = nx.relabel_nodes(undirected, {node: f"agent_{node}" for node in range(6)})
     weighted = nx.Graph(undirected)
     nx.set_edge_attributes(weighted, 0.0, "weight")
-    for graph in (undirected, named, weighted, nx.MultiGraph(undirected)):
+    given = json.loads(json.dumps({"edges": edges}))
+    for graph in (given, undirected, named, weighted, nx.MultiGraph(undirected)):
         assert np.array_equal(graph_of(graph), expected)
-    directed = nx.DiGraph([(0, 1), (1, 2), (2, 0)])
     one_way = np.roll(np.eye(3, dtype=bool), 1, axis=1)
-    assert np.array_equal(graph_of(directed, 3), one_way)
-    assert np.array_equal(graph_of({"adjacency": one_way.astype(int).tolist()}, 3), one_way)
+    assert np.array_equal(graph_of(nx.DiGraph([(0, 1), (1, 2), (2, 0)]), 3), one_way)
 
 
 @pytest.mark.parametrize("num_agents", [1, 6])
 def test_graphs_without_edges(num_agents):
     none = np.zeros((num_agents, num_agents), bool)
-    for spec in ({"edges": []}, {"adjacency": none.tolist()}, nx.empty_graph(num_agents)):
+    for spec in ({"edges": []}, nx.empty_graph(num_agents)):
         assert np.array_equal(graph_of(spec, num_agents), none)
     assert edge_lists([none, none]).shape == (2, 0, 3)
 
 
 def test_erdos_renyi_has_its_probability():
-    topology = Topology({"name": "erdos_renyi", "probability": 0.3}, AGENTS)
-    assert topology.drawn
-    graphs = [topology.adjacency(stream(seed, Purpose.CHANNEL, 0)) for seed in range(1000)]
+    draw = pickle.loads(pickle.dumps(make_topology(DRAWN, 6)))
+    graphs = [draw(stream(seed, Purpose.CHANNEL, 0)) for seed in range(1000)]
     for graph in graphs:
         assert np.array_equal(graph, graph.T)
         assert not graph.diagonal().any()
@@ -88,64 +78,126 @@ def test_erdos_renyi_has_its_probability():
     assert np.array_equal(graph_of({"name": "erdos_renyi", "probability": 1.0}), graph_of("complete"))
 
 
-@pytest.mark.parametrize("degree", [0, 2, 3, 5])
-def test_random_regular_graphs_have_their_degree(degree):
-    spec = {"name": "random_regular", "degree": degree}
-    graphs = [graph_of(spec, seed=seed) for seed in range(20)]
-    for graph in graphs:
-        assert np.array_equal(graph, graph.T)
-        assert (graph.sum(axis=0) == degree).all()
-        assert not graph.diagonal().any()
-    # Of degree 2 and 3 there are 70 graphs on 6 nodes each; of degree 0 and 5 there is one.
-    assert len({graph.tobytes() for graph in graphs}) >= (1 if degree in (0, 5) else 10)
-    assert np.array_equal(graphs[3], graph_of(spec, seed=3))
-
-
-@pytest.mark.parametrize(
-    "spec", ["star", {"name": "random_regular", "degree": 3}, nx.cycle_graph(6)], ids=str
-)
-def test_topologies_pickle(spec):
-    topology = Topology(spec, AGENTS)
-    twin = pickle.loads(pickle.dumps(topology))
-    assert np.array_equal(
-        twin.adjacency(stream(1, Purpose.CHANNEL)), topology.adjacency(stream(1, Purpose.CHANNEL))
-    )
-
-
 @pytest.mark.parametrize(
     ("spec", "error", "message"),
     [
-        ("torus", ValueError, "topology is {'name': 'torus'}; one of the names ['complete', 'line',"),
-        ({"name": ["ring"]}, ValueError, "topology is {'name': ['ring']}"),
-        ({"name": "ring", "probability": 0.1}, ValueError, "topology is {'name': 'ring', 'probability'"),
-        ("erdos_renyi", ValueError, "{'name': 'erdos_renyi', 'probability': ...}"),
-        ({}, ValueError, "topology is {}"),
+        ("torus", ValueError, "topology name is 'torus'; one of ['complete', 'erdos_renyi',"),
+        ({"name": "ring", "probability": 0.1}, TypeError, "topology 'ring' with arguments {'probability'"),
+        ("erdos_renyi", TypeError, "topology 'erdos_renyi' with arguments {}"),
+        ({}, ValueError, "topology name is None"),
         (3, TypeError, "topology is 3"),
-        (None, TypeError, "topology is None"),
         ({"name": "erdos_renyi", "probability": 1.1}, ValueError, "probability is 1.1; a number in [0, 1]"),
-        ({"name": "erdos_renyi", "probability": float("nan")}, ValueError, "probability is nan"),
-        ({"name": "erdos_renyi", "probability": "a"}, ValueError, "probability is 'a'"),
-        ({"name": "random_regular", "degree": 6}, ValueError, "degree is 6; an integer >= 0 below"),
-        ({"name": "random_regular", "degree": -1}, ValueError, "degree is -1"),
-        ({"name": "random_regular", "degree": 2.0}, ValueError, "degree is 2.0"),
-        ({"edges": [[0, 6]]}, ValueError, "edge [0, 6]; pairs of 0 to 5"),
-        ({"edges": [[0, -1]]}, ValueError, "edge [0, -1]"),
-        ({"edges": [[0, 1, 2]]}, ValueError, "edge [0, 1, 2]"),
-        ({"edges": [3]}, ValueError, "edge 3"),
+        ({"name": "erdos_renyi", "probability": "a"}, TypeError, "probability is 'a'"),
+        ({"edges": [[0, 6]]}, ValueError, "a graph of 7 nodes"),
+        ({"edges": [[0, 1, 2]]}, ValueError, "the edges [[0, 1, 2]]; pairs of agents"),
+        ({"edges": [3]}, ValueError, "the edges [3]; pairs"),
         ({"edges": [[2, 2]]}, ValueError, "self-loop at agent 2"),
-        ({"adjacency": [[0, 1], [1, 0]]}, ValueError, "adjacency of shape (2, 2); (6, 6)"),
-        ({"adjacency": np.eye(6).tolist()}, ValueError, "self-loop at agent 0"),
-        ({"adjacency": np.full((6, 6), 0.5).tolist()}, ValueError, "entries 0 or 1"),
         (nx.cycle_graph(5), ValueError, "a graph of 5 nodes"),
         (nx.grid_2d_graph(2, 3), ValueError, "networkx.convert_node_labels_to_integers"),
-        (nx.Graph([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 5)]), ValueError, "self-loop at agent 5"),
     ],
 )
 def test_bad_specifications_are_named(spec, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        Topology(spec, AGENTS)
+        make_topology(spec, 6)
 
 
-def test_regular_graphs_need_an_even_sum_of_degrees():
-    with pytest.raises(ValueError, match="degree is 3; an integer >= 0 below the number of agents, 5"):
-        Topology({"name": "random_regular", "degree": 3}, AGENTS[:5])
+def distances(graph: nx.Graph, num_agents: int) -> np.ndarray:
+    """Hops from row to column, infinite where there is no path; nodes after the agents only pass on."""
+    hops = np.full((num_agents, num_agents), np.inf)
+    for source, lengths in nx.all_pairs_shortest_path_length(graph):
+        for target, length in lengths.items():
+            if source < num_agents and target < num_agents:
+                hops[source, target] = length
+    return hops
+
+
+def cliques_of(graph: nx.Graph, num_agents: int, gamma: int) -> np.ndarray:
+    return clique_cover(distances(graph, num_agents) <= gamma)
+
+
+def assert_covers(clique, hops, gamma):
+    """Every agent is in one clique, and everybody in it is near, both ways."""
+    assert clique.shape == (len(hops),)
+    assert set(clique) == set(range(clique.max() + 1))
+    together = clique[:, np.newaxis] == clique
+    assert (hops[together] <= gamma).all()
+    assert (hops.T[together] <= gamma).all()
+
+
+@settings(max_examples=150)
+@given(
+    num_agents=st.integers(1, 14),
+    probability=st.sampled_from([0.0, 0.1, 0.2, 0.4, 0.8]),
+    directed=st.booleans(),
+    gamma=st.integers(1, 5),
+    seed=st.integers(0, 10**6),
+)
+def test_whoever_shares_a_clique_is_within_reach(num_agents, probability, directed, gamma, seed):
+    graph = nx.gnp_random_graph(num_agents, probability, seed=seed, directed=directed)
+    clique = cliques_of(graph, num_agents, gamma)
+    hops = distances(graph, num_agents)
+    assert_covers(clique, hops, gamma)
+    # Greedy colouring leaves no clique that could join another one whole.
+    near = np.maximum(hops, hops.T) <= gamma
+    for a in range(clique.max() + 1):
+        for b in range(a):
+            assert not near[np.ix_(clique == a, clique == b)].all()
+
+
+@pytest.mark.parametrize("num_agents", [*range(1, 40), 99, 100])
+def test_a_line_of_neighbours_has_as_few_cliques_as_it_can(num_agents):
+    assert cliques_of(nx.path_graph(num_agents), num_agents, 1).max() + 1 == -(-num_agents // 2)
+
+
+@pytest.mark.parametrize("graph", [nx.complete_graph(7), nx.path_graph(7), nx.cycle_graph(7)])
+def test_within_the_diameter_all_are_one_clique_and_an_edgeless_graph_has_one_each(graph):
+    assert not cliques_of(graph, 7, nx.diameter(graph)).any()
+    assert not cliques_of(graph, 7, nx.diameter(graph) + 3).any()
+    assert sorted(cliques_of(nx.empty_graph(7), 7, 3)) == list(range(7))
+
+
+def test_pairs_must_reach_each_other_both_ways():
+    one_way = nx.cycle_graph(4, nx.DiGraph)
+    # Back takes 3 hops.
+    assert cliques_of(one_way, 4, 2).tolist() != [0, 0, 0, 0]
+    assert_covers(cliques_of(one_way, 4, 2), distances(one_way, 4), 2)
+    assert cliques_of(one_way, 4, 1).max() == 3
+    assert not cliques_of(one_way, 4, 3).any()
+
+
+GRAPHS = {
+    "star": lambda seed: nx.star_graph([6, 0, 1, 2, 3, 4, 5]),
+    "line": lambda seed: nx.path_graph(6),
+    "one way": lambda seed: nx.cycle_graph(6, nx.DiGraph),
+    "edgeless": lambda seed: nx.empty_graph(6),
+    "drawn": lambda seed: nx.from_numpy_array(
+        graph_of({"name": "erdos_renyi", "probability": 0.3}, seed=seed)
+    ),
+}
+SPECS = {
+    "star": "star",
+    "line": "line",
+    "one way": nx.cycle_graph(6, nx.DiGraph),
+    "edgeless": {"edges": []},
+    "drawn": {"name": "erdos_renyi", "probability": 0.3},
+}
+
+
+@pytest.mark.parametrize("gamma", [1, 2, 3])
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_networks_hear_their_clique_and_pay_for_floods(name, gamma):
+    seeds = [1, 2, 3, 4]
+    graphs = [graph_of(SPECS[name], seed=seed) for seed in seeds]
+    (*_, hops, traversals), (*_, all_hops, all_traversals) = (
+        explore(graphs, 6, gamma, cliques, False) for cliques in (True, False)
+    )
+    np.testing.assert_array_equal(traversals, all_traversals)
+    for replica, seed in enumerate(seeds):
+        away = distances(GRAPHS[name](seed), 6)
+        clique = clique_cover(away <= gamma)
+        assert_covers(clique, away, gamma)
+        # Entry (receiver, sender).
+        heard = hops[replica] > 0
+        np.testing.assert_array_equal(heard, (clique[:, None] == clique) & ~np.eye(6, dtype=bool))
+        np.testing.assert_array_equal(hops[replica][heard], away.T[heard])
+        np.testing.assert_array_equal(hops[replica][heard], all_hops[replica][heard])

@@ -9,7 +9,7 @@ from registered import FIRST_IDS, carries_messages, has_bounded_releases
 
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Server
-from fedbandit_envs.wrappers.transport.viewer import Recording, render_federation
+from fedbandit_envs.wrappers.transport.viewer import learned, noise_share, render_federation
 
 pytest.importorskip("matplotlib")
 SHAPE = (600, 480, 3)
@@ -37,9 +37,11 @@ def test_every_problem_is_drawn_and_not_changed(env_id, make_federation, sample_
             picture = drawn.render(1)
             assert (picture.shape, picture.dtype) == (SHAPE, np.uint8)
             moved = (render_federation(drawn, 1, progress=0.1) != picture).any()
-            assert moved == drawn.history.received[1].any()
+            assert (
+                moved == drawn.inbox["inbox_mask" if "inbox_mask" in drawn.inbox else "server_mask"][1].any()
+            )
     assert drawn.privacy() == plain.privacy()
-    assert plain.history is None
+    assert plain.regrets is None
     assert plain.render() is None
 
 
@@ -100,31 +102,26 @@ def test_drawn_graphs_are_those_on_which_messages_travel():
 def test_noise_is_measured_as_it_is_announced():
     env = Channel(private(small(4, **DRAWN)))
     env.reset_batch([7])
-    sums = {}
-    for _ in range(5):
-        step = env.step_batch(buying(env))
-        for name, array in step.observation.items():
-            if name.startswith("inbox_") and name != "inbox_mask":
-                # What agent 0 receives from agents 1 to 3.
-                sums[name] = sums.get(name, 0) + array[0, 0, 1:]
+    seen = env.step_batch(buying(env)).observation
     shares = []
-    for name in ("inbox_delivered", "inbox_good"):
-        root_mean_square = np.sqrt((sums[name] ** 2).mean(axis=1))
-        shares.append(np.sqrt(sums[variance_of(name)].mean(axis=1)) / root_mean_square)
-    np.testing.assert_allclose(env.history.sent_noise[0, 1:], np.clip(shares, 0, 1).mean(axis=0))
-    assert (env.history.sent_noise > 0).all()
+    for name in ("delivered", "good"):
+        # What agent 0 receives from agents 1 to 3.
+        values, variances = (seen[f"inbox_{of}"][0, 0, 1:] for of in (name, variance_of(name)))
+        shares.append(np.sqrt(variances.mean(axis=1)) / np.sqrt((values**2).mean(axis=1)))
+    np.testing.assert_allclose(env.sent_noise[0, 1:], np.clip(shares, 0, 1).mean(axis=0))
+    assert (env.sent_noise > 0).all()
+    assert noise_share({"bare": np.ones((1, 2, 3))}).tolist() == [[0.0, 0.0]]
 
 
 def test_what_an_agent_has_learned_is_its_regret_against_the_worst():
-    history = Recording((2, 2))
     regret = np.random.default_rng(0).random((40, 2)) * np.linspace(1, 0, 40)[:, np.newaxis]
     regret[:, 1] = 0.0
-    for played, each in enumerate(regret, 1):
-        history.regret.append(np.stack([np.zeros(2), each]))
+    for played in range(1, 41):
         means = [regret[t - 10 : t, 0].mean() for t in range(10, played + 1)]
         expected = 1 - means[-1] / max(means) if means else 0.0
-        np.testing.assert_allclose(history.learned(1, 10), [expected, float(played >= 10)], atol=1e-12)
-    assert history.learned(1, 10)[0] > 0.5
+        found = learned(regret[:played], 10)
+        np.testing.assert_allclose(found, [expected, float(played >= 10)], atol=1e-12)
+    assert found[0] > 0.5
 
 
 def test_what_cannot_be_drawn():
@@ -143,8 +140,6 @@ def test_what_cannot_be_drawn():
     assert env.render().shape == SHAPE, "before the first round"
     with pytest.raises(ValueError, match=r"progress is 1\.5"):
         render_federation(env, progress=1.5)
-    with pytest.raises(ValueError, match=r"silent_regret has shape \(4,\); \(rounds, agents\) with 3 agents"):
-        render_federation(env, silent_regret=np.zeros(4))
     with pytest.raises(IndexError):
         render_federation(env, 5)
     beside = render_federation(env, silent_regret=np.ones((4, 3)))
