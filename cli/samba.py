@@ -168,9 +168,9 @@ def samba_role(
     from fedbandit_envs.experiments.spec import read_assignments
     from fedbandit_envs.samba.ciphers import require_extra
     from fedbandit_envs.samba.keys import Keyring
-    from fedbandit_envs.samba.network import HUB, parse_address, play_over_network
+    from fedbandit_envs.samba.network import parse_address, play_over_network
     from fedbandit_envs.samba.owners import Algorithm
-    from fedbandit_envs.samba.roles import RoleSetup, make_role
+    from fedbandit_envs.samba.roles import HUB, RoleSetup, make_role
 
     with _explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()

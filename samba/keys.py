@@ -30,12 +30,12 @@ class Certificate(NamedTuple):
     """A role's certificate and private key for mutual TLS on links that leave the machine, as texts in PEM.
 
     Attributes:
-        authority: The certificate that has signed the certificates of all roles.
+        trusted: The certificates of the role's peers.
         own: The role's certificate, issued to the role's name.
         key: The private key of that certificate.
     """
 
-    authority: str
+    trusted: str
     own: str
     key: str
 
@@ -195,13 +195,14 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}
 
 
-_AUTHORITY = "fedbandit authority"
 _VALID = timedelta(days=30)
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
 
 
 def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
-    """Returns the keyrings of all roles with a certificate in each, issued to the role's name and valid for 30 days.
+    """Returns the keyrings of all roles with a certificate in each, which is valid for 30 days.
+
+    Every role signs its own certificate, and trusts those of its peers alone.
 
     Args:
         keyrings: The keyrings of all roles of a run, by the role's name.
@@ -210,57 +211,40 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
         MissingExtraError: The ``[secure]`` extra is not installed.
     """
     require_extra()
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _sign(_AUTHORITY, authority_key.public_key(), authority_key)
-    certified = {}
-    for role, keyring in keyrings.items():
-        key = ec.generate_private_key(ec.SECP256R1())
-        pem = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    signed = {role: _self_signed(role) for role in keyrings}
+    return {
+        role: replace(
+            keyring,
+            certificate=Certificate("".join(signed[peer][0] for peer in keyring.links), *signed[role]),
         )
-        certificate = Certificate(authority, _sign(role, key.public_key(), authority_key), pem.decode())
-        certified[role] = replace(keyring, certificate=certificate)
-    return certified
+        for role, keyring in keyrings.items()
+    }
 
 
-def _sign(subject: str, key: Any, authority_key: Any) -> str:
-    """Returns a certificate, in PEM, of a subject's public key ``key``, signed with the authority's private key."""
+def _self_signed(role: str) -> tuple[str, str]:
+    """Returns a new certificate in the name of a role, and its private key, as texts in PEM."""
     from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.x509.oid import NameOID
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    def name(text: str) -> Any:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-    now = datetime.now(UTC)
-    is_authority = subject == _AUTHORITY
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(name(subject))
-        .issuer_name(name(_AUTHORITY))
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, role)])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - _CLOCKS_DIFFER_BY)
         .not_valid_after(now + _VALID)
-        .add_extension(
-            x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None), critical=True
-        )
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
-        )
+        .sign(key, hashes.SHA256())
     )
-    return builder.sign(authority_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return certificate.public_bytes(Encoding.PEM).decode(), pem.decode()
 
 
 def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
-    """Returns a TLS context in which both sides must present a certificate of the run's authority.
+    """Returns a TLS context in which both sides must present a certificate that the other side trusts.
 
-    Host names are not checked, because a certificate is issued to a role's name, on whatever host the role runs. The
-    code that accepts a connection must compare that name.
+    Host names are not checked, because a certificate is issued to a role, on whatever host the role runs. Which role it
+    is proves the first frame, under the keys of the role's link.
 
     Args:
         certificate: The certificate of this side's role.
@@ -270,7 +254,7 @@ def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=certificate.authority)
+    context.load_verify_locations(cadata=certificate.trusted)
     # The ssl module can read a private key and its certificate only from files, which are removed at once.
     with TemporaryDirectory() as folder:
         own, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")

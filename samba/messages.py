@@ -17,7 +17,7 @@ class Kind(IntEnum):
     """The kind of a message, sent as the first byte of the message."""
 
     HELLO = 0
-    """The sender's name; the first frame of each direction of a connection between processes."""
+    """No content; the first frame of a connection to Controller, which proves who the sender is."""
     PLAN = 1
     """Steps 0 and 1: the plan, with the customer's modulus for the roles that need it."""
     SCORES = 2
@@ -32,8 +32,6 @@ class Kind(IntEnum):
     """Step 7: the product of the encrypted sums, which is an encryption of the total."""
     STOP = 7
     """The run has ended without a result: the role that caused it and the reason, as JSON."""
-    ALIVE = 8
-    """No content. Controller sends it to roles that wait for long, so that they do not take the run for hung."""
 
 
 Message = tuple[str, Kind, bytes]
@@ -49,7 +47,7 @@ class Frame(NamedTuple):
 
 
 NONCE_BYTES = 12
-_TAG_BYTES = 16
+TAG_BYTES = 16
 
 
 class ItemType(NamedTuple):
@@ -68,7 +66,7 @@ class ItemType(NamedTuple):
     @property
     def layout(self) -> np.dtype:
         """The NumPy type of an encrypted item: its nonce, then the AES-256-GCM ciphertext with the tag."""
-        return np.dtype([("nonce", f"V{NONCE_BYTES}"), ("sealed", f"V{self.size + _TAG_BYTES}")])
+        return np.dtype([("nonce", f"V{NONCE_BYTES}"), ("sealed", f"V{self.size + TAG_BYTES}")])
 
     @property
     def encrypted_size(self) -> int:

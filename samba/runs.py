@@ -14,8 +14,8 @@ from fedbandit_envs.randomness.streams import is_secret
 from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.keys import deal_keys, issue_certificates
 from fedbandit_envs.samba.keystreams import owner_keys
-from fedbandit_envs.samba.local import play_in_processes, run_roles
 from fedbandit_envs.samba.messages import Counts, Record
+from fedbandit_envs.samba.network import play_in_processes, run_roles
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.roles import RoleReport, RoleSetup, make_role
 from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, VerticalResult, run_vertical
@@ -112,15 +112,11 @@ def run_secure(
         for name, keyring in keyrings.items()
     }
     if transport == "local":
-        roles, set_up = {}, {}
-        for name, setup in setups.items():
-            before = process_time()
-            roles[name] = make_role(setup, keeps_transcript=transcripts is not None)
-            set_up[name] = process_time() - before
+        roles = {name: make_role(setup, transcripts is not None) for name, setup in setups.items()}
         if transcripts is not None:
             transcripts.update({name: role.record for name, role in roles.items()})
-        spent = run_roles(roles, advance)
-        reports = {name: role.report(set_up[name] + spent[name]) for name, role in roles.items()}
+        run_roles(roles, advance)
+        reports = {name: role.report() for name, role in roles.items()}
     else:
         reports = play_in_processes(setups, timeout, advance)
     reward = reports["customer"].reward

@@ -16,10 +16,11 @@ from fedbandit_envs.baselines.arms.rules import Choice
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.samba.ciphers import MAX_ENCRYPTIONS
 from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keystreams import Keystream, Permutations, derive_key, owner_keys
 from fedbandit_envs.samba.owners import Algorithm, OwnerBank, owner_rewards
+
+_MAX_ENCRYPTIONS = 1 << 32  # largest number of encryptions under one key, since nonces are random
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class SambaPlan:
         require_integer("iterations", self.iterations, 1)
         require_choice("choice", self.choice, get_args(Choice))
         encryptions = 2 * self.arms * self.iterations * (self.budget - self.arms)
-        if encryptions > MAX_ENCRYPTIONS:
+        if encryptions > _MAX_ENCRYPTIONS:
             raise ValueError(
                 f"budget is {self.budget}, which takes up to {encryptions:.2e} encryptions under one key; at most 2^32 "
                 "are allowed, since nonces are random"

@@ -169,7 +169,7 @@ def test_ciphertexts_of_a_repeated_run_are_fresh():
 
 def test_controllers_keys_open_no_item():
     rings = deal_keys(SEED, [1] * 3)
-    sealed = ItemCipher(rings["comp"].secrets["cipher"], 10, Record()).encrypt(bytes(8), SCORE, 1, 0)
+    sealed = ItemCipher(rings["comp"].secrets["cipher"], Record()).encrypt(bytes(8), SCORE, 1, 0)
     held = [
         *rings["controller"].secrets.values(),
         *(key for keys in rings["controller"].links.values() for key in keys),
@@ -177,7 +177,7 @@ def test_controllers_keys_open_no_item():
     assert len(held) == 3 + 2 * 5
     for key in held:
         with pytest.raises(SecureError, match="does not decrypt"):
-            ItemCipher(key, 10, Record()).decrypt(sealed, 1, SCORE, 1, 0)
+            ItemCipher(key, Record()).decrypt(sealed, 1, SCORE, 1, 0)
 
 
 def test_rounds_that_explore_are_silent_and_of_one_score():

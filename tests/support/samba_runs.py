@@ -9,8 +9,8 @@ from fedbandit_envs.arms.ratings import keep_largest, packaged_means
 from fedbandit_envs.samba.ciphers import Link
 from fedbandit_envs.samba.keys import Certificate, deal_keys, issue_certificates
 from fedbandit_envs.samba.keystreams import owner_keys
-from fedbandit_envs.samba.local import run_roles
 from fedbandit_envs.samba.messages import Frame, Record
+from fedbandit_envs.samba.network import run_roles
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.roles import Role, RoleSetup, make_role
 from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, VerticalResult, run_vertical
