@@ -10,13 +10,19 @@ direction, round or iteration. They do not contain the owner: Comp must not lear
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 import numpy as np
 
-from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-from fedbandit_envs.samba.messages import NONCE_BYTES, TAG_BYTES, ItemType, Record
+from fedbandit_envs.samba.messages import (
+    NONCE_BYTES,
+    TAG_BYTES,
+    ItemType,
+    MissingExtraError,
+    Record,
+    SecureError,
+)
 
 
 def require_extra() -> None:
@@ -46,7 +52,7 @@ MIN_FRAME_BYTES = _NUMBER_BYTES + TAG_BYTES + 1
 class Link:
     """One role's end of a link to a peer: it encrypts the frames to the peer and decrypts those from the peer."""
 
-    def __init__(self, peer: str, keys: tuple[bytes, bytes], max_bytes: int, record: Record) -> None:
+    def __init__(self, peer: str, keys: Sequence[bytes], max_bytes: int, record: Record) -> None:
         """Sets up a link on which no frame has been sent yet.
 
         Args:

@@ -1,4 +1,4 @@
-"""Messages between roles, the items in them, and what each role could read of those that it received.
+"""Messages between roles, the items in them, what each role could read of those that it received, and errors.
 
 The steps in the descriptions of kinds are those of SAMBA, Figure 5.
 """
@@ -11,6 +11,23 @@ from struct import pack
 from typing import Any, NamedTuple
 
 import numpy as np
+
+
+class SecureError(Exception):
+    """An error that ends a run of the secure protocol without a result; the message says what has happened.
+
+    Attributes:
+        culprit: Name of the role that caused it; empty if that is not known.
+    """
+
+    def __init__(self, message: str, culprit: str = "") -> None:
+        """Stores the message for the user and the name of the role that caused the error."""
+        super().__init__(message)
+        self.culprit = culprit
+
+
+class MissingExtraError(ImportError):
+    """The error that libraries of an extra of this package are not installed; the message says how to install them."""
 
 
 class Kind(IntEnum):

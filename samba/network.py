@@ -18,11 +18,9 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from ssl import SSLContext
-from time import process_time
 
-from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.keys import Certificate, tls_context
-from fedbandit_envs.samba.messages import Frame, Kind
+from fedbandit_envs.samba.keys import tls_context
+from fedbandit_envs.samba.messages import Frame, Kind, SecureError
 from fedbandit_envs.samba.roles import HUB, Role, RoleReport, RoleSetup, make_role
 
 # Number of rounds between two calls of the function that shows progress.
@@ -42,14 +40,12 @@ _RETRY_SECONDS = 0.1
 def run_roles(
     roles: Mapping[str, Role],
     advance: Callable[[int], None] = lambda rounds: None,
-    observer: list[Frame] | None = None,
 ) -> None:
     """Plays a run in this process, by passing frames between roles until all are done.
 
     Args:
         roles: Roles by name; their CPU seconds are measured.
         advance: Function that is called from time to time with the number of rounds played since its last call.
-        observer: A list to which every frame is appended; None for no list.
 
     Raises:
         SecureError: A role has refused a frame; or a role waits for a frame and no more frames are sent.
@@ -60,8 +56,6 @@ def run_roles(
         on_their_way.extend(role.timed(role.start))
     while on_their_way:
         frame = on_their_way.popleft()
-        if observer is not None:
-            observer.append(frame)
         role = roles[frame.receiver]
         on_their_way.extend(role.timed(role.handle, frame.sender, frame.data))
         if role.name == HUB and role.round >= reported + _ROUNDS_PER_CALL:
@@ -140,53 +134,35 @@ def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -
     with the role's report or ``"failed"`` with the error.
     """
 
+    def listening(port: int) -> None:
+        pipe.send(("listening", port))
+
     def progress(round_: int, rounds: int) -> None:
         if setup.keyring.role == HUB and round_ % _ROUNDS_PER_CALL == 0:
             pipe.send(("round", round_))
 
     try:
-        report = play_over_network(
-            setup, address, timeout, lambda port: pipe.send(("listening", port)), progress
-        )
-        pipe.send(("done", report))
+        role = make_role(setup)
+        pipe.send(("done", play_over_network(role, address, timeout, listening, progress)))
     except Exception as error:
         pipe.send(("failed", error))
 
 
 def play_over_network(
-    setup: RoleSetup,
+    role: Role,
     address: str,
     timeout: float,
     listening: Callable[[int], None],
     progress: Callable[[int, int], None],
 ) -> RoleReport:
-    """Plays one role with peers on the network, and returns its report at the end of the run.
-
-    Args:
-        setup: The role's keys, settings and data; a certificate in its keyring puts connections under TLS.
-        address: ``HOST:PORT`` at which Controller listens and to which the other roles connect.
-        timeout: Number of seconds without a message after which the role that must send next counts as hung.
-        listening: Function that is called with the port as soon as Controller listens.
-        progress: Function that is called whenever the round changes, with the round and the number of rounds.
-
-    Raises:
-        TypeError: A parameter of the role has the wrong type.
-        ValueError: A key, setting or data that the role needs is missing, or the address requires TLS.
-        OSError: Controller cannot listen at the address.
-        SecureError: The run has ended without a result.
-    """
-    before = process_time()
-    role = make_role(setup)
-    asyncio.run(meet(role, address, setup.keyring.certificate, timeout, listening, progress))
-    # The whole process plays the role, so that the CPU time of its connections counts, too.
-    role.cpu_seconds = process_time() - before
+    """Plays one role with peers on the network, and returns its report at the end of the run; see :func:`meet`."""
+    role.timed(asyncio.run, meet(role, address, timeout, listening, progress))
     return role.report()
 
 
 async def meet(
     role: Role,
     address: str,
-    certificate: Certificate | None,
     timeout: float,
     listening: Callable[[int], None] = lambda port: None,
     progress: Callable[[int, int], None] = lambda round_, rounds: None,
@@ -194,9 +170,9 @@ async def meet(
     """Connects a role with its peers and plays it until its part is done.
 
     Args:
-        role: The role.
-        address: ``HOST:PORT`` at which Controller listens; with port 0 Controller takes a free port.
-        certificate: The role's certificate for mutual TLS; None for no TLS, which only loopback addresses allow.
+        role: The role; its certificate puts connections under mutual TLS. Only loopback addresses allow to have none.
+        address: ``HOST:PORT`` at which Controller listens and to which the others connect; with port 0 Controller takes
+            a free port.
         timeout: Number of seconds without a message after which the role that must send next counts as hung.
         listening: Function that is called with the port as soon as Controller listens.
         progress: Function that is called whenever the round changes, with the round and the number of rounds.
@@ -206,8 +182,8 @@ async def meet(
         OSError: Controller cannot listen at the address.
         SecureError: The run has ended without a result.
     """
-    host, port = parse_address(address, certificate is not None)
-    context = None if certificate is None else tls_context(certificate, server=role.name == HUB)
+    host, port = parse_address(address, role.certificate is not None)
+    context = tls_context(role.certificate, server=role.name == HUB) if role.certificate else None
     streams: Streams = {}
     try:
         if role.name == HUB:
@@ -223,9 +199,8 @@ async def meet(
         for _, writer in streams.values():
             writer.close()
         with suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_CLOSING_SECONDS):
-                for _, writer in streams.values():
-                    await writer.wait_closed()
+            closed = [writer.wait_closed() for _, writer in streams.values()]
+            await asyncio.wait_for(asyncio.gather(*closed), _CLOSING_SECONDS)
 
 
 Streams = dict[str, tuple[StreamReader, StreamWriter]]
@@ -242,24 +217,20 @@ async def _accept_all(
     listening: Callable[[int], None],
 ) -> None:
     """Listens until all peers have connected and proven who they are, and adds them to ``streams``."""
-    complete, refused = asyncio.Event(), ""
+    complete = asyncio.Event()
 
     async def welcome(reader: StreamReader, writer: StreamWriter) -> None:
-        nonlocal refused
-        try:
+        with suppress(SecureError, EOFError, OSError):
             name = (await _read(reader, "a stranger", _MAX_HELLO)).decode(errors="replace")
-            if name not in role.links or name in streams:
-                raise SecureError(f"somebody says it is {name!r}, who is not awaited")
-            # A proof that was recorded from a connected peer has a sequence number that has been used.
-            hello = role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
-        except (SecureError, EOFError, OSError) as error:
-            refused = f" (turned away: {error})"
-            writer.close()
-            return
-        role.links[name].accept(hello)
-        streams[name] = reader, writer
-        if streams.keys() == role.links.keys():
-            complete.set()
+            if name in role.links and name not in streams:
+                # A proof that was recorded from a connected peer has a sequence number that has been used.
+                hello = role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
+                role.links[name].accept(hello)
+                streams[name] = reader, writer
+                if streams.keys() == role.links.keys():
+                    complete.set()
+                return
+        writer.close()
 
     server = await asyncio.start_server(welcome, host, port, ssl=context)
     listening(server.sockets[0].getsockname()[1])
@@ -268,9 +239,8 @@ async def _accept_all(
             await complete.wait()
     except TimeoutError as error:
         missing = [name for name in role.links if name not in streams]
-        raise SecureError(
-            f"{', '.join(missing)} did not connect for {timeout:g} s{refused}", missing[0]
-        ) from error
+        reason = f"{', '.join(missing)} did not connect for {timeout:g} s"
+        raise SecureError(reason, missing[0]) from error
     finally:
         server.close()
 

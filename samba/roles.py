@@ -9,16 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import process_time
+from typing import TypeVar
 
 import numpy as np
 
 from fedbandit_envs.samba.ciphers import ItemCipher, Link, Paillier
-from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.keys import Keyring
-from fedbandit_envs.samba.keystreams import Keystream, OwnerKeys, Permutations
-from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record
-from fedbandit_envs.samba.owners import Algorithm, OwnerBank, owner_rewards
-from fedbandit_envs.samba.vertical import SambaPlan, choose
+from fedbandit_envs.samba.keys import Keyring, Keystream, OwnerKeys, Permutations
+from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record, SecureError
+from fedbandit_envs.samba.owners import Algorithm, OwnerBank, SambaPlan, choose, owner_rewards
+
+Result = TypeVar("Result")
 
 HUB = "controller"
 """Name of Controller, to which all other roles have a link."""
@@ -67,6 +67,7 @@ class Role(ABC):
         name: The role's name.
         arms: Number of owners in all groups, K.
         links: The role's ends of its links, by the peer's name.
+        certificate: The role's certificate for links under TLS, or None.
         record: The role's counts of operations and traffic, and its transcript if one is kept.
         plan: The plan of the run, or None before it is received.
         round: The round t that the role is in; 0 before the plan is received.
@@ -89,6 +90,7 @@ class Role(ABC):
         """
         self.name = setup.keyring.role
         self.arms = setup.keyring.arms
+        self.certificate = setup.keyring.certificate
         self.record = record
         self._setup = setup
         self._secrets = setup.keyring.secrets
@@ -102,12 +104,12 @@ class Role(ABC):
         self.reward: int | None = None
         self.cpu_seconds = 0.0
 
-    def timed(self, act: Callable[..., list[Frame]], *arguments: object) -> list[Frame]:
-        """Calls a method of the role and adds the CPU time that it takes to the role's."""
+    def timed(self, act: Callable[..., Result], *arguments: object) -> Result:
+        """Returns what a function returns, and adds the CPU time that it takes to the role's."""
         before = process_time()
-        frames = act(*arguments)
+        result = act(*arguments)
         self.cpu_seconds += process_time() - before
-        return frames
+        return result
 
     def start(self) -> list[Frame]:
         """Returns the frames that the role sends before it has received any."""

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from samba_runs import means_of, plain
 
-from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import deal_keys
+from fedbandit_envs.samba.messages import SecureError
 from fedbandit_envs.samba.network import play_in_processes
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.roles import RoleSetup, make_role

@@ -9,10 +9,8 @@ from samba_runs import assert_same, ends, make_roles, means_of, plain, play
 
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba.ciphers import ItemCipher, Link
-from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record
-from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.vertical import SambaPlan
+from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record, SecureError
+from fedbandit_envs.samba.owners import Algorithm, SambaPlan
 
 MEANS = means_of("movielens", 3)
 

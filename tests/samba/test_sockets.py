@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from samba_runs import certificates_of, make_roles, means_of, plain
 
-from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import tls_context
+from fedbandit_envs.samba.messages import SecureError
 from fedbandit_envs.samba.network import meet, parse_address
 from fedbandit_envs.samba.owners import Algorithm
 
@@ -37,19 +37,16 @@ async def gather(roles, leave_out=(), certificates=None, through=None, meanwhile
         What became of each role: CPU seconds, or the error.
     """
     ports = asyncio.get_running_loop().create_future()
-    shown = certificates or dict.fromkeys(roles)
-    tasks = {
-        "controller": asyncio.ensure_future(
-            meet(roles["controller"], HERE, shown["controller"], timeout, ports.set_result)
-        )
-    }
+    for name in certificates or ():
+        roles[name].certificate = certificates[name]
+    tasks = {"controller": asyncio.ensure_future(meet(roles["controller"], HERE, timeout, ports.set_result))}
     port = await ports
     if meanwhile is not None:
         await meanwhile(port)
     for name, role in roles.items():
         if name != "controller" and name not in leave_out:
             to = port if through is None or name != "owner-0" else await through(port)
-            tasks[name] = asyncio.ensure_future(meet(role, f"127.0.0.1:{to}", shown[name], timeout))
+            tasks[name] = asyncio.ensure_future(meet(role, f"127.0.0.1:{to}", timeout))
     return dict(zip(tasks, await asyncio.gather(*tasks.values(), return_exceptions=True), strict=True))
 
 
@@ -233,13 +230,13 @@ def test_roles_wait_for_who_comes_late():
 
     async def run():
         ports = asyncio.get_running_loop().create_future()
-        tasks = [asyncio.ensure_future(meet(roles["controller"], HERE, None, 10.0, ports.set_result))]
+        tasks = [asyncio.ensure_future(meet(roles["controller"], HERE, 10.0, ports.set_result))]
         port = await ports
         for name in ("customer", "comp", "owner-1"):
-            tasks.append(asyncio.ensure_future(meet(roles[name], f"127.0.0.1:{port}", None, 10.0)))
+            tasks.append(asyncio.ensure_future(meet(roles[name], f"127.0.0.1:{port}", 10.0)))
         await asyncio.sleep(0.5)
         assert not any(task.done() for task in tasks), "the customer's plan is kept until all are there"
-        tasks.append(asyncio.ensure_future(meet(roles["owner-0"], f"127.0.0.1:{port}", None, 10.0)))
+        tasks.append(asyncio.ensure_future(meet(roles["owner-0"], f"127.0.0.1:{port}", 10.0)))
         return dict(enumerate(await asyncio.gather(*tasks, return_exceptions=True)))
 
     assert_right(asyncio.run(run()), roles)
@@ -276,7 +273,7 @@ def test_the_customer_is_patient_while_the_run_goes_on():
 def test_controller_that_is_not_there_is_named():
     roles = make_roles(Algorithm("ucb"), MEANS, 30, 3)
     with pytest.raises(SecureError, match=r"controller at 127\.0\.0\.1:1 cannot be reached"):
-        asyncio.run(meet(roles["comp"], "127.0.0.1:1", None, 0.2))
+        asyncio.run(meet(roles["comp"], "127.0.0.1:1", 0.2))
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,9 @@ import pytest
 from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, streams_of
 
 from fedbandit_envs.samba.ciphers import ItemCipher
-from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import deal_keys
-from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record
-from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.vertical import VerticalResult
+from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record, SecureError
+from fedbandit_envs.samba.owners import Algorithm, VerticalResult
 
 ARMS, BUDGET, SEED = 12, 72, 11
 MEANS = means_of("movielens", ARMS)
