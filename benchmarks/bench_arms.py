@@ -10,9 +10,7 @@ import pytest
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.samba.keystreams import owner_keys
-from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, run_vertical
+from fedbandit_envs.samba.owners import Algorithm, run_vertical
 
 ROUNDS = 100_000
 
@@ -45,10 +43,5 @@ def test_the_vertical_federation(benchmark, algorithm):
     """MovieLens, 100 owners, in the open, 10,000 rounds."""
     means = packaged_means("movielens")
 
-    def play():
-        plan = SambaPlan.make(Algorithm(algorithm), len(means), 10_000)
-        owners = plan.algorithm.bank(owner_keys(0, plan.arms), plan.arms, plan.budget)
-        run_vertical(means, owners, PlainSelector(plan, 0), plan.budget, seed=0)
-
-    benchmark(play)
+    benchmark(run_vertical, means, Algorithm(algorithm), 10_000, seed=0)
     benchmark.extra_info["rounds per CPU-second"] = 10_000 / benchmark.stats["median"]

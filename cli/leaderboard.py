@@ -18,29 +18,23 @@ from fedbandit_envs.cli import terminal
 from fedbandit_envs.experiments.execute import Backend, BackendError
 from fedbandit_envs.experiments.spec import read_assignments
 from fedbandit_envs.leaderboard import plays
-from fedbandit_envs.leaderboard.process import EntryError
-from fedbandit_envs.leaderboard.suites import SUITES, Edition, Suite, published
-from fedbandit_envs.leaderboard.table import Entry, ResultTable, Row, TableError
-from fedbandit_envs.leaderboard.tracks import TrackError, tracks_of
-from fedbandit_envs.leaderboard.verify import isolated
-from fedbandit_envs.leaderboard.verify import verify as findings_of
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, published
+from fedbandit_envs.leaderboard.table import Entry, ResultTable
+from fedbandit_envs.leaderboard.tracks import tracks_of
 
 app = typer.Typer(
     no_args_is_help=True, help="Ranks baselines and submitted policies by results that anybody can reproduce."
 )
 
-_START = (sys.executable, "-c", "from fedbandit_envs.cli import app; app()", "leaderboard")
-# Errors while entries are played that are expected, and so are shown as a message without a traceback.
-_REFUSALS = (TrackError, EntryError, UnfitError, TableError, BackendError, OSError)
-
 _SuiteOption = Annotated[str, typer.Option("--suite", help=f"One of {', '.join(SUITES)}.")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.")]
-_NewOption = Annotated[
-    bool, typer.Option("--new-edition", help="Draw new seeds, in place of the folder's latest edition.")
-]
 _EditionOption = Annotated[
-    str | None,
-    typer.Option("--edition", help="`published`: the published rows' seeds; your row then has no rank."),
+    str,
+    typer.Option(
+        "--edition",
+        help="`own`: the seeds of the folder's latest runs, if there are some; `new`: new seeds; `published`: those of "
+        "the published rows, among which your row then has no rank.",
+    ),
 ]
 
 
@@ -57,8 +51,7 @@ def run(
     workers: terminal.WorkersOption = 2,
     backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
-    new_edition: _NewOption = False,
-    edition: _EditionOption = None,
+    edition: _EditionOption = "own",
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
 
@@ -68,21 +61,22 @@ def run(
     with terminal.explained(ValueError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
-        opened = _edition(played, out, new_edition, edition)
+        opened = _edition(played, out, edition)
         known, tracks = plays.baselines_of(played), tracks_of(played)
-        chosen = {name: terminal.chosen("track", name, tracks) for name in track or []}
-        for name in (names := list(dict.fromkeys(baselines or known))):
+        names = list(dict.fromkeys(baselines or known))
+        for name in names:
             require_choice("BASELINE", name, known)
-        for one in chosen.values() or [one for one in tracks.values() if not one.messages]:
+        unlimited = [name for name, one in tracks.items() if not one.messages]
+        for one in [terminal.chosen("track", name, tracks) for name in dict.fromkeys(track or unlimited)]:
             for name in (name for name in names if one.takes(BASELINES[name], played)):
                 entry = plays.make_entry(played, opened, one, name, _command())
                 try:
-                    plays.try_out(plays.plays_of(played, opened, *entry))
+                    plays.try_out(plays.plays_of(played, opened, entry))
                     entries.append(entry)
-                except (TrackError, UnfitError, ValueError) as error:
+                except (UnfitError, ValueError) as error:
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
-            raise ValueError(f"none of {', '.join(names)} fits {', '.join(chosen or tracks)}")
+            raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
     _play(played, opened, entries, out, played_by)
 
 
@@ -99,8 +93,7 @@ def submit(
     workers: terminal.WorkersOption = 2,
     backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
-    new_edition: _NewOption = False,
-    edition: _EditionOption = None,
+    edition: _EditionOption = "own",
 ) -> None:
     """Runs your own policy in a separate process that is sent observations only, and adds its row to the ranking.
 
@@ -111,7 +104,7 @@ def submit(
     with terminal.explained(ValueError, TypeError, OSError):
         played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
-        opened = _edition(played, out, new_edition, edition)
+        opened = _edition(played, out, edition)
         where = terminal.chosen("track", track, tracks_of(played))
         name = policy.rpartition(":")[2] if name is None else name
         if name in BASELINES or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}", name):
@@ -123,7 +116,7 @@ def submit(
             part, _, argument = key.rpartition(".")
             settings.setdefault(part, {})[argument] = value
         entry = plays.make_entry(played, opened, where, name, _command(), policy, settings)
-        plays.try_out(plays.plays_of(played, opened, *entry))
+        plays.try_out(plays.plays_of(played, opened, entry))
     _play(played, opened, [entry], out, played_by)
 
 
@@ -133,8 +126,7 @@ def verify(
     suite: Annotated[str | None, typer.Option(help="Only rows of this suite.")] = None,
     track: Annotated[str | None, typer.Option(help="Only rows on this track.")] = None,
     entry: Annotated[str | None, typer.Option(help="Only rows of this entry.")] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds of each task that are played again.", min=1)] = 2,
-    whole: Annotated[bool, typer.Option("--whole", help="Play all seeds again.")] = False,
+    seeds: Annotated[int, typer.Option(help="Most seeds of each task that are played again.", min=1)] = 2,
     in_bubblewrap: Annotated[
         bool, typer.Option("--isolated", help="Run each row's replay under bubblewrap: no network, no files.")
     ] = False,
@@ -154,31 +146,23 @@ def verify(
             if all(one in (None, getattr(row, key)) for key, one in asked.items())
         ]
         if not rows:
-            raise ValueError(
-                f"{results} has no rows of { ({key: one for key, one in asked.items() if one}) }"
-            )
+            raise ValueError(f"{results} has no rows of {asked}")
+    refuted = 0
     with terminal.explained(ending=[OSError]):
-        if in_bubblewrap:
-            command = [*isolated(results), *_START, "verify", str(results.resolve()), "--seeds", str(seeds)]
-            command += ["--whole"] * whole
-            # Each row has files of its own, so that what is played again leaves nothing for another row.
-            keys = [("--suite", row.suite, "--track", row.track, "--entry", row.entry) for row in rows]
-            holds = not sum(subprocess.run([*command, *key]).returncode for key in keys)
-        else:
-            refuted = sum(not _verified(table, results, row, None if whole else seeds) for row in rows)
-            holds = not refuted
-    raise typer.Exit(0 if holds else 1)
-
-
-def _verified(table: ResultTable, results: Path, row: Row, seeds: int | None) -> bool:
-    """Prints the findings about a row, and returns whether none refutes it."""
-    typer.echo(" ".join(row))
-    findings = []
-    for finding in findings_of(table, results, row, seeds):
-        mark = {True: "holds", False: "REFUTED", None: "note"}[finding.holds]
-        typer.echo(f"  {mark:8} {finding.what}: {finding.detail}")
-        findings.append(finding.holds)
-    return False not in findings
+        for row in rows:
+            if in_bubblewrap:
+                # Each row has files of its own, so that what is played again leaves nothing for another row.
+                words = [*plays.isolated(results), sys.executable, "-m", "fedbandit_envs", "leaderboard"]
+                words += ["verify", str(results.resolve()), "--seeds", str(seeds)]
+                words += ["--suite", row.suite, "--track", row.track, "--entry", row.entry]
+                refuted += subprocess.run(words).returncode != 0
+                continue
+            typer.echo(" ".join(row))
+            for holds, found in plays.verify(table, row, seeds):
+                mark = {True: "holds", False: "REFUTED", None: "note"}[holds]
+                typer.echo(f"  {mark:8} {found}")
+                refuted += holds is False
+    raise typer.Exit(1 if refuted else 0)
 
 
 @app.command()
@@ -209,35 +193,29 @@ def report(
     typer.echo(f"{len(table.lines)} rows: {(out / 'leaderboard.md').resolve()}")
 
 
-def _edition(suite: Suite, out: Path, new: bool, asked: str | None) -> Edition:
-    """Returns the edition that the options choose: published, new, or the latest in the folder that is not public.
+def _edition(suite: Suite, out: Path, asked: str) -> Edition:
+    """Returns the edition that the option ``--edition`` chooses.
 
     Raises:
-        ValueError: The option has another value, or contradicts the other option, or there is no such edition.
+        ValueError: The option has another value, or no edition was published.
     """
     public = published(suite)
-    if asked is not None:
-        require_choice("--edition", asked, ("published",))
-        if new:
-            raise ValueError("--new-edition and --edition published are given; only one of them is allowed")
+    require_choice("--edition", asked, ("own", "new", "published"))
+    if asked == "published":
         if not public:
-            raise ValueError(
-                f"--edition is 'published', but no edition of {suite.name} {suite.version} was published"
-            )
+            raise ValueError(f"--edition is 'published'; no edition of {suite.name} {suite.version} was")
         return public[-1]
     known = ResultTable.load(out, new=True).editions.values()
     own = [one for one in known if one.digest == suite.digest and one not in public]
-    return own[-1] if own and not new else Edition.draw(suite)
+    return own[-1] if own and asked == "own" else Edition.draw(suite)
 
 
-def _play(
-    suite: Suite, edition: Edition, entries: Sequence[tuple[Entry, bytes]], out: Path, backend: Backend
-) -> None:
+def _play(suite: Suite, edition: Edition, entries: Sequence[Entry], out: Path, backend: Backend) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
-    with terminal.explained(ending=_REFUSALS):
+    with terminal.explained(ending=[BoardError, UnfitError, BackendError, OSError]):
         table = plays.run(suite, edition, entries, out, partial(terminal.play_missing, suite.name, backend))
     typer.echo(f"edition {edition.id}, regret per agent:")
-    for entry, _ in entries:
+    for entry in entries:
         typer.echo(f"{entry.track} {entry.name}")
         for task in suite.tasks:
             own = [line.regret for line in table.lines[entry.row] if line.task == task.id]

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
-from shutil import rmtree
 from typing import Annotated, cast
 
 import typer
@@ -28,7 +27,7 @@ TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is
 @contextmanager
 def _explained(*errors: type[Exception]) -> Iterator[None]:
     """Shows errors as a message: those of the user's words, of runs without a result and of missing extras."""
-    from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+    from fedbandit_envs.samba.messages import MissingExtraError, SecureError
 
     with explained(*errors, ending=[SecureError, MissingExtraError]):
         yield
@@ -129,15 +128,9 @@ def samba_keys(
         if tls:
             keyrings = issue_certificates(keyrings)
         out.mkdir(mode=0o700, parents=True)
-        try:
-            for name, keyring in keyrings.items():
-                folder = out / name
-                folder.mkdir(mode=0o700)
-                keyring.save(folder / _KEY_FILE)
-        except BaseException:
-            # A part of the keys is of no use.
-            rmtree(out)
-            raise
+        for name, keyring in keyrings.items():
+            (out / name).mkdir(mode=0o700)
+            keyring.save(out / name / _KEY_FILE)
     for name in keyrings:
         typer.echo(out / name / _KEY_FILE)
 
@@ -168,9 +161,9 @@ def samba_role(
     from fedbandit_envs.experiments.spec import read_assignments
     from fedbandit_envs.samba.ciphers import require_extra
     from fedbandit_envs.samba.keys import Keyring
-    from fedbandit_envs.samba.network import HUB, parse_address, play_over_network
+    from fedbandit_envs.samba.network import parse_address, play_over_network
     from fedbandit_envs.samba.owners import Algorithm
-    from fedbandit_envs.samba.roles import RoleSetup, make_role
+    from fedbandit_envs.samba.roles import HUB, RoleSetup, make_role
 
     with _explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()
@@ -184,10 +177,10 @@ def samba_role(
         # All that can be wrong must be found now: a second try would need the key file that is removed next.
         parse_address(address, tls=setup.keyring.certificate is not None)
         require_number("--timeout", timeout, 0, inf, open_below=True, open_above=True)
-        make_role(setup)
+        played_by = make_role(setup)
         keys.unlink()
         report = play_over_network(
-            setup,
+            played_by,
             address,
             timeout,
             lambda port: typer.echo(f"{role} listens at port {port}", err=True),

@@ -15,8 +15,7 @@ with app.setup:
     from fedbandit_envs.basics.entry_points import resolve
     from fedbandit_envs.experiments import RunResult, RunSpec, plot
     from fedbandit_envs.experiments.spec import SettingsError, read_value
-    from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-    from fedbandit_envs.samba.messages import KNOWS, Record, sightings
+    from fedbandit_envs.samba.messages import KNOWS, MissingExtraError, Record, SecureError, sightings
     from fedbandit_envs.samba.owners import RULES
     from fedbandit_envs.samba.runs import SambaSettings, run_samba
     from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError

@@ -1,12 +1,25 @@
-"""Plays entries on a suite: what is played, in shards that are kept, and the lines of the table that come of it."""
+"""Plays entries on a suite, in shards that are kept, and verifies lines of the table by playing them again.
+
+All numbers of a run follow from its seed and from the entry's noise. So a random sample of seeds, unknown in advance,
+is played again at a fraction of the cost. If the numbers of one seed in n were changed, playing k of them finds it with
+probability k/n, and playing all of them always does.
+
+The policy of a file is played in other ways than it was: in the replay each agent has a process of its own, which sees
+no other agent. Before that, where agents send nothing, one agent plays its episodes alone, in an empty folder, so that
+nothing exists yet that it could have been told.
+"""
 
 import hashlib
 import json
+import os
 import secrets
-from collections.abc import Callable, Sequence
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from importlib.resources import files
 from math import nan
 from pathlib import Path
 from types import MappingProxyType
@@ -19,18 +32,18 @@ from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
 from fedbandit_envs.experiments.result import claims_of
 from fedbandit_envs.experiments.simulate import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
-from fedbandit_envs.leaderboard.process import EntryError, FilePolicy
-from fedbandit_envs.leaderboard.suites import Edition, Suite, Task, published
-from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, TableError, machine, package
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, published
+from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, machine, package
 from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, require_no_code, tracks_of
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import Audit, attack
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -64,19 +77,18 @@ def episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int], advance: A
     """
     start = env.reset_batch(seeds)
     observation, regret = start.observation, np.zeros(start.info["regret"].shape)
-    half = regret.copy()
     policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    for played in range(1, env.max_cycles + 1):
-        observation, _, _, info = env.step_batch(policy.act(observation))
-        regret += info["regret"]
-        if played == env.max_cycles // 2:
-            half = regret.copy()
-        if not played % 1000 or played == env.max_cycles:
-            advance(float(regret.size * ((played - 1) % 1000 + 1)))
+    kept = []
+    for rounds in (env.max_cycles // 2, env.max_cycles - env.max_cycles // 2):
+        for _ in range(rounds):
+            observation, _, _, info = env.step_batch(policy.act(observation))
+            regret += info["regret"]
+        kept.append(regret.copy())
+        advance(float(regret.size * rounds))
     transport = find_layer(env, "transport")
     traffic = transport.traffic if isinstance(transport, Transport) else {}
     sent = {name: traffic.get(name, np.zeros(regret.shape)) for name in ("messages", "bytes")}
-    return {"regret": regret, "half": half, **sent}
+    return {"regret": regret, "half": kept[0], **sent}
 
 
 @dataclass(frozen=True)
@@ -88,20 +100,18 @@ class Play:
         track: The track, which limits by wrappers what agents send.
         entry: The entry that plays.
         seeds: The seeds.
-        code: Content of the entry's file; empty for a baseline.
     """
 
     task: Task
     track: Track
     entry: Entry
     seeds: Sequence[int]
-    code: bytes = b""
 
     @property
     def key(self) -> list[Any]:
         """All settings that determine the numbers, as JSON data; see :attr:`~.experiments.store.Cell.key`."""
         entry, task = self.entry, self.task
-        source = [entry.source, entry.settings, hashlib.sha256(self.code).hexdigest()]
+        source = [entry.source, entry.settings, hashlib.sha256(entry.code).hexdigest()]
         noise = entry.noise.get(task.id)
         return ["entry", task.digest, task.source, repr(self.track), source, noise, *map(str, self.seeds)]
 
@@ -124,9 +134,8 @@ class Play:
         """The baseline that plays; for a file, an unregistered one with the wrappers that its track sets."""
         settings = self.entry.settings
         if self.entry.is_file:
-            made = (self.code, self.entry.source.rpartition(":")[2], settings.get("policy", {}))
             wrappers = self.track.submitted(settings)
-            return Baseline("submitted", "-", FederatedEnv, partial(FilePolicy, *made), {}, wrappers)
+            return Baseline("submitted", "-", FederatedEnv, self.entry.policy, {}, wrappers)
         require_no_code(settings)
         require_choice("source", self.entry.source, BASELINES)
         known = BASELINES[self.entry.source]
@@ -151,17 +160,17 @@ class Play:
             What :func:`episodes` returns, and the ``epsilon`` and ``delta`` of the claim for these episodes.
 
         Raises:
-            EntryError: The policy of a file fails, or returns actions that are not allowed.
-            TrackError: The episodes did not keep the track's limits.
+            BoardError: The policy of a file fails or returns actions that are not allowed, or the episodes did not keep
+                the track's limits.
         """
         env, policy = self.stack(), policy or self.baseline.make_policy()
         try:
             played = episodes(env, policy, self.seeds, advance)
-        except (EntryError, ValueError, TypeError, BudgetExhaustedError) as error:
-            # Other errors than EntryError come from an environment or a wrapper that refuses the entry's action.
+        except (ValueError, TypeError, BudgetExhaustedError) as error:
+            # The entry fails, or an environment or a wrapper refuses its action.
             if not self.entry.is_file:
                 raise
-            raise EntryError(f"{self.entry.name}, {self.task.id}, {error}") from error
+            raise BoardError(f"{self.entry.name}, {self.task.id}, {error}") from error
         finally:
             if self.entry.is_file:
                 policy.close()
@@ -175,18 +184,17 @@ class Play:
 
     def join(self, parts: Sequence[Arrays]) -> list[Line]:
         """Returns the lines of the table for the arrays that :meth:`play` has returned for each shard."""
-        row, task = self.entry.row, self.task.id
         # The largest loss of all shards; NumPy's maximum of an unknown one, NaN, is NaN.
-        claim = {name: float(np.max([part[name] for part in parts])) for name in ("epsilon", "delta")}
-        means = {
-            name: np.concatenate([part[name].mean(axis=1) for part in parts]).tolist()
+        claim = [float(np.max([part[name] for part in parts])) for name in ("epsilon", "delta")]
+        measures = [
+            np.concatenate([part[name].mean(axis=1) for part in parts]).tolist()
             for name in ("regret", "half", "messages", "bytes")
-        }
+        ]
+        suite, edition, track, name = self.entry.row
         return [
-            Line(row.suite, row.edition, row.entry, row.track, task, f"{seed:032x}",
-                 **{name: values[number] for name, values in means.items()}, **claim)
-            for number, seed in enumerate(self.seeds)
-        ]  # fmt: skip
+            Line(suite, edition, name, track, self.task.id, f"{seed:032x}", *measured, *claim)
+            for seed, *measured in zip(self.seeds, *measures, strict=True)
+        ]
 
 
 def attacked(play: Play) -> list[Audit]:
@@ -221,8 +229,8 @@ def make_entry(
     command: str,
     file: str = "",
     settings: Settings = _NONE,
-) -> tuple[Entry, bytes]:
-    """Returns a new entry, with noise that nobody could have known before, and the content of its file.
+) -> Entry:
+    """Returns a new entry, with noise that nobody could have known before.
 
     Args:
         suite: The suite.
@@ -246,7 +254,7 @@ def make_entry(
         baseline = BASELINES[name]
         wrappers = {part: made.kwargs for part, made in baseline.wrappers.items()}
         settings, noisy = {"policy": baseline.policy_kwargs, **wrappers}, privatizer_of(baseline) is not None
-    entry = Entry(
+    return Entry(
         suite=suite.name,
         edition=edition.id,
         track=track.name,
@@ -260,28 +268,21 @@ def make_entry(
         package=package(),
         machine=machine(),
         made=datetime.now(UTC).isoformat(timespec="seconds"),
+        code=code,
     )
-    return entry, code
 
 
-def plays_of(suite: Suite, edition: Edition, entry: Entry, code: bytes) -> list[Play]:
-    """Returns what is played for an entry: one run for each task of its suite.
-
-    Args:
-        suite: The suite.
-        edition: The edition.
-        entry: The entry.
-        code: Content of its file; empty for a baseline.
-    """
+def plays_of(suite: Suite, edition: Edition, entry: Entry) -> list[Play]:
+    """Returns what is played for an entry of an edition: one run for each task of its suite."""
     track = tracks_of(suite)[entry.track]
-    return [Play(task, track, entry, edition.seeds(suite, task), code) for task in suite.tasks]
+    return [Play(task, track, entry, edition.seeds(suite, task)) for task in suite.tasks]
 
 
 def try_out(plays: Sequence[Play]) -> None:
     """Builds what an entry runs behind, so that wrong settings show before anything is played.
 
     Raises:
-        TrackError: The entry sets what the track sets, or no guarantee as strong as the track's can be given for it.
+        BoardError: The entry sets what the track sets, or no guarantee as strong as the track's can be given for it.
         TypeError: A wrapper has no argument of a name that the entry sets.
         UnfitError: A baseline's policy needs something that the environment does not have.
         ValueError: An argument is out of its range.
@@ -297,7 +298,7 @@ def try_out(plays: Sequence[Play]) -> None:
 def run(
     suite: Suite,
     edition: Edition,
-    entries: Sequence[tuple[Entry, bytes]],
+    entries: Sequence[Entry],
     folder: Path,
     play: Callable[[Sequence[Cell], Path], None] = play_here,
 ) -> ResultTable:
@@ -309,7 +310,7 @@ def run(
     Args:
         suite: The suite.
         edition: The edition.
-        entries: The entries with their files; one that the folder has already stands for the same one in the folder.
+        entries: The entries; for one that the folder has already, the same one in the folder is played.
         folder: Folder of results.
         play: Function that plays the shards of given runs which have no file in a given folder yet; by default in this
             process.
@@ -318,24 +319,21 @@ def run(
         The results in the folder.
 
     Raises:
-        EntryError: A file's policy fails or does something that is not allowed.
-        TableError: The folder has another entry of that name.
-        TrackError: An entry violates a limit of its track.
+        BoardError: A file's policy fails, an entry violates a limit of its track, or the folder has another entry of
+            that name.
     """
     table = ResultTable.load(folder, new=True)
-    for entry, code in entries:
+    for entry in entries:
         known = table.entries.setdefault(entry.row, entry)
-        same = known.source == entry.source and known.settings == entry.settings
-        if not same or (entry.is_file and known.digest != entry.digest):
-            raise TableError(
+        if (known.source, known.settings, known.code) != (entry.source, entry.settings, entry.code):
+            raise BoardError(
                 f"{folder} has {entry.name} on {entry.track} with other code or settings; another name or edition is "
                 "required"
             )
-        table.keep_file(folder, entry, code)
     table.editions[edition.id] = edition
     table.save(folder)
-    new = {entry.row: code for entry, code in entries if entry.row not in table.lines}
-    runs = {row: plays_of(suite, edition, table.entries[row], code) for row, code in new.items()}
+    new = [entry.row for entry in entries if entry.row not in table.lines]
+    runs = {row: plays_of(suite, edition, table.entries[row]) for row in new}
     play([run for own in runs.values() for run in own], folder / SHARDS)
     audits = {row: [audit for run in own for audit in attacked(run)] for row, own in runs.items()}
     store, table = Store(folder / SHARDS), ResultTable.load(folder)
@@ -357,3 +355,123 @@ def baselines_of(suite: Suite) -> list[str]:
         for name, baseline in BASELINES.items()
         if baseline.federation is problem and baseline.fits(problem, env_id)
     ]
+
+
+Finding = tuple[bool | None, str]
+"""The outcome of a check: whether it was passed, or None if it is only information, and what was found."""
+
+
+def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[Finding]:
+    """Verifies a row of a table; nothing is played if a check before it fails.
+
+    Args:
+        table: The results.
+        row: The row.
+        seeds: Number of seeds of each task that are played again, at most as many as there are.
+
+    Yields:
+        The outcome of each check, as soon as it is made.
+
+    Raises:
+        OSError: The machine fails, which says nothing about the row.
+    """
+    entry = table.entries[row]
+    try:
+        lines = table.runs_of(row)
+        if entry.is_file and entry.digest != hashlib.sha256(entry.code).hexdigest():
+            raise BoardError(f"{entry.digest}.py has been changed since {entry.name} played")
+        plays = plays_of(SUITES[row.suite], table.editions[row.edition], entry)
+        # Entries that have no such baseline, or settings which the track does not allow, fail here.
+        _ = [play.stack() for play in plays]
+    except (ValueError, TypeError, KeyError) as error:
+        yield False, f"entry: {error}"
+        return
+    yield True, f"entry: {entry.source}, {len(lines)} runs of edition {row.edition}"
+    if entry.is_open:
+        yield None, "open: the seeds were public before the entry played"
+    if not entry.is_file and entry.digest != source_digest():
+        yield None, "sources: this package has other sources than played; the numbers decide"
+    for play in plays:
+        holds, found = _replayed(play, [line for line in lines if line.task == play.task.id], seeds)
+        yield holds, f"replay of {play.task.id}: {found}"
+
+
+def _replayed(play: Play, recorded: list[Line], seeds: int) -> Finding:
+    """Plays a task again under a random sample of its seeds, and compares the numbers."""
+    count = len(play.seeds)
+    chosen = sorted(secrets.SystemRandom().sample(range(count), min(seeds, count)))
+    again = replace(play, seeds=tuple(play.seeds[number] for number in chosen))
+    try:
+        played = _apart(again) if play.entry.is_file else again.join([part.play() for part in again.split()])
+    except OSError:
+        raise
+    except Exception as error:
+        # An entry may raise any error in the replay; in each case its numbers could not be reproduced.
+        return False, f"{type(error).__name__}: {error}"
+    for new, number in zip(played, chosen, strict=True):
+        if wrong := _difference(new, recorded[number]):
+            return False, wrong
+    return True, f"{len(chosen)} of {count} seeds give the same numbers"
+
+
+def _apart(play: Play) -> list[Line]:
+    """Plays an entry's file with a process for each agent, after one agent has played alone where none sends.
+
+    Raises:
+        BoardError: The agent that has played alone did not do the same among the others.
+    """
+    parts = []
+    for part in play.split():
+        alone, agent = None, secrets.randbelow(part.agents)
+        # If agents hear or affect each other, what one sees depends on what the others do.
+        if part.track.messages == 0 and not resolve(REGISTRY[part.task.env_id].federation).interacting:
+            alone = part.play(policy=part.entry.policy([agent]))
+        parts.append(part.play(policy=part.entry.policy(range(part.agents))))
+        if alone is not None and (alone["regret"] != parts[-1]["regret"])[:, agent].any():
+            raise BoardError(
+                f"agent {agent} acts otherwise when it plays before the others; it uses what they leave"
+            )
+    return play.join(parts)
+
+
+def _difference(played: Line, recorded: Line) -> str:
+    """Returns a description of the first difference between a replay and the recorded run; empty if they agree."""
+    for name in ("regret", "half", "messages", "bytes", "delta"):
+        new, old = getattr(played, name), getattr(recorded, name)
+        if new != old and old is not None:
+            return f"{name}, seed {played.seed}: {old} is recorded; {new} comes about"
+    # The recorded epsilon is the largest one over all seeds, so it may be larger than that of the chosen ones.
+    unknown = played.epsilon != played.epsilon and recorded.epsilon != recorded.epsilon
+    if not unknown and not played.epsilon <= recorded.epsilon:
+        return f"epsilon {recorded.epsilon} is recorded; {played.epsilon} comes about"
+    return ""
+
+
+def isolated(folder: Path) -> list[str]:
+    """Returns the words of a command line that run the words behind them under bubblewrap.
+
+    They have no network, see no other process, and can write only to ``/tmp``, which is empty at first: temporary files
+    and compiled kernels go there. The home folder is empty, too, apart from Python, this package and the results.
+
+    Args:
+        folder: Folder of results.
+
+    Raises:
+        FileNotFoundError: There is no bubblewrap on this machine.
+    """
+    program = shutil.which("bwrap")
+    if program is None:
+        raise FileNotFoundError("--isolated needs the program bwrap (bubblewrap), which this machine lacks")
+    package = Path(str(files("fedbandit_envs"))).parent
+    seen = [sys.prefix, sys.base_prefix, *filter(None, sys.path), str(package), str(folder.resolve())]
+    limits = (
+        "--unshare-all --die-with-parent --new-session --ro-bind / / --dev /dev --proc /proc --chdir /tmp"
+    )
+    words = [program, *limits.split()]
+    for hidden in ("/tmp", "/var/tmp", str(Path.home())):
+        words += ["--tmpfs", hidden]
+    for path in filter(os.path.exists, seen):
+        words += ["--ro-bind", path, path]
+    for name, value in {"NUMBA_CACHE_DIR": "/tmp/kernels", "TMPDIR": "/tmp", "HOME": "/tmp"}.items():
+        words += ["--setenv", name, value]
+    return words

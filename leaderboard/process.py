@@ -4,7 +4,6 @@ This keeps a policy from the environment's objects, and makes it play rows (one 
 other. It does not confine what the code does to the machine: an entry is read before it is run.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -21,15 +20,16 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.leaderboard.suites import BoardError
 
 _SECONDS = 600
 """Longest time that an answer may take."""
 
-_SERVE = "from fedbandit_envs.leaderboard.process import serve; serve()"
+_ZIP = b"PK"  # how arrays in NumPy's format begin, and no error does
+_ALONE = "array alone"
+"""Name under which a process sends an action that is an array and has no names."""
 
-
-class EntryError(RuntimeError):
-    """A file's policy fails, does not answer, or returns what is no action; the message says in which round."""
+_SERVE = "from fedbandit_envs.leaderboard.process import serve; serve({})"
 
 
 class FilePolicy:
@@ -62,16 +62,21 @@ class FilePolicy:
         """Ends the processes, starts new ones in new folders, and resets the policy there; see :meth:`Policy.reset`.
 
         Raises:
-            EntryError: The policy cannot be loaded or reset.
+            BoardError: The policy cannot be loaded or reset.
         """
         self.close()
         self.round, self._agents = 0, seeds.shape[1]
         for rows in self._rows:
             folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
             pipe, end = Pipe()
-            env = {**os.environ, "TMPDIR": folder.name}
             process = subprocess.Popen(
-                [sys.executable, "-c", _SERVE], stdin=end.fileno(), cwd=folder.name, env=env
+                [sys.executable, "-c", _SERVE.format(end.fileno())],
+                pass_fds=[end.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd=folder.name,
+                env={**os.environ, "TMPDIR": folder.name},
             )
             end.close()
             self._children.append((pipe, process, folder))
@@ -81,19 +86,18 @@ class FilePolicy:
         """Returns the policy's action; see :meth:`Policy.act`.
 
         Raises:
-            EntryError: A process does not answer in time, has ended, or sends something that is not an action.
+            BoardError: A process does not answer in time, has ended, or sends something that is not an action.
         """
         self.round += 1
         seen = [{name: part[:, rows] for name, part in observation.items()} for rows in self._rows]
-        answers = [self._ask(child[0], own) for child, own in zip(self._children, seen, strict=True)]
+        actions = [self._ask(child[0], own) for child, own in zip(self._children, seen, strict=True)]
         try:
-            actions = [*map(_unpacked, answers)]
             whole = {name: np.concatenate([one[name] for one in actions], axis=1) for name in actions[0]}
-        except Exception as error:
-            self._fail(f"what it has sent is no action: {error}")
+        except (ValueError, KeyError) as error:
+            self._fail(f"its processes have sent what is no action: {error}")
         if whole and next(iter(whole.values())).shape[1] == 1:
             whole = {name: np.repeat(part, self._agents, axis=1) for name, part in whole.items()}
-        return whole.get("", whole)
+        return whole.get(_ALONE, whole)
 
     def close(self) -> None:
         """Ends all processes and removes their folders."""
@@ -104,59 +108,45 @@ class FilePolicy:
             folder.cleanup()
         self._children = []
 
-    def _ask(self, pipe: Connection, *message: Any) -> bytes:
-        """Sends a message to a process and returns its answer."""
+    def _ask(self, pipe: Connection, *message: Any) -> Arrays:
+        """Sends a message to a process and returns the arrays of its answer; nothing in it is run as code."""
         try:
             pipe.send(message)
             answer = pipe.recv_bytes() if pipe.poll(_SECONDS) else b"no answer in time"
         except (EOFError, OSError):
             answer = b"its process has ended"
-        if answer[:1] != b"+":
+        if not answer.startswith(_ZIP):
             # The text is the entry's: without control characters it cannot change what a terminal shows elsewhere.
-            text = answer.decode(errors="replace")
-            self._fail("".join(letter if letter.isprintable() else "?" for letter in text))
-        return answer[1:]
+            self._fail(ascii(answer.decode(errors="replace")))
+        with np.load(BytesIO(answer)) as arrays:
+            return dict(arrays)
 
     def _fail(self, reason: str) -> NoReturn:
         self.close()
-        raise EntryError(f"round {self.round}: {reason}")
+        raise BoardError(f"round {self.round}: {reason}")
 
 
-def serve() -> None:
-    """Is the process: makes a policy from the first message, and answers the others by its actions."""
-    pipe = Connection(os.dup(0))
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
+def serve(descriptor: int) -> None:
+    """Is the process: makes a policy from the first message, and answers the others by its actions.
+
+    Args:
+        descriptor: File descriptor of the pipe.
+    """
+    pipe, action = Connection(descriptor), {}
     try:
         (code, name, settings), spec, seeds = pipe.recv()
         Path("entry.py").write_bytes(code)
         policy = resolve(f"entry.py:{name}")(**settings)
         policy.reset(spec, seeds)
-        answer = b""
         while True:
-            pipe.send_bytes(b"+" + answer)
-            answer = _packed(policy.act(*pipe.recv()))
+            answer = BytesIO()
+            np.savez(answer, **action)
+            pipe.send_bytes(answer.getvalue())
+            acted = policy.act(*pipe.recv())
+            action = acted if isinstance(acted, Mapping) else {_ALONE: acted}
     except EOFError:
         pass
     except BaseException as error:
         pipe.send_bytes(f"{type(error).__name__}: {error}".encode())
     # Threads and exit handlers of the policy would keep the process alive.
     os._exit(0)
-
-
-def _packed(action: Any) -> bytes:
-    parts = action if isinstance(action, Mapping) else {"": action}
-    out = BytesIO()
-    out.write(json.dumps(list(parts)).encode() + b"\n")
-    for name, part in parts.items():
-        if not isinstance(part, np.ndarray):
-            raise TypeError(f"action {name} is a {type(part).__name__}; a numpy array is required")
-        np.lib.format.write_array(out, part, allow_pickle=False)
-    return out.getvalue()
-
-
-def _unpacked(answer: bytes) -> Arrays:
-    """Returns the arrays of an action by name, ``""`` for an array alone; nothing in the answer is run as code."""
-    sent = BytesIO(answer)
-    return {name: np.lib.format.read_array(sent, allow_pickle=False) for name in json.loads(sent.readline())}

@@ -1,9 +1,15 @@
-"""Reports of the leaderboard: Markdown tables, a README's table of best entries, and a picture."""
+"""Ranks the rows of a table, and writes them as Markdown tables, a README's table of best entries, and a picture.
 
-from collections.abc import Iterable, Mapping, Sequence
+A run is one task played under one seed. Runs of different entries are in the same order, to compare them under the same
+seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within each task,
+and tasks are not resampled (Agarwal et al., NeurIPS 2021).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import groupby
-from math import inf, isnan
+from math import floor, inf, isnan, log10, nan
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +18,17 @@ from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.leaderboard.ranking import Estimate, Ranked, bootstrapped, lines_of, ranked, rounded
-from fedbandit_envs.leaderboard.suites import Edition, digest_of
-from fedbandit_envs.leaderboard.table import Entry, ResultTable, TableError
+from fedbandit_envs.experiments.statistics import FEWEST, resampled
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
+from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
+from fedbandit_envs.registry.registration import REGISTRY
+
+RESAMPLES = 2000
+
+Estimate = tuple[float, float, float]
+"""A statistic and the ends of its 95 % interval, which are NaN where a task has fewer than three seeds."""
+
+UNKNOWN: Estimate = (nan, nan, nan)
 
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 """Marks in a Markdown file: the table of best entries is between the line ``BEGIN`` and the line ``END``."""
@@ -22,19 +36,9 @@ BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 Curve = tuple[Array, Array, tuple[Array, Array] | None]
 """A curve of the picture: epsilons, mean regret, and lengths of its error bars below and above, if it has some."""
 
-Groups = Mapping[Edition, Sequence[Ranked]]
-"""Ranked rows by their edition, see :func:`.ranking.ranked`."""
+Groups = Mapping[Edition, Sequence["Ranked"]]
+"""Ranked rows by their edition, see :func:`ranked`."""
 
-_HEADS = [
-    "rank",
-    "entry",
-    "regret / tuned silence's",
-    "score",
-    "epsilon claimed",
-    "audited",
-    "messages",
-    "bytes",
-]
 _INTRODUCTION = """# All rows of the leaderboard
 
 Made by `fedbandit leaderboard report` from `results.csv.gz` and `entries.json`. [The
@@ -57,6 +61,172 @@ _LEVELS = {
 }
 
 
+def rounded(value: Estimate) -> str:
+    """Returns an estimate and its interval as the text ``number [low, high]``; a dash if it is unknown.
+
+    The interval decides the digits: the last one counts units of 1/20 to 1/2 of the interval's half-width. Without an
+    interval, or with one that is empty, there are three significant digits, and for numbers below 1 two decimals.
+    """
+    centre, low, high = value
+    if isnan(centre):
+        return "\N{EN DASH}"
+    half, size = (high - low) / 2, abs(centre)
+    if half > max(1e-5, 1e-9 * size):
+        # The small factor keeps half-widths such as 0.02, which rounding errors may make smaller, on one side.
+        decimals = -floor(log10(half * (1 + 1e-6) / 2))
+    else:
+        decimals = max(2 - floor(log10(size)), 0) if size >= 1 else 2
+    # Adding 0.0 turns -0.0 into 0.0.
+    ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
+    number, *interval = (f"{end:,.{max(decimals, 0)}f}" for end in ends)
+    return f"{number} [{', '.join(interval)}]" if interval else number
+
+
+def interquartile_mean(scores: Array) -> Array:
+    """Returns the mean without the lowest and the highest quarter of the values, which are finite, over the last axis.
+
+    It is SciPy's ``trim_mean(scores, 0.25)`` without its checks, which take longer than the mean.
+    """
+    low, high = (runs := scores.shape[-1]) // 4, runs - runs // 4
+    return np.partition(scores, (low, high - 1), axis=-1)[..., low:high].mean(axis=-1)
+
+
+def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
+    """Returns the typical ratio of one entry's regret to another's under the same seeds, with its 95 % interval.
+
+    It is the exponential of the interquartile mean of the logarithms of all runs' ratios, so that a ratio of 2 and one
+    of 1/2 average to 1. No regret, or less, has the ratio 0.
+
+    Args:
+        mine: Regret of the one entry's runs, ``(runs,)``.
+        other: Regret of the other entry's runs on the same tasks and seeds, same shape.
+        tasks: Index of each run's task, same shape.
+    """
+    least = np.finfo(np.float64).tiny
+    logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
+    return bootstrapped(lambda each: np.exp(interquartile_mean(each)), tasks, logarithms)
+
+
+def bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -> Estimate:
+    """Returns a statistic of runs with its 95 % interval, by a bootstrap that is stratified by task.
+
+    Args:
+        statistic: Function of as many arrays as ``runs`` has; it gets them sorted by task, and for resamples with an
+            additional first axis. It works on the last axis.
+        tasks: Index of each run's task, ``(runs,)``.
+        *runs: Arrays of one value for each run, ``(runs,)``.
+    """
+    order = np.argsort(tasks, kind="stable")
+    value = float(statistic(*(scores[order] for scores in runs)))
+    if np.unique(tasks, return_counts=True)[1].min() < FEWEST:
+        return value, nan, nan
+    picks = resampled(tasks, RESAMPLES)
+    resamples = statistic(*(scores[picks] for scores in runs))
+    low, high = np.quantile(resamples, [(1 - 0.95) / 2, (1 + 0.95) / 2], axis=0)
+    return value, float(low), float(high)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A row of the leaderboard, ranked against the others of its suite and edition.
+
+    Attributes:
+        entry: The entry.
+        lines: Its runs, task by task, in the order of the edition's seeds.
+        score: Interquartile mean of 1 - regret / regret of the suite's reference, which acts at random; unknown if that
+            was not run.
+        ratio: Typical ratio of the regret to that of tuned silence; unknown if that was not run.
+        rank: Rank on the track, from 1; 0 for an open row, which has none.
+    """
+
+    entry: Entry
+    lines: list[Line]
+    score: Estimate
+    ratio: Estimate
+    rank: int
+
+    @property
+    def tasks(self) -> list[str]:
+        """Ids of the tasks, in the order of the runs."""
+        return list(dict.fromkeys(line.task for line in self.lines))
+
+    def values(self, name: str, task: str = "") -> Array:
+        """Returns one measure of all runs, or of one task's runs, float64 ``(runs,)``.
+
+        Args:
+            name: A numeric field of :class:`~.table.Line`.
+            task: Id of the task; empty for all.
+        """
+        return np.array([getattr(line, name) for line in self.lines if task in ("", line.task)], np.float64)
+
+
+def lines_of(suite: str) -> dict[str, str]:
+    """Returns the names of the baselines with which private ones of a suite are compared, by their role.
+
+    Roles are agents that send nothing, with default and with tuned constants; a placebo, whose messages carry no data;
+    and a federation without noise, with the constants of tuned silence and with its own, if they differ. Empty for
+    suites of environments that other packages add.
+    """
+    # "fedbandit_envs.linear.env:LinearEnv" is of the problem "linear", and a problem may have several suites.
+    package, problem, *_ = REGISTRY[SUITES[suite].tasks[0].env_id].federation.split(".")
+    named = compared.BASELINE_OF.get(problem, {}) if package == "fedbandit_envs" else {}
+    roles = (compared.SILENT, compared.TUNED, compared.PLACEBO, compared.TRUE, compared.TRUE_TUNED)
+    lines = {role: named[role] for role in roles if named}
+    return {
+        role: name for role, name in lines.items() if role == compared.TRUE or name != lines[compared.TRUE]
+    }
+
+
+def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
+    """Scores and ranks the finished rows of each suite and edition on each track: by score, or by regret without it.
+
+    Open rows have no rank and come after the ranked rows of their track.
+
+    Returns:
+        The rows of each edition, sorted by track and rank; editions are in the order of :data:`.suites.SUITES`.
+
+    Raises:
+        BoardError: Runs are missing in a row, or are twice in it, or its suite has changed since.
+    """
+    groups: dict[Edition, list[tuple[Entry, list[Line]]]] = {}
+    for row in sorted(table.lines):
+        lines = table.runs_of(row)
+        groups.setdefault(table.editions[row.edition], []).append((table.entries[row], lines))
+    order = list(SUITES)
+    return {
+        edition: _ranked(groups[edition], edition.suite)
+        for edition in sorted(groups, key=lambda one: (order.index(one.suite), one.id))
+    }
+
+
+def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
+    reference = _regret_of(rows, SUITES[suite].reference)
+    tuned = _regret_of(rows, lines_of(suite).get(compared.TUNED, ""))
+    unranked = []
+    for entry, lines in rows:
+        regret = np.array([line.regret for line in lines])
+        ids = list(dict.fromkeys(line.task for line in lines))
+        tasks = np.array([ids.index(line.task) for line in lines])
+        score = ratio = UNKNOWN
+        if reference is not None:
+            score = bootstrapped(interquartile_mean, tasks, 1 - regret / reference)
+        if tuned is not None:
+            ratio = regret_ratio(regret, tuned, tasks)
+        place = float(regret.mean()) if reference is None else -score[0]
+        unranked.append((entry.track, entry.is_open, place, entry.name, entry, lines, score, ratio))
+    ordered: list[Ranked] = []
+    for _, rivals in groupby(sorted(unranked, key=lambda one: one[:4]), key=lambda one: one[0]):
+        for rank, (*_, entry, lines, score, ratio) in enumerate(rivals, 1):
+            ordered.append(Ranked(entry, lines, score, ratio, 0 if entry.is_open else rank))
+    return ordered
+
+
+def _regret_of(rows: list[tuple[Entry, list[Line]]], name: str) -> Array | None:
+    """Returns the regret of all runs of a baseline, which no track changes; None if it was not run."""
+    found = sorted((entry.is_open, number) for number, (entry, _) in enumerate(rows) if entry.name == name)
+    return np.array([line.regret for line in rows[found[0][1]][1]]) if found else None
+
+
 def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     """Writes ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
@@ -70,12 +240,12 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
         What was left out, and why, in a line each; empty if nothing was.
 
     Raises:
-        TableError: There are no results, some cannot be compared, or a file of ``readmes`` lacks the two marks.
+        BoardError: There are no results, some cannot be compared, or a file of ``readmes`` lacks the two marks.
         OSError: A file cannot be read or written.
     """
     groups = ranked(table)
     if not groups:
-        raise TableError("results have no finished rows; at least one is required")
+        raise BoardError("results have no finished rows; at least one is required")
     texts = {readme: renewed(readme.read_text(encoding="utf-8"), best(groups)) for readme in readmes}
     out.mkdir(parents=True, exist_ok=True)
     texts[out / "leaderboard.md"] = markdown(groups)
@@ -114,12 +284,12 @@ def renewed(text: str, table: str) -> str:
     """Returns a Markdown text in which what is between the lines :data:`BEGIN` and :data:`END` is replaced.
 
     Raises:
-        TableError: The text does not have exactly one line :data:`BEGIN` and after it exactly one line :data:`END`.
+        BoardError: The text does not have exactly one line :data:`BEGIN` and after it exactly one line :data:`END`.
     """
     before, begin, rest = text.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(f"{END}\n")
     if not (begin and end) or BEGIN in rest or END in before + after:
-        raise TableError(f"text has not one line {BEGIN} and one line {END} behind it; both are required")
+        raise BoardError(f"text has not one line {BEGIN} and one line {END} behind it; both are required")
     return f"{before}{begin}{table}\n{end}{after}"
 
 
@@ -130,7 +300,9 @@ def markdown(groups: Groups) -> str:
         tasks = ", ".join(f"`{task}` ({rows[0].values('regret', task).size} seeds)" for task in rows[0].tasks)
         parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}; edition {edition.id}.")
         for track, own in groupby(rows, key=lambda row: row.entry.track):
-            parts += [f"### Track {track}", _markdown_table(_HEADS, map(_cells, own))]
+            cells = [_cells(row) for row in own]
+            table = _markdown_table(cells[0], [list(one.values()) for one in cells])
+            parts += [f"### Track {track}", table]
     entries = {row.entry.name: row.entry for rows in groups.values() for row in rows}
     about = [_about(entries[name]) for name in sorted(entries)]
     parts += ["## Entries", _markdown_table(("entry", "what it is", "source"), about)]
@@ -140,8 +312,6 @@ def markdown(groups: Groups) -> str:
 def privacy_png(groups: Groups, path: Path) -> bool:
     """Draws regret against epsilon, with a panel for the first task of each suite and edition.
 
-    The file's ``Description`` is a digest of the drawn numbers (to four digits), by which a test can compare pictures.
-
     Returns:
         Whether there was anything to draw.
     """
@@ -149,13 +319,8 @@ def privacy_png(groups: Groups, path: Path) -> bool:
     from fedbandit_envs.experiments.plots import panels_png
 
     panels = privacy_panels(groups)
-    numbers = [
-        [title, line, [f"{number:.4g}" for part in (x, y, *(error or ())) for number in part]]
-        for title, curves in panels.items()
-        for line, (x, y, error) in curves.items()
-    ]
     if panels:
-        panels_png(panels, _AXES, _TITLE, path, given=_LEVELS, description=digest_of(numbers), text_scale=1.7)
+        panels_png(panels, _AXES, _TITLE, path, given=_LEVELS, text_scale=1.7)
     return bool(panels)
 
 
@@ -218,13 +383,19 @@ def _amount(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _cells(row: Ranked) -> list[str]:
-    bound = row.entry.audited
+def _cells(row: Ranked) -> dict[str, str]:
+    bound, epsilons = row.entry.audited, row.values("epsilon")
     broken = "" if row.entry.holds else ", claim broken"
-    audited = "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}"
-    measures = [rounded(row.ratio), rounded(row.score)]
-    sent = [_amount(float(row.values(name).mean())) for name in ("messages", "bytes")]
-    return [str(row.rank or "open"), row.entry.name, *measures, _epsilon(row.epsilon), audited, *sent]
+    return {
+        "rank": str(row.rank or "open"),
+        "entry": row.entry.name,
+        "regret / tuned silence's": rounded(row.ratio),
+        "score": rounded(row.score),
+        # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.
+        "epsilon claimed": _epsilon(float(np.max(epsilons))),
+        "audited": "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}",
+        **{name: _amount(float(row.values(name).mean())) for name in ("messages", "bytes")},
+    }
 
 
 def _about(entry: Entry) -> list[str]:
@@ -237,7 +408,7 @@ def _about(entry: Entry) -> list[str]:
     return [entry.name, f"{entry.source} with {settings}", "submitted" if entry.is_file else "settings"]
 
 
-def _markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _markdown_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in (heads, *rows)]
     lines = [f"| {' | '.join(line)} |" for line in cells]
-    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])
+    return "\n".join([lines[0], "|" + "---|" * len(cells[0]), *lines[1:]])

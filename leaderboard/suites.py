@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
+from itertools import starmap
 from typing import Any
 
 from fedbandit_envs.basics.entry_points import resolve
@@ -24,6 +25,10 @@ from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.problems import RegisteredProblem, SuiteSpec
 from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, make_federation, problem_of
+
+
+class BoardError(ValueError):
+    """An entry fails or violates a limit of its track, or results do not fit together; the message says why."""
 
 
 def digest_of(value: object) -> str:
@@ -162,37 +167,31 @@ def published(suite: Suite) -> list[Edition]:
     return [Edition(*one) for one in listed if one[1] == suite.digest]
 
 
-def suites_of(name: str, spec: SuiteSpec | None) -> dict[str, Suite]:
-    """Returns the full and the quick suite that a problem's specification describes, by name.
+def suites_of(specs: Mapping[str, SuiteSpec | None]) -> dict[str, Suite]:
+    """Returns the full and the quick suite that each specification describes, by name.
 
     Args:
-        name: Name of the full suite; the quick one's name is this and ``-quick``.
-        spec: The specification; None for a problem without a suite, which gives an empty dictionary.
+        specs: Specifications by the name of the full suite; the quick one's name is this and ``-quick``. None for a
+            problem without a suite.
     """
-    suites: dict[str, Suite] = {}
-    if spec is None:
-        return suites
-    for full, (rounds, seeds) in ((name, spec.full), (f"{name}-quick", spec.quick)):
-        tasks = tuple(
-            Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
-            for kind, (env_id, kwargs) in spec.tasks.items()
-        )
-        suites[full] = Suite(full, tasks, spec.reference, spec.adjacency, spec.version)
+    suites = {}
+    for name, spec in specs.items():
+        for full, (rounds, seeds) in {name: spec.full, f"{name}-quick": spec.quick}.items() if spec else ():
+            tasks = tuple(
+                Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
+                for kind, (env_id, kwargs) in spec.tasks.items()
+            )
+            suites[full] = Suite(full, tasks, spec.reference, spec.adjacency, spec.version)
     return suites
 
 
-def _suites_of_problem(name: str, problem: RegisteredProblem) -> dict[str, Suite]:
-    specs = {name: problem.suite, **problem.more_suites}
-    return {made: suite for full, spec in specs.items() for made, suite in suites_of(full, spec).items()}
+def _specs_of(name: str, problem: RegisteredProblem) -> dict[str, SuiteSpec | None]:
+    return {name: problem.suite, **problem.more_suites}
 
 
 SUITES: Registry[Suite] = Registry(
-    {
-        name: suite
-        for folder, problem in PROBLEMS.items()
-        for name, suite in _suites_of_problem(folder, problem).items()
-    },
-    problems=lambda plugin: _suites_of_problem(plugin.name, problem_of(plugin)),
-    suites=lambda plugin: suites_of(plugin.name, plugin.content),
+    suites_of({name: spec for own in starmap(_specs_of, PROBLEMS.items()) for name, spec in own.items()}),
+    problems=lambda plugin: suites_of(_specs_of(plugin.name, problem_of(plugin))),
+    suites=lambda plugin: suites_of({plugin.name: plugin.content}),
 )
 """Every suite by name: those of this project's problems, and those that other packages (plug-ins) declare."""

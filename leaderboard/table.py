@@ -6,32 +6,30 @@ A folder of results has ``results.csv.gz`` (:class:`Line`) and ``entries.json`` 
 
 import csv
 import gzip
-import hashlib
 import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from io import StringIO
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.leaderboard.suites import Edition
+from fedbandit_envs.leaderboard.process import FilePolicy
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.tracks import Settings
 
 RESULTS, ENTRIES, SOURCES = "results.csv.gz", "entries.json", "sources"
 """Names of the table and of the file of entries in a folder of results, and of the folder of entries' files."""
 
-_NUMBERS = ("regret", "messages", "bytes", "epsilon", "delta")
-
-
-class TableError(ValueError):
-    """A folder holds no results, or results that do not fit together; the message says why."""
+_NAMES = 6  # columns of a line that are no numbers
 
 
 class Row(NamedTuple):
@@ -110,6 +108,7 @@ class Entry:
         made: Time at which the entry was first played, ISO 8601, UTC.
         audited: Lower bound on epsilon that an attack on the entry's noise has shown; None without an attack.
         holds: Whether no attack has refuted the claimed epsilon.
+        code: Content of the file, which is stored beside; empty for a baseline.
     """
 
     suite: str
@@ -127,11 +126,16 @@ class Entry:
     made: str
     audited: float | None = None
     holds: bool = True
+    code: bytes = b""
 
     @property
     def row(self) -> Row:
         """What identifies the entry."""
         return Row(self.suite, self.edition, self.track, self.name)
+
+    def policy(self, agents: Sequence[int] | None = None) -> FilePolicy:
+        """Returns the policy of the file; see :class:`.process.FilePolicy` for ``agents``."""
+        return FilePolicy(self.code, self.source.rpartition(":")[2], self.settings.get("policy", {}), agents)
 
     @property
     def is_file(self) -> bool:
@@ -163,27 +167,24 @@ class ResultTable:
 
         Raises:
             OSError: A file cannot be read.
-            TableError: A file is not in the form in which it is written.
+            BoardError: A file is not in the form in which it is written.
         """
         table = cls()
         if new and not (folder / ENTRIES).exists():
             return table
         try:
             kept = json.loads((folder / ENTRIES).read_text())
-            editions = [Edition(*one) for one in kept["editions"]]
-            entries = [Entry(**one) for one in kept["entries"]]
-        except (ValueError, TypeError, KeyError) as error:
-            raise TableError(f"{folder / ENTRIES} is not a file of entries: {error!r}") from error
-        table.editions = {edition.id: edition for edition in editions}
-        table.entries = {entry.row: entry for entry in entries}
-        try:
-            text = gzip.decompress((folder / RESULTS).read_bytes()).decode() if entries else ""
-            for cells in csv.DictReader(text.splitlines()):
-                values: dict[str, Any] = {name: float(cells[name]) for name in _NUMBERS}
-                line = Line(**{**cells, **values, "half": float(cells["half"]) if cells["half"] else None})
+            table.editions = {edition.id: edition for edition in starmap(Edition, kept["editions"])}
+            for entry in (Entry(**one) for one in kept["entries"]):
+                code = (folder / SOURCES / f"{entry.digest}.py").read_bytes() if entry.is_file else b""
+                table.entries[entry.row] = replace(entry, code=code)
+            heads, *rows = csv.reader(gzip.decompress((folder / RESULTS).read_bytes()).decode().splitlines())
+            for cells in rows:
+                names, numbers = cells[:_NAMES], [float(cell) if cell else None for cell in cells[_NAMES:]]
+                line = Line(**dict(zip(heads, [*names, *numbers], strict=True)))
                 table.lines.setdefault(line.row, []).append(line)
-        except (ValueError, TypeError, KeyError, OSError, EOFError) as error:
-            raise TableError(f"{folder / RESULTS} is not a table of results: {error!r}") from error
+        except (ValueError, TypeError, KeyError, gzip.BadGzipFile, EOFError) as error:
+            raise BoardError(f"{folder} has no entries or table of results: {error!r}") from error
         return table
 
     def add(self, other: "ResultTable") -> None:
@@ -195,38 +196,38 @@ class ResultTable:
                 if row in other.lines:
                     self.lines[row] = other.lines[row]
 
-    @staticmethod
-    def keep_file(folder: Path, entry: Entry, code: bytes) -> None:
-        """Keeps a copy of an entry's file in a folder of results; a baseline has none."""
-        if entry.is_file:
-            (folder / SOURCES).mkdir(parents=True, exist_ok=True)
-            write_whole(folder / SOURCES / f"{entry.digest}.py", code)
-
-    @staticmethod
-    def kept_file(folder: Path, entry: Entry) -> bytes:
-        """Returns the content of an entry's file, empty for a baseline.
+    def runs_of(self, row: Row) -> list[Line]:
+        """Returns the runs of a row, task by task, in the order in which its edition has its seeds.
 
         Raises:
-            OSError: The folder has no copy of the file.
-            TableError: The copy is not what has played.
+            BoardError: The edition is not one of a suite as it is now, or the runs are not those of the edition: some
+                are missing, twice there, or others.
         """
-        code = (folder / SOURCES / f"{entry.digest}.py").read_bytes() if entry.is_file else b""
-        if entry.is_file and hashlib.sha256(code).hexdigest() != entry.digest:
-            raise TableError(f"{entry.digest}.py has been changed since {entry.name} played")
-        return code
+        suite, edition, lines = SUITES.get(row.suite), self.editions.get(row.edition), self.lines.get(row, [])
+        if suite is None or edition is None or suite.digest != edition.digest:
+            raise BoardError(f"{row.suite} has changed since edition {row.edition}, or is unknown")
+        runs = [(task.id, f"{seed:032x}") for task in suite.tasks for seed in edition.seeds(suite, task)]
+        found = {(line.task, line.seed): line for line in lines}
+        if len(lines) != len(runs) or found.keys() != {*runs}:
+            raise BoardError(f"{row}: {len(lines)} runs, which are not those of the edition")
+        return [found[run] for run in runs]
 
     def save(self, folder: Path) -> None:
-        """Writes the results to a folder; each of its two files is replaced in one step."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Writes the results to a folder; each of its files is replaced in one step."""
+        (folder / SOURCES).mkdir(parents=True, exist_ok=True)
+        entries = []
+        for _, entry in sorted(self.entries.items()):
+            kept = asdict(entry)
+            if code := kept.pop("code"):
+                write_whole(folder / SOURCES / f"{entry.digest}.py", code)
+            entries.append(kept)
+        editions = [list(astuple(one)) for one in self.editions.values()]
         text = StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(Line._fields)
-        writer.writerows(sorted([*map(_text, line)] for own in self.lines.values() for line in own))
-        editions = [[one.suite, one.digest, one.salt] for one in self.editions.values()]
-        entries = [asdict(self.entries[row]) for row in sorted(self.entries)]
-        kept = f'{{"editions": {_listed(editions)}, "entries": {_listed(entries)}}}\n'
+        writer.writerows([Line._fields, *sorted(line for own in self.lines.values() for line in own)])
+        listed = f'{{"editions": {_listed(editions)}, "entries": {_listed(entries)}}}\n'
         write_whole(folder / RESULTS, gzip.compress(text.getvalue().encode(), mtime=0))
-        write_whole(folder / ENTRIES, kept.encode())
+        write_whole(folder / ENTRIES, listed.encode())
 
 
 @cache
@@ -249,10 +250,6 @@ def machine() -> dict[str, str | int | None]:
         "processors": os.cpu_count(),
         "python": platform.python_version(),
     }
-
-
-def _text(cell: str | float | None) -> str:
-    return "" if cell is None else str(cell)
 
 
 def _listed(values: list[Any]) -> str:

@@ -16,7 +16,7 @@ from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency, Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
-from fedbandit_envs.leaderboard.suites import Suite, Task
+from fedbandit_envs.leaderboard.suites import BoardError, Suite, Task
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
@@ -39,10 +39,6 @@ _FREE = {"mechanism", "releases"}
 # Further arguments of a Gaussian privatizer, by adjacency. The numbers of good and of defective units of one-quantity
 # neighbours differ by at most the capacity in total, so that noise on these two numbers pays epsilon only once.
 _TOGETHER = {"one-quantity": {"pair": "good_and_defective"}}
-
-
-class TrackError(ValueError):
-    """An entry violates a track's limits, or no privacy guarantee can be given for it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class Track:
             noise: Entropy that the privacy noise follows from; None to keep the noise seed of the baseline's arguments.
 
         Raises:
-            TrackError: The baseline's privatizer cannot be set to an epsilon.
+            BoardError: The baseline's privatizer cannot be set to an epsilon.
         """
         limited = env if self.messages is None else Quota(env, self.messages)
         return baseline.wrap(limited, self.changes(env, baseline, noise))
@@ -103,20 +99,20 @@ class Track:
         make = baseline.wrappers[part].make
         arguments = baseline.wrapper_arguments(env)
         if arguments[part].get("noise_multiplier") is not None:
-            raise TrackError(f"no epsilon can be asked of noise of a given size on track {self.name}")
+            raise BoardError(f"no epsilon can be asked of noise of a given size on track {self.name}")
         if _is(make, ContinualPrivatizer):
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
         if not _is(make, GaussianPrivatizer):
-            raise TrackError(f"no epsilon can be asked of {make} on track {self.name}")
+            raise BoardError(f"no epsilon can be asked of {make} on track {self.name}")
         # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
         # the number that the privatizer's own argument gives.
         schedules = [one["schedule"] for one in arguments.values() if one.get("schedule") is not None]
         planned = (make_schedule(one).count(env.max_cycles) for one in schedules)
         releases = next(planned, arguments[part].get("releases"))
         if not isinstance(releases, int):
-            raise TrackError("a privatizer that shares epsilon out must know how many releases there will be")
+            raise BoardError("a privatizer that shares epsilon out must know how many releases there will be")
         if self.adjacency not in _TOGETHER:
-            raise TrackError(f"track {self.name} protects {self.adjacency}, which Gaussian shares do not")
+            raise BoardError(f"track {self.name} protects {self.adjacency}, which Gaussian shares do not")
         return {**equal_shares(self.epsilon, self.delta, max(1, releases)), **_TOGETHER[self.adjacency]}
 
     def check(self, env: FederatedEnv) -> Claim:
@@ -126,7 +122,7 @@ class Track:
             The privacy claim for the episode.
 
         Raises:
-            TrackError: The privacy loss is larger than the track's epsilon or unknown, or the guarantee depends on
+            BoardError: The privacy loss is larger than the track's epsilon or unknown, or the guarantee depends on
                 trust in others than the agent itself, or the noise could be repeated by others.
         """
         noise = find_layer(env, "noise")
@@ -137,14 +133,13 @@ class Track:
             return claim
         wrong = ""
         if claim.epsilon is None or claim.epsilon > self.epsilon * (1 + 1e-9):
-            reason = claim.reason or "by what was released"
-            wrong = f"epsilon is {claim.epsilon}, {reason}; at most {self.epsilon:g}"
+            wrong = f"epsilon is {claim.epsilon}, {claim.reason or 'by releases'}; at most {self.epsilon:g}"
         elif claim.trust != "local":
             wrong = f"trust is {claim.trust!r}; 'local'"
         elif self.private and claim.noise == "repeatable":
             wrong = f"noise is {claim.noise!r}; 'secret'"
         if wrong:
-            raise TrackError(f"{wrong} is required on track {self.name}")
+            raise BoardError(f"{wrong} is required on track {self.name}")
         return claim
 
     def fits(self, baseline: Baseline, task: Task) -> bool:
@@ -158,7 +153,7 @@ class Track:
         """
         try:
             env = replace(self, messages=None).wrap(task.federation(), baseline)
-        except TrackError:
+        except BoardError:
             return False
         reveals = any(isinstance(layer, Reveal) for layer in layers(env))
         if reveals or self.revealed:
@@ -184,40 +179,39 @@ class Track:
                 :class:`~fedbandit_envs.wrappers.ContinualPrivatizer`; ``policy`` is for the entry itself.
 
         Raises:
-            TrackError: The settings have a part that does not exist on this track (such as a privatizer on a
+            BoardError: The settings have a part that does not exist on this track (such as a privatizer on a
                 non-private one), an argument that the track sets itself, or one that names code, such as the schedule
                 ``"mine.py:rule"``: wrappers run in the process of the environment.
         """
-        parts = ["channel"] * (self.epsilon > 0) + ["policy"] + ["privatizer"] * self.private
         if self.revealed:
-            raise TrackError(f"track is {self.name!r}, for lines to compare with; another one is required")
-        if unknown := settings.keys() - {*parts}:
-            raise TrackError(f"settings have {sorted(unknown)}; on {self.name} only {parts} are allowed")
-        own = settings.get("privatizer", {})
-        if taken := own.keys() - _FREE:
-            raise TrackError(
-                f"settings of the privatizer have {sorted(taken)}, which are the track's; only {sorted(_FREE)} are "
-                "allowed"
-            )
-        require_no_code({part: given for part, given in settings.items() if part != "policy"})
+            raise BoardError(f"track is {self.name!r}, for lines to compare with; another one is required")
         channel = {"schedule": _DOUBLING, **settings.get("channel", {})}
-        privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"], **own}
-        wrappers = {
-            "privatizer": WrapperSpec(ContinualPrivatizer, privatizer),
-            "channel": WrapperSpec(Channel, channel),
-        }
-        return {part: spec for part, spec in wrappers.items() if part in parts}
+        privatizer = {"epsilon": 1.0, "delta": _DELTA, "releases": channel["schedule"]}
+        wrappers = {}
+        if self.private:
+            privatizer.update(settings.get("privatizer", {}))
+            wrappers["privatizer"] = WrapperSpec(ContinualPrivatizer, privatizer)
+        if self.epsilon > 0:
+            wrappers["channel"] = WrapperSpec(Channel, channel)
+        for part, given in settings.items():
+            if part not in ("policy", *wrappers) or (part == "privatizer" and given.keys() - _FREE):
+                allowed = f"policy, {', '.join(wrappers)}; of the privatizer {sorted(_FREE)}"
+                raise BoardError(
+                    f"settings have {part} {dict(given)}; on {self.name} only {allowed} are allowed"
+                )
+        require_no_code({part: given for part, given in settings.items() if part != "policy"})
+        return wrappers
 
 
 def require_no_code(settings: Settings) -> None:
     """Refuses settings that name code, such as ``"mine.py:rule"``: it would run in the environment's process.
 
     Raises:
-        TrackError: A text in the settings has a colon.
+        BoardError: A text in the settings has a colon.
     """
     # JSON itself has blanks behind its colons.
     if named := re.search(r"\S+:\S+", json.dumps(settings)):
-        raise TrackError(f"settings name code, {named[0]}; names of this package are required")
+        raise BoardError(f"settings name code, {named[0]}; names of this package are required")
 
 
 def privatizer_of(baseline: Baseline) -> str | None:

@@ -6,6 +6,7 @@ K is the number of arms (each has a data owner), N the number of rounds. A run "
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,8 +32,8 @@ from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, Pa
 from fedbandit_envs.papers.page import Curves, Section, Table
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.samba.ciphers import require_extra
-from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
+from fedbandit_envs.samba.owners import Algorithm, run_vertical
+from fedbandit_envs.samba.runs import SambaSettings, run_samba
 
 ALGORITHMS = {
     "epsilon-greedy": "fixed epsilon",
@@ -90,12 +91,13 @@ def select(
     means = arm_means(chosen.ratings, chosen.arms)
     algorithm = Algorithm(chosen.algorithm, chosen.parameters)
     # A short run loads the compiled kernels, so that loading does not count as CPU time of the first run.
-    run_plain(means.tolist(), algorithm, chosen.arms + 2, 0)
+    run_vertical(means, algorithm, chosen.arms + 2, 0)
     roles, claim, rows = ["plain"], None, []
     for seed in seeds:
         if chosen.plain:
-            result, spent = run_plain(means.tolist(), algorithm, chosen.budget, seed, noted)
-            row = {"reward": result.reward, "bytes": 0, "seconds": [spent]}
+            before = process_time()
+            result = run_vertical(means, algorithm, chosen.budget, seed, noted)
+            row = {"reward": result.reward, "bytes": 0, "seconds": [process_time() - before]}
             rows.append({**row, "rewards": result.noted, "pulls": result.pulls})
             advance(1 / len(seeds))
         else:

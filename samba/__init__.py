@@ -8,15 +8,15 @@ the sum of all rewards, and nothing else. :func:`run_secure` runs the protocol; 
 The parts, from the bottom up:
 
 * ``messages``: kinds of messages, the items in them, and the record of what a role received.
-* ``keystreams``, ``keys``, ``ciphers``: pseudorandom streams, keyrings with certificates, encryption.
-* ``owners``: the computations of a data owner: bandit algorithms, their state, Bernoulli arms.
-* ``vertical``: the plan of a run, and the same federation without encryption.
+* ``ciphers``: encryption of links, items and sums.
+* ``keys``: pseudorandom streams, keyrings and certificates.
+* ``owners``: the computations of a data owner, the plan of a run, and the same federation without encryption.
 * ``roles``: the customer, Controller, Comp and groups of data owners, as state machines over messages.
-* ``network``, ``local``: delivery of frames by sockets, in one process, or with one process for each role.
+* ``network``: delivery of frames in one process, or by sockets between processes and machines.
 * ``runs``: whole runs, encrypted or not, from a list of arms or from settings as JSON.
 """
 
-from fedbandit_envs.samba.errors import MissingExtraError, SecureError
+from fedbandit_envs.samba.messages import MissingExtraError, SecureError
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import SecureRun, run_secure
 

@@ -10,58 +10,49 @@ direction, round or iteration. They do not contain the owner: Comp must not lear
 """
 
 import os
-from collections.abc import Iterable
-from importlib import import_module
+from collections.abc import Iterable, Sequence
 from itertools import repeat
-from types import ModuleType
 
 import numpy as np
 
-from fedbandit_envs.samba.errors import MissingExtraError, SecureError
-from fedbandit_envs.samba.messages import NONCE_BYTES, ItemType, Record
-
-AEAD = "cryptography.hazmat.primitives.ciphers.aead"
-"""Name of the module that has the cipher ``AESGCM``."""
-
-
-def _load(name: str) -> ModuleType:
-    """Imports a module of the ``[secure]`` extra by its name and returns it.
-
-    Raises:
-        MissingExtraError: The module cannot be imported; the message says how to install the extra.
-    """
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"{name} cannot be imported ({error}); the secure protocol needs the [secure] extra: "
-            "python -m pip install 'fedbandit-envs[secure]'"
-        ) from error
+from fedbandit_envs.samba.messages import (
+    NONCE_BYTES,
+    TAG_BYTES,
+    ItemType,
+    MissingExtraError,
+    Record,
+    SecureError,
+)
 
 
 def require_extra() -> None:
     """Imports all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
 
+    Everything else that needs one of them imports it when it is called.
+
     Raises:
         MissingExtraError: A library is missing; the message says how to install the extra.
     """
-    for name in (AEAD, "gmpy2", "phe"):
-        _load(name)
+    try:
+        import cryptography  # noqa: F401
+        import gmpy2  # noqa: F401
+        import phe  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(
+            f"{error.name} cannot be imported ({error}); the secure protocol needs the [secure] extra: "
+            "python -m pip install 'fedbandit-envs[secure]'"
+        ) from error
 
-
-MAX_ENCRYPTIONS = 1 << 32
-"""Largest number of encryptions under one key."""
 
 _NUMBER_BYTES = 8
-_TAG_BYTES = 16
-MIN_FRAME_BYTES = _NUMBER_BYTES + _TAG_BYTES + 1
+MIN_FRAME_BYTES = _NUMBER_BYTES + TAG_BYTES + 1
 """Number of bytes of the shortest possible frame, whose message (the payload) has one byte."""
 
 
 class Link:
     """One role's end of a link to a peer: it encrypts the frames to the peer and decrypts those from the peer."""
 
-    def __init__(self, peer: str, keys: tuple[bytes, bytes], max_bytes: int, record: Record) -> None:
+    def __init__(self, peer: str, keys: Sequence[bytes], max_bytes: int, record: Record) -> None:
         """Sets up a link on which no frame has been sent yet.
 
         Args:
@@ -70,25 +61,19 @@ class Link:
             max_bytes: Length of the longest frame that is accepted.
             record: The record of the role at this end; it counts frames sent and keeps messages received.
         """
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         self.peer = peer
         self.max_bytes = max_bytes
-        sending, receiving = map(_load(AEAD).AESGCM, keys)
-        self._seal, self._open = sending.encrypt, receiving.decrypt
-        self._invalid_tag = _load("cryptography.exceptions").InvalidTag
+        self._sending, self._receiving = map(AESGCM, keys)
         self._sent = 0
         self._received = 0
         self._record = record
 
     def seal(self, payload: bytes) -> bytes:
-        """Returns the next frame to the peer, an encrypted message with its sequence number.
-
-        Raises:
-            SecureError: 2^32 frames have been sent.
-        """
-        if self._sent >= MAX_ENCRYPTIONS:
-            raise SecureError(f"the key of the link to {self.peer} has been used for 2^32 frames")
+        """Returns the next frame to the peer, an encrypted message with its sequence number."""
         number = self._sent.to_bytes(_NUMBER_BYTES, "big")
-        frame: bytes = number + self._seal(bytes(4) + number, payload, None)
+        frame = number + self._sending.encrypt(bytes(4) + number, payload, None)
         self._sent += 1
         self._record.counts.frames += 1
         self._record.counts.bytes += len(frame)
@@ -102,18 +87,18 @@ class Link:
         Raises:
             SecureError: The frame is not the next one in order, was modified, or is too short or too long.
         """
+        from cryptography.exceptions import InvalidTag
+
         peer, expected = self.peer, self._received
         if not MIN_FRAME_BYTES <= len(frame) <= self.max_bytes:
-            bound = f"most {self.max_bytes} are allowed"
-            if len(frame) < MIN_FRAME_BYTES:
-                bound = f"least {MIN_FRAME_BYTES} are required"
-            raise SecureError(f"a frame from {peer} has {len(frame)} bytes; at {bound}", peer)
+            allowed = f"{MIN_FRAME_BYTES} to {self.max_bytes}"
+            raise SecureError(f"a frame from {peer} has {len(frame)} bytes; {allowed} are required", peer)
         number = int.from_bytes(frame[:_NUMBER_BYTES], "big")
         if number != expected:
             raise SecureError(f"frame {number} came from {peer}; frame {expected} is the next", peer)
         try:
-            payload: bytes = self._open(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
-        except self._invalid_tag as error:
+            payload = self._receiving.decrypt(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
+        except InvalidTag as error:
             raise SecureError(
                 f"frame {number} from {peer} has a wrong tag: it was modified, or sealed with another key",
                 peer,
@@ -129,19 +114,16 @@ class Link:
 class ItemCipher:
     """A cipher for lists of scores or marks: AES-256-GCM with a random nonce for each item."""
 
-    def __init__(self, key: bytes, max_encryptions: int, record: Record) -> None:
+    def __init__(self, key: bytes, record: Record) -> None:
         """Makes the cipher of one holder of a key.
 
         Args:
-            key: 32 bytes, fresh in every run.
-            max_encryptions: Number of items that this holder of the key may encrypt; all holders together may encrypt
-                2^32, since nonces are random.
+            key: 32 bytes, fresh in every run. A plan with more items than may be encrypted with it is refused.
             record: The record of the role that holds the cipher.
         """
-        cipher = _load(AEAD).AESGCM(key)
-        self._encrypt, self._decrypt = cipher.encrypt, cipher.decrypt
-        self._invalid_tag = _load("cryptography.exceptions").InvalidTag
-        self._left = max_encryptions
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        self._cipher = AESGCM(key)
         self._record = record
 
     def encrypt(self, items: bytes, type_: ItemType, round_: int, iteration: int) -> bytes:
@@ -152,22 +134,14 @@ class ItemCipher:
             type_: Scores or marks.
             round_: The round t, counted from 1.
             iteration: The iteration within the round, counted from 0.
-
-        Raises:
-            SecureError: This holder of the key has encrypted too many items already to encrypt these.
         """
         number = len(items) // type_.size
-        if number > self._left:
-            raise SecureError(
-                "the key of owners and Comp has been used up; it allows 2^32 encryptions in a run"
-            )
         bound = type_.associated_data(round_, iteration)
         plain = np.frombuffer(items, f"V{type_.size}").tolist()
         encrypted = np.empty(number, type_.layout)
         encrypted["nonce"] = nonces = np.frombuffer(os.urandom(number * NONCE_BYTES), f"V{NONCE_BYTES}")
-        sealed = b"".join(map(self._encrypt, nonces.tolist(), plain, repeat(bound)))
+        sealed = b"".join(map(self._cipher.encrypt, nonces.tolist(), plain, repeat(bound)))
         encrypted["sealed"] = np.frombuffer(sealed, encrypted.dtype["sealed"])
-        self._left -= number
         self._record.counts.aes_encryptions += number
         return encrypted.tobytes()
 
@@ -185,6 +159,8 @@ class ItemCipher:
             SecureError: ``encrypted`` has another length than ``number`` items have; or an item was modified, or
                 encrypted with another key, type, round or iteration.
         """
+        from cryptography.exceptions import InvalidTag
+
         if len(encrypted) != number * type_.encrypted_size:
             raise SecureError(
                 f"encrypted items have {len(encrypted)} bytes; {number * type_.encrypted_size} are required"
@@ -193,9 +169,9 @@ class ItemCipher:
         parts = np.frombuffer(encrypted, type_.layout)
         try:
             plain = b"".join(
-                map(self._decrypt, parts["nonce"].tolist(), parts["sealed"].tolist(), repeat(bound))
+                map(self._cipher.decrypt, parts["nonce"].tolist(), parts["sealed"].tolist(), repeat(bound))
             )
-        except self._invalid_tag as error:
+        except InvalidTag as error:
             raise SecureError(
                 f"an encrypted {type_.name} does not decrypt as one of round {round_}, iteration {iteration}: it was "
                 "modified, comes from another place or round, or was encrypted with another key"
@@ -225,16 +201,16 @@ class Paillier:
         Raises:
             SecureError: The modulus is even or has another number of bits than 2048.
         """
-        _load("gmpy2")
-        phe = _load("phe.paillier")
+        from phe import paillier
+
         if modulus is None:
-            self._public, self._private = phe.generate_paillier_keypair(n_length=KEY_BITS)
+            self._public, self._private = paillier.generate_paillier_keypair(n_length=KEY_BITS)
         elif modulus < 0 or modulus.bit_length() != KEY_BITS or modulus % 2 == 0:
             raise SecureError(
                 f"the customer's modulus has {modulus.bit_length()} bits; an odd number of {KEY_BITS} is required"
             )
         else:
-            self._public = phe.PaillierPublicKey(modulus)
+            self._public = paillier.PaillierPublicKey(modulus)
         self.modulus = int(self._public.n)
         self.ciphertext_bytes = 2 * KEY_BITS // 8
         self._record = record

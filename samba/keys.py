@@ -1,22 +1,173 @@
-"""Keyrings and certificates of one run: they are made and handed out before it, and used in it only."""
+"""Keys of one run: pseudorandom streams and their keys, keyrings of roles, and certificates.
+
+The keys of streams follow from the run's seed, one key for each purpose, so that a run can be repeated wherever its
+roles are. A role is given only the keys that it needs, from which the other keys cannot be computed. A stream is
+SHAKE-256 of its key and a position: without the key it is indistinguishable from random numbers, and any position can
+be computed without those before it. Keyrings are made and handed out before a run, and used in it only.
+"""
 
 import json
 import os
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from hashlib import blake2b, shake_256
 from io import FileIO
 from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.files import write_all
 from fedbandit_envs.samba.ciphers import require_extra
-from fedbandit_envs.samba.keystreams import KEY_BYTES, OwnerKeys, derive_key, owner_keys
+
+KEY_BYTES = 32
+
+_BLOCK_BYTES = 1 << 16
+
+
+KeyPurpose = Literal["mask", "permutation", "choice", "common score", "coin", "policy", "reward"]
+"""The purpose of a key. Keys are computed from these names, which must never change, or runs could not be repeated."""
+
+
+def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
+    """Returns the key of 32 bytes that follows from a run's seed for one purpose.
+
+    Args:
+        seed: The run's seed, a non-negative integer of any size.
+        purpose: The purpose of the key.
+        *numbers: Non-negative integers below 2^64 that tell keys of the same purpose apart, such as the number of the
+            owner.
+
+    Raises:
+        TypeError: ``seed`` is no integer.
+        ValueError: ``seed`` is negative.
+    """
+    require_integer("seed", seed, 0)
+    seed = int(seed)
+    secret = seed.to_bytes(max(1, (seed.bit_length() + 7) // 8), "little")
+    if len(secret) > KEY_BYTES:
+        secret = blake2b(secret, digest_size=KEY_BYTES).digest()
+    place = b"".join(number.to_bytes(8, "little") for number in numbers)
+    return blake2b(place, digest_size=KEY_BYTES, key=secret, person=purpose.encode()).digest()
+
+
+class Keystream:
+    """A pseudorandom stream: 64-bit words that depend only on the key, the round and the iteration.
+
+    Words are computed for a block of rounds at once.
+
+    Example:
+        >>> stream = Keystream(bytes(32))
+        >>> stream.uniform(7) == Keystream(bytes(32)).uniform(7)
+        True
+    """
+
+    def __init__(self, key: bytes, width: int = 1) -> None:
+        """Makes the stream of a key.
+
+        Args:
+            key: The key, 32 bytes.
+            width: Number of words for each round and iteration.
+
+        Raises:
+            ValueError: The key has another length.
+        """
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"key has {len(key)} bytes; {KEY_BYTES} are required")
+        self._key = key
+        self._width = width
+        self._rounds = max(1, _BLOCK_BYTES // (8 * width))
+        self._blocks: dict[int, tuple[int, Array]] = {}
+
+    def words(self, round_: int, iteration: int = 0) -> Array:
+        """Returns the pseudorandom words of one round and iteration, uint64 ``(width,)``, read-only."""
+        number, place = divmod(round_, self._rounds)
+        held, block = self._blocks.get(iteration, (-1, None))
+        if block is None or held != number:
+            block = self._prepare(self._draw(number, iteration))
+            block.flags.writeable = False
+            self._blocks[iteration] = (number, block)
+        return block[place]
+
+    def uniform(self, round_: int, iteration: int = 0) -> float:
+        """Returns the random number of one round and iteration, uniform on (0, 1) without the ends, with 52 bits."""
+        return (int(self.words(round_, iteration)[0] >> np.uint64(12)) + 0.5) * 2.0**-52
+
+    def _draw(self, number: int, iteration: int) -> Array:
+        place = iteration.to_bytes(8, "little") + number.to_bytes(8, "little")
+        drawn = shake_256(self._key + place).digest(8 * self._width * self._rounds)
+        return np.frombuffer(drawn, "<u8").astype(np.uint64, copy=False).reshape(self._rounds, self._width)
+
+    def _prepare(self, block: Array) -> Array:
+        """Returns the values that :meth:`words` gives for a block of random words ``(rounds, width)``.
+
+        Here these are the words themselves; a subclass may compute others from them.
+        """
+        return block
+
+
+class Permutations(Keystream):
+    """A pseudorandom stream of permutations of the owners, one for every round and iteration.
+
+    Example:
+        >>> sorted(Permutations(bytes(32), owners=4).order(round_=1).tolist())
+        [0, 1, 2, 3]
+    """
+
+    def __init__(self, key: bytes, owners: int) -> None:
+        """Makes the stream of permutations for a key of 32 bytes and a number of owners."""
+        super().__init__(key, owners)
+        self._places = np.uint64((1 << owners.bit_length()) - 1)
+
+    def order(self, round_: int, iteration: int = 0) -> Array:
+        """Returns the permutation, int64 ``(owners,)``: place p of the permuted list holds the item of ``order[p]``."""
+        return self.words(round_, iteration)
+
+    def _prepare(self, block: Array) -> Array:
+        # The last bits of each random word are replaced by an owner's number. Sorting the words, which differ in their
+        # random first bits, then puts the owners' numbers into a random order.
+        own = (block & ~self._places) | np.arange(block.shape[1], dtype=np.uint64)
+        own.sort(axis=1)
+        return (own & self._places).astype(np.int64)
+
+
+class OwnerKeys(NamedTuple):
+    """The keys of one owner's streams, 32 bytes each.
+
+    Attributes:
+        mask: The key of the masks by which scores are multiplied, the same for all owners.
+        coin: The key of the random numbers that decide in which rounds to explore, the same for all owners and
+            Controller.
+        policy: The key of the random numbers in the owner's scores.
+        reward: The key of the rewards of the owner's arm.
+    """
+
+    mask: bytes
+    coin: bytes
+    policy: bytes
+    reward: bytes
+
+
+def owner_keys(seed: int, owners: int) -> list[OwnerKeys]:
+    """Returns the keys of every owner, in the order of arms; an owner's keys do not depend on the number of owners.
+
+    Args:
+        seed: The run's seed.
+        owners: Number of owners, K.
+    """
+    mask, coin = derive_key(seed, "mask"), derive_key(seed, "coin")
+    return [
+        OwnerKeys(mask, coin, derive_key(seed, "policy", i), derive_key(seed, "reward", i))
+        for i in range(owners)
+    ]
+
 
 MOST_OWNERS = 1 << 16
 """Largest number of owners in a run.
@@ -30,12 +181,12 @@ class Certificate(NamedTuple):
     """A role's certificate and private key for mutual TLS on links that leave the machine, as texts in PEM.
 
     Attributes:
-        authority: The certificate that has signed the certificates of all roles.
+        trusted: The certificates of the role's peers.
         own: The role's certificate, issued to the role's name.
         key: The private key of that certificate.
     """
 
-    authority: str
+    trusted: str
     own: str
     key: str
 
@@ -65,7 +216,7 @@ class Keyring:
 
     role: str
     group_sizes: dict[str, int]
-    links: dict[str, tuple[bytes, bytes]]
+    links: dict[str, tuple[bytes, ...]]
     secrets: dict[str, bytes]
     owners: tuple[OwnerKeys, ...] = ()
     certificate: Certificate | None = None
@@ -106,22 +257,15 @@ class Keyring:
             OSError: The file cannot be read.
             ValueError: The file holds no keyring, or the keyring of another role.
         """
-        # A device or a pipe may never end.
-        if path.exists() and not path.is_file():
-            raise ValueError(f"{path} is no key file: it is no regular file")
         text = path.read_bytes()
         try:
             parts: dict[str, Any] = json.loads(text)
             ring = cls(
-                role=str(parts["role"]),
+                role=parts["role"],
                 group_sizes=_sizes(parts["group_sizes"]),
-                links={
-                    peer: (sending, receiving)
-                    for peer, texts in parts["links"].items()
-                    for sending, receiving in [_keys(texts, 2)]
-                },
+                links={peer: _keys(texts) for peer, texts in parts["links"].items()},
                 secrets=dict(zip(parts["secrets"], _keys(parts["secrets"].values()), strict=True)),
-                owners=tuple(OwnerKeys(*_keys(keys, 4)) for keys in parts["owners"]),
+                owners=tuple(OwnerKeys(*_keys(texts)) for texts in parts["owners"]),
                 certificate=parts["certificate"] and Certificate(*parts["certificate"]),
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -131,11 +275,8 @@ class Keyring:
         return ring
 
 
-def _keys(texts: Any, number: int | None = None) -> list[bytes]:
-    keys = [bytes.fromhex(text) for text in texts]
-    if any(len(key) != KEY_BYTES for key in keys) or (number is not None and len(keys) != number):
-        raise ValueError(f"keys of {KEY_BYTES} bytes are required")
-    return keys
+def _keys(texts: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(map(bytes.fromhex, texts))
 
 
 def _sizes(group_sizes: Mapping[str, Any]) -> dict[str, int]:
@@ -145,10 +286,9 @@ def _sizes(group_sizes: Mapping[str, Any]) -> dict[str, int]:
         TypeError: A number is no integer.
         ValueError: There is no group, a group has no owner, or there are more than :data:`MOST_OWNERS` owners.
     """
-    require_integer("number of groups", len(group_sizes), 1)
     sizes = {
-        name: require_integer(f"group_sizes[{place}]", size, 1, MOST_OWNERS)
-        for place, (name, size) in enumerate(group_sizes.items())
+        name: require_integer(f"number of owners of {name}", size, 1, MOST_OWNERS)
+        for name, size in group_sizes.items()
     }
     require_integer("number of owners", sum(sizes.values()), 1, MOST_OWNERS)
     return sizes
@@ -180,7 +320,7 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
         "comp": {"cipher": cipher, "choice": derive_key(seed, "choice")},
         **{name: {"cipher": cipher} for name in sizes},
     }
-    controller_links: dict[str, tuple[bytes, bytes]] = {}
+    controller_links: dict[str, tuple[bytes, ...]] = {}
     keyrings = {}
     for name, own in secrets.items():
         sending, receiving = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
@@ -195,13 +335,14 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}
 
 
-_AUTHORITY = "fedbandit authority"
 _VALID = timedelta(days=30)
 _CLOCKS_DIFFER_BY = timedelta(hours=1)
 
 
 def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
-    """Returns the keyrings of all roles with a certificate in each, issued to the role's name and valid for 30 days.
+    """Returns the keyrings of all roles with a certificate in each, which is valid for 30 days.
+
+    Every role signs its own certificate, and trusts those of its peers alone.
 
     Args:
         keyrings: The keyrings of all roles of a run, by the role's name.
@@ -210,57 +351,40 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
         MissingExtraError: The ``[secure]`` extra is not installed.
     """
     require_extra()
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority = _sign(_AUTHORITY, authority_key.public_key(), authority_key)
-    certified = {}
-    for role, keyring in keyrings.items():
-        key = ec.generate_private_key(ec.SECP256R1())
-        pem = key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    signed = {role: _self_signed(role) for role in keyrings}
+    return {
+        role: replace(
+            keyring,
+            certificate=Certificate("".join(signed[peer][0] for peer in keyring.links), *signed[role]),
         )
-        certificate = Certificate(authority, _sign(role, key.public_key(), authority_key), pem.decode())
-        certified[role] = replace(keyring, certificate=certificate)
-    return certified
+        for role, keyring in keyrings.items()
+    }
 
 
-def _sign(subject: str, key: Any, authority_key: Any) -> str:
-    """Returns a certificate, in PEM, of a subject's public key ``key``, signed with the authority's private key."""
+def _self_signed(role: str) -> tuple[str, str]:
+    """Returns a new certificate in the name of a role, and its private key, as texts in PEM."""
     from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.x509.oid import NameOID
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    def name(text: str) -> Any:
-        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
-
-    now = datetime.now(UTC)
-    is_authority = subject == _AUTHORITY
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(name(subject))
-        .issuer_name(name(_AUTHORITY))
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, role)])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - _CLOCKS_DIFFER_BY)
         .not_valid_after(now + _VALID)
-        .add_extension(
-            x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None), critical=True
-        )
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False
-        )
+        .sign(key, hashes.SHA256())
     )
-    return builder.sign(authority_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return certificate.public_bytes(Encoding.PEM).decode(), pem.decode()
 
 
 def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
-    """Returns a TLS context in which both sides must present a certificate of the run's authority.
+    """Returns a TLS context in which both sides must present a certificate that the other side trusts.
 
-    Host names are not checked, because a certificate is issued to a role's name, on whatever host the role runs. The
-    code that accepts a connection must compare that name.
+    Host names are not checked, because a certificate is issued to a role, on whatever host the role runs. Which role it
+    is proves the first frame, under the keys of the role's link.
 
     Args:
         certificate: The certificate of this side's role.
@@ -270,7 +394,7 @@ def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False
     context.verify_mode = ssl.CERT_REQUIRED
-    context.load_verify_locations(cadata=certificate.authority)
+    context.load_verify_locations(cadata=certificate.trusted)
     # The ssl module can read a private key and its certificate only from files, which are removed at once.
     with TemporaryDirectory() as folder:
         own, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")

@@ -1,4 +1,4 @@
-"""Messages between roles, the items in them, and what each role could read of those that it received.
+"""Messages between roles, the items in them, what each role could read of those that it received, and errors.
 
 The steps in the descriptions of kinds are those of SAMBA, Figure 5.
 """
@@ -13,11 +13,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
+class SecureError(Exception):
+    """An error that ends a run of the secure protocol without a result; the message says what has happened.
+
+    Attributes:
+        culprit: Name of the role that caused it; empty if that is not known.
+    """
+
+    def __init__(self, message: str, culprit: str = "") -> None:
+        """Stores the message for the user and the name of the role that caused the error."""
+        super().__init__(message)
+        self.culprit = culprit
+
+
+class MissingExtraError(ImportError):
+    """The error that libraries of an extra of this package are not installed; the message says how to install them."""
+
+
 class Kind(IntEnum):
     """The kind of a message, sent as the first byte of the message."""
 
     HELLO = 0
-    """The sender's name; the first frame of each direction of a connection between processes."""
+    """No content; the first frame of a connection to Controller, which proves who the sender is."""
     PLAN = 1
     """Steps 0 and 1: the plan, with the customer's modulus for the roles that need it."""
     SCORES = 2
@@ -32,8 +49,6 @@ class Kind(IntEnum):
     """Step 7: the product of the encrypted sums, which is an encryption of the total."""
     STOP = 7
     """The run has ended without a result: the role that caused it and the reason, as JSON."""
-    ALIVE = 8
-    """No content. Controller sends it to roles that wait for long, so that they do not take the run for hung."""
 
 
 Message = tuple[str, Kind, bytes]
@@ -49,7 +64,7 @@ class Frame(NamedTuple):
 
 
 NONCE_BYTES = 12
-_TAG_BYTES = 16
+TAG_BYTES = 16
 
 
 class ItemType(NamedTuple):
@@ -68,7 +83,7 @@ class ItemType(NamedTuple):
     @property
     def layout(self) -> np.dtype:
         """The NumPy type of an encrypted item: its nonce, then the AES-256-GCM ciphertext with the tag."""
-        return np.dtype([("nonce", f"V{NONCE_BYTES}"), ("sealed", f"V{self.size + _TAG_BYTES}")])
+        return np.dtype([("nonce", f"V{NONCE_BYTES}"), ("sealed", f"V{self.size + TAG_BYTES}")])
 
     @property
     def encrypted_size(self) -> int:

@@ -1,306 +1,168 @@
-"""A role on the network: Controller listens, the other roles connect to it, and they exchange frames over TCP.
+"""Delivery of frames: between roles of this process, or over TCP between processes, here or on several machines.
 
-Each frame is sent after its length. A connection begins with a role's name in the clear and an encrypted frame that
-repeats the name. Whoever does not hold the keys of that role's link is disconnected before this side's role receives
-any message from it, and the run goes on.
+Over TCP, Controller listens and the other roles connect to it. Each frame is sent after its length. A connection begins
+with the role's name in the clear and an encrypted frame that only a holder of the keys of that role's link can make.
+Whoever sends something else is disconnected, and the run goes on.
 """
 
 import asyncio
-import ssl
-from asyncio import IncompleteReadError, StreamReader, StreamWriter
-from collections.abc import Callable
+import multiprocessing
+import os
+from asyncio import StreamReader, StreamWriter
+from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
-from time import process_time
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
+from ssl import SSLContext
 
-from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.keys import Certificate, tls_context
-from fedbandit_envs.samba.messages import Frame, Kind
-from fedbandit_envs.samba.roles import ALIVE, Role, RoleReport, RoleSetup, make_role
+from fedbandit_envs.samba.keys import tls_context
+from fedbandit_envs.samba.messages import Frame, Kind, SecureError
+from fedbandit_envs.samba.roles import HUB, Role, RoleReport, RoleSetup, make_role
 
-HUB = "controller"
-"""Name of the role that listens for connections; all other roles connect to it."""
-
+# Number of rounds between two calls of the function that shows progress.
+_ROUNDS_PER_CALL = 64
 _LENGTH_BYTES = 4
-# Largest number of bytes in the first two frames of a connection, a name and a proof of identity; peers that have not
-# proven who they are may not send longer frames.
+# Largest number of bytes in the first two frames of a connection; peers that have not proven who they are may not send
+# longer frames.
 _MAX_HELLO = 128
-# Number of unauthenticated connections that are allowed at a time, beyond one for each role that has not connected yet.
-_MAX_UNPROVEN = 16
-_HELLO_SECONDS = 10.0
-# All other roles wait for messages of Controller, which alone can tell which role hangs. So their timeouts are longer
-# by this factor, so that Controller times out first and names the role.
+# Controller alone can tell which role hangs. So the timeouts of others are longer by this factor: Controller times out
+# first and names the role.
 _PATIENCE = 3
 _CLOSING_SECONDS = 5.0
 _LAST_PORT = 65535
 _RETRY_SECONDS = 0.1
 
 
-def _with_length(frame: bytes) -> bytes:
-    """Returns the bytes that are written to a stream for a frame: its length (4 bytes, big-endian), then the frame."""
-    return len(frame).to_bytes(_LENGTH_BYTES, "big") + frame
+def run_roles(
+    roles: Mapping[str, Role],
+    advance: Callable[[int], None] = lambda rounds: None,
+) -> None:
+    """Plays a run in this process, by passing frames between roles until all are done.
 
-
-async def _read_frame(reader: StreamReader, sender: str, max_bytes: int) -> bytes | None:
-    """Returns the next frame of a stream, or None where the stream ends or the connection is lost.
+    Args:
+        roles: Roles by name; their CPU seconds are measured.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
 
     Raises:
-        SecureError: The announced length of the frame is greater than is allowed; the frame itself is not read.
+        SecureError: A role has refused a frame; or a role waits for a frame and no more frames are sent.
     """
+    on_their_way: deque[Frame] = deque()
+    reported = 0
+    for role in roles.values():
+        on_their_way.extend(role.timed(role.start))
+    while on_their_way:
+        frame = on_their_way.popleft()
+        role = roles[frame.receiver]
+        on_their_way.extend(role.timed(role.handle, frame.sender, frame.data))
+        if role.name == HUB and role.round >= reported + _ROUNDS_PER_CALL:
+            advance(role.round - reported)
+            reported = role.round
+    for name, role in roles.items():
+        if peers := role.waits_for():
+            raise SecureError(f"{name} waits for {', '.join(peers)}, and nothing is on its way", peers[0])
+
+
+def play_in_processes(
+    setups: Mapping[str, RoleSetup], timeout: float, advance: Callable[[int], None]
+) -> dict[str, RoleReport]:
+    """Plays a run with one process for each role and returns the roles' reports by name.
+
+    All processes are ended when the function returns or raises.
+
+    Args:
+        setups: The keys, settings and data of each role, by the role's name.
+        timeout: Number of seconds without a message after which the role that must send next counts as hung.
+        advance: Function that is called from time to time with the number of rounds played since its last call.
+
+    Raises:
+        SecureError: The run has ended without a result; the error names the role that caused it.
+    """
+    # Every role gets a fresh interpreter: a fork of this process would have the keys of all roles in its memory. They
+    # are forks of a server process, which has imported this package once.
+    context: ForkServerContext | SpawnContext = multiprocessing.get_context(
+        "forkserver" if os.name == "posix" else "spawn"
+    )
+    context.set_forkserver_preload([__name__])
+    running: dict[Pipe, BaseProcess] = {}
+
+    def start(name: str, address: str) -> None:
+        ours, theirs = context.Pipe(duplex=False)
+        arguments = (setups[name], address, timeout, theirs)
+        running[ours] = context.Process(target=_play_in_child, args=arguments, name=name, daemon=True)
+        running[ours].start()
+        theirs.close()
+
+    reports: dict[str, RoleReport] = {}
+    played = 0
     try:
-        length = int.from_bytes(await reader.readexactly(_LENGTH_BYTES), "big")
-        if length > max_bytes:
-            raise SecureError(
-                f"{sender} announces a frame of {length} bytes; at most {max_bytes} are allowed", sender
-            )
-        return await reader.readexactly(length)
-    except (IncompleteReadError, OSError):
-        return None
+        start(HUB, "127.0.0.1:0")
+        while len(reports) < len(setups):
+            for pipe in wait([pipe for pipe, process in running.items() if process.name not in reports]):
+                assert isinstance(pipe, Pipe)
+                role = running[pipe].name
+                try:
+                    event, value = pipe.recv()
+                except (EOFError, OSError) as error:
+                    raise SecureError(
+                        f"the process of {role} has died before its part was done", role
+                    ) from error
+                if event == "failed":
+                    raise value
+                if event == "done":
+                    reports[role] = value
+                elif event == "round":
+                    advance(value - played)
+                    played = value
+                else:
+                    for name in setups.keys() - {HUB}:
+                        start(name, f"127.0.0.1:{value}")
+        return {name: reports[name] for name in setups}
+    finally:
+        for process in running.values():
+            process.kill()
+            process.join()
 
 
-class Session:
-    """A role of one run with its connections: it authenticates peers, delivers frames, and ends the run on errors.
+def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -> None:
+    """Plays a role in this child process, and reports to the parent through a pipe, as pairs ``(event, value)``.
 
-    Attributes:
-        role: The role.
-        over: A future that is done when the role has finished its part, or fails with the error that ended the run.
+    The events are Controller's ``"listening"`` with the port and ``"round"`` with the round, and at the end ``"done"``
+    with the role's report or ``"failed"`` with the error.
     """
 
-    def __init__(self, role: Role, timeout: float, progress: Callable[[int, int], None]) -> None:
-        """Starts without peers, inside a running event loop.
+    def listening(port: int) -> None:
+        pipe.send(("listening", port))
 
-        Args:
-            role: The role.
-            timeout: Number of seconds without a message after which the peers that must send next count as hung.
-            progress: Function that is called whenever the round changes, with the round and the number of rounds.
-        """
-        self.role = role
-        self._is_hub = role.name == HUB
-        self._loop = asyncio.get_running_loop()
-        self.over: asyncio.Future[None] = self._loop.create_future()
-        self._connections: dict[StreamWriter, asyncio.Task[None]] = {}
-        # The stream to each peer that has proven who it is, by the peer's name; None once its connection has ended.
-        self._writers: dict[str, StreamWriter | None] = {}
-        self._turned_away = ""
-        self._early: dict[str, bytes] = {}
-        self._timeout = timeout
-        self._progress = progress
-        self._round = 0
-        self._last_arrival = self._loop.time()
-        self._watchdog = self._loop.call_later(timeout, self._check_timeout)
+    def progress(round_: int, rounds: int) -> None:
+        if setup.keyring.role == HUB and round_ % _ROUNDS_PER_CALL == 0:
+            pipe.send(("round", round_))
 
-    @property
-    def missing(self) -> list[str]:
-        """Names of the peers that have not connected yet."""
-        return [peer for peer in self.role.links if peer not in self._writers]
-
-    async def connect(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Serves one connection until it ends: authenticates the peer by its first two frames, then delivers frames.
-
-        Errors of an authenticated peer end the run; a stranger is disconnected, and the run goes on.
-        """
-        task, peer = asyncio.current_task(), ""
-        assert task is not None
-        self._connections[writer] = task
-        proven = sum(one is not None for one in self._writers.values())
-        try:
-            if len(self._connections) - proven <= len(self.missing) + _MAX_UNPROVEN:
-                async with asyncio.timeout(_HELLO_SECONDS if self._is_hub else None):
-                    peer = await self._prove(reader, writer)
-            while (
-                peer
-                and (frame := await _read_frame(reader, peer, self.role.links[peer].max_bytes)) is not None
-            ):
-                self.receive(peer, frame)
-            if not peer and not self._is_hub:
-                self.fail(SecureError(f"{HUB} has turned {self.role.name} away", HUB))
-            if peer and self.role.needs(peer):
-                self.fail(SecureError(f"{peer} has gone {self._when()}, before its part was done", peer))
-        except (SecureError, TimeoutError) as error:
-            if peer or not self._is_hub:
-                self.fail(error)
-            else:
-                self._turned_away = str(error) or f"somebody did not say who it is for {_HELLO_SECONDS:g} s"
-                writer.transport.abort()
-        finally:
-            if peer:
-                self._writers[peer] = None
-            writer.close()
-            with suppress(OSError):
-                await writer.wait_closed()
-            del self._connections[writer]
-
-    async def _prove(self, reader: StreamReader, writer: StreamWriter) -> str:
-        """Exchanges names and proofs of identity, and returns the name of the role at the other end of a connection.
-
-        The name is empty if the other end has closed the connection.
-
-        Raises:
-            SecureError: The other role is connected already or unknown, its certificate has another name, or its proof
-                of identity is refused.
-        """
-        writer.write(_with_length(self.role.name.encode()))
-        if not self._is_hub:
-            writer.write(_with_length(self._hello(HUB)))
-        claimed = await _read_frame(reader, "a stranger", _MAX_HELLO)
-        if claimed is None:
-            return ""
-        name = claimed.decode(errors="replace")
-        if name not in self.missing:
-            raise SecureError(f"somebody says it is {name!r}, who is not awaited")
-        if writer.get_extra_info("ssl_object") is not None:
-            subject = writer.get_extra_info("peercert").get("subject", ())
-            shown = [value for part in subject for key, value in part if key == "commonName"]
-            if shown != [name]:
-                raise SecureError(f"somebody says it is {name!r}, with a certificate of {', '.join(shown)!r}")
-        hello = await _read_frame(reader, "a stranger", _MAX_HELLO)
-        if hello is None:
-            return ""
-        self.greet(name, writer, hello)
-        return name
-
-    def _hello(self, peer: str) -> bytes:
-        """Returns the first frame of the link to a peer; only a holder of the link's keys can make it."""
-        return self.role.links[peer].seal(bytes((Kind.HELLO,)) + self.role.name.encode())
-
-    def greet(self, peer: str, writer: StreamWriter, hello: bytes) -> None:
-        """Adds a peer after checking its proof of identity; Controller answers with its own proof.
-
-        Args:
-            peer: Name of the peer.
-            writer: The stream to the peer.
-            hello: The peer's first frame on the link, which is the proof.
-
-        Raises:
-            SecureError: The frame does not prove the peer's identity, or the peer is connected already; the session is
-                unchanged.
-        """
-        # An attacker may repeat a proof that was recorded from a connected peer. Its sequence number has been used, so
-        # that it is refused here.
-        payload = self.role.open(peer, hello)
-        if payload != bytes((Kind.HELLO,)) + peer.encode():
-            raise SecureError(f"{peer} does not say that it is {peer}", peer)
-        self.role.links[peer].accept(payload)
-        self._writers[peer] = writer
-        self._last_arrival = self._loop.time()
-        if self._is_hub:
-            writer.write(_with_length(self._hello(peer)))
-        if not self.missing:
-            self._send(self.role.start())
-            for early in self._early.items():
-                self.receive(*early)
-
-    def receive(self, peer: str, data: bytes) -> None:
-        """Delivers a peer's frame to the role and sends the role's answers.
-
-        The first frame of a peer is kept until all peers are connected.
-
-        Raises:
-            SecureError: A peer sends a second frame before all peers are connected.
-        """
-        if self.over.done():
-            return
-        if self.missing:
-            if peer in self._early:
-                raise SecureError(f"{peer} does not wait for the others", peer)
-            self._early[peer] = data
-            return
-        self._last_arrival = self._loop.time()
-        try:
-            self._send(self.role.handle(peer, data))
-        except Exception as error:
-            self.fail(error)
-            return
-        if self.role.round != self._round and self.role.plan is not None:
-            self._round = self.role.round
-            self._progress(self._round, self.role.plan.budget)
-        if self.role.done:
-            self._watchdog.cancel()
-            self.over.set_result(None)
-
-    def fail(self, error: Exception) -> None:
-        """Ends the run with an error, and sends the reason to all connected peers."""
-        if self.over.done():
-            return
-        self._watchdog.cancel()
-        self.over.set_exception(error)
-        culprit = getattr(error, "culprit", "") or self.role.name
-        self._send(
-            [one for one in self.role.stop(culprit, str(error) or repr(error)) if self._writers.get(one[1])]
-        )
-
-    async def finish(self) -> None:
-        """Waits until the run has ended and the last frames have been sent."""
-        try:
-            await self.over
-        finally:
-            for writer in self._connections:
-                writer.close()
-            if self._connections:
-                await asyncio.wait(self._connections.values(), timeout=_CLOSING_SECONDS)
-
-    def _send(self, frames: list[Frame]) -> None:
-        for _, to, data in frames:
-            writer = self._writers.get(to)
-            if writer is None:
-                raise SecureError(f"{to} has gone {self._when()}", to)
-            writer.write(_with_length(data))
-
-    def _check_timeout(self) -> None:
-        """Ends the run if no message has arrived within the timeout.
-
-        Else, if this role is Controller, it tells peers that wait for long that the run goes on.
-        """
-        left = self._last_arrival + self._timeout - self._loop.time()
-        if left > 0:
-            self._watchdog = self._loop.call_later(left, self._check_timeout)
-            waiting = list(self._writers) if self.missing else ["customer"]
-            for peer in waiting if self._is_hub else []:
-                if writer := self._writers.get(peer):
-                    writer.write(_with_length(self.role.links[peer].seal(ALIVE)))
-            return
-        late = self.missing or self.role.waits_for()
-        what = "sent nothing"
-        if self.missing:
-            what = "did not connect" + (f" (turned away: {self._turned_away})" if self._turned_away else "")
-        self.fail(SecureError(f"{', '.join(late)} {what} for {self._timeout:g} s {self._when()}", late[0]))
-
-    def _when(self) -> str:
-        return f"in round {self.role.round}" if self.role.round else "before the first round"
+    try:
+        role = make_role(setup)
+        pipe.send(("done", play_over_network(role, address, timeout, listening, progress)))
+    except Exception as error:
+        pipe.send(("failed", error))
 
 
 def play_over_network(
-    setup: RoleSetup,
+    role: Role,
     address: str,
     timeout: float,
     listening: Callable[[int], None],
     progress: Callable[[int, int], None],
 ) -> RoleReport:
-    """Plays one role with peers on the network, and returns its report at the end of the run.
-
-    Args:
-        setup: The role's keys, settings and data; a certificate in its keyring puts connections under TLS.
-        address: ``HOST:PORT`` at which Controller listens and to which the other roles connect.
-        timeout: Number of seconds without a message after which the role that must send next counts as hung.
-        listening: Function that is called with the port as soon as Controller listens.
-        progress: Function that is called whenever the round changes, with the round and the number of rounds.
-
-    Raises:
-        TypeError: A parameter of the role has the wrong type.
-        ValueError: A key, setting or data that the role needs is missing, or the address requires TLS.
-        OSError: Controller cannot listen at the address.
-        SecureError: The run has ended without a result.
-    """
-    before = process_time()
-    role = make_role(setup)
-    asyncio.run(meet(role, address, setup.keyring.certificate, timeout, listening, progress))
-    return role.report(process_time() - before)
+    """Plays one role with peers on the network, and returns its report at the end of the run; see :func:`meet`."""
+    role.timed(asyncio.run, meet(role, address, timeout, listening, progress))
+    return role.report()
 
 
 async def meet(
     role: Role,
     address: str,
-    certificate: Certificate | None,
     timeout: float,
     listening: Callable[[int], None] = lambda port: None,
     progress: Callable[[int, int], None] = lambda round_, rounds: None,
@@ -308,9 +170,9 @@ async def meet(
     """Connects a role with its peers and plays it until its part is done.
 
     Args:
-        role: The role.
-        address: ``HOST:PORT`` at which Controller listens; with port 0 Controller takes a free port.
-        certificate: The role's certificate for mutual TLS; None for no TLS, which only loopback addresses allow.
+        role: The role; its certificate puts connections under mutual TLS. Only loopback addresses allow to have none.
+        address: ``HOST:PORT`` at which Controller listens and to which the others connect; with port 0 Controller takes
+            a free port.
         timeout: Number of seconds without a message after which the role that must send next counts as hung.
         listening: Function that is called with the port as soon as Controller listens.
         progress: Function that is called whenever the round changes, with the round and the number of rounds.
@@ -320,32 +182,166 @@ async def meet(
         OSError: Controller cannot listen at the address.
         SecureError: The run has ended without a result.
     """
-    host, port = parse_address(address, certificate is not None)
-    is_hub = role.name == HUB
-    context = None if certificate is None else tls_context(certificate, server=is_hub)
-    session = Session(role, timeout if is_hub else _PATIENCE * timeout, progress)
-    if is_hub:
-        async with await asyncio.start_server(session.connect, host, port, ssl=context) as server:
-            listening(server.sockets[0].getsockname()[1])
-            await session.finish()
-        return
+    host, port = parse_address(address, role.certificate is not None)
+    context = tls_context(role.certificate, server=role.name == HUB) if role.certificate else None
+    streams: Streams = {}
+    try:
+        if role.name == HUB:
+            await _accept_all(role, streams, host, port, context, timeout, listening)
+        else:
+            streams[HUB] = await _connect(role, host, port, context, timeout)
+        await _play(role, streams, timeout, progress)
+    except Exception as error:
+        culprit = getattr(error, "culprit", "") or role.name
+        _send(streams, role.stop(culprit, str(error) or repr(error)))
+        raise
+    finally:
+        for _, writer in streams.values():
+            writer.close()
+        with suppress(OSError, TimeoutError):
+            closed = [writer.wait_closed() for _, writer in streams.values()]
+            await asyncio.wait_for(asyncio.gather(*closed), _CLOSING_SECONDS)
+
+
+Streams = dict[str, tuple[StreamReader, StreamWriter]]
+"""The connections of a role, by the peer's name."""
+
+
+async def _accept_all(
+    role: Role,
+    streams: Streams,
+    host: str,
+    port: int,
+    context: SSLContext | None,
+    timeout: float,
+    listening: Callable[[int], None],
+) -> None:
+    """Listens until all peers have connected and proven who they are, and adds them to ``streams``."""
+    complete = asyncio.Event()
+
+    async def welcome(reader: StreamReader, writer: StreamWriter) -> None:
+        with suppress(SecureError, EOFError, OSError):
+            name = (await _read(reader, "a stranger", _MAX_HELLO)).decode(errors="replace")
+            if name in role.links and name not in streams:
+                # A proof that was recorded from a connected peer has a sequence number that has been used.
+                hello = role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
+                role.links[name].accept(hello)
+                streams[name] = reader, writer
+                if streams.keys() == role.links.keys():
+                    complete.set()
+                return
+        writer.close()
+
+    server = await asyncio.start_server(welcome, host, port, ssl=context)
+    listening(server.sockets[0].getsockname()[1])
+    try:
+        async with asyncio.timeout(timeout):
+            await complete.wait()
+    except TimeoutError as error:
+        missing = [name for name in role.links if name not in streams]
+        reason = f"{', '.join(missing)} did not connect for {timeout:g} s"
+        raise SecureError(reason, missing[0]) from error
+    finally:
+        server.close()
+
+
+async def _connect(
+    role: Role, host: str, port: int, context: SSLContext | None, timeout: float
+) -> tuple[StreamReader, StreamWriter]:
+    """Connects to Controller, which may not have started yet, and proves who the role is."""
     until = asyncio.get_running_loop().time() + timeout
     while True:
         try:
-            streams = await asyncio.open_connection(host, port, ssl=context)
+            reader, writer = await asyncio.open_connection(host, port, ssl=context)
             break
-        except ssl.SSLError as error:
-            raise SecureError(
-                f"{HUB} at {host}:{port} does not speak TLS with this role: {error}", HUB
-            ) from error
         except OSError as error:
-            # Controller may not have started yet, so that the connection is tried again until the timeout.
             if asyncio.get_running_loop().time() >= until:
                 raise SecureError(
                     f"{HUB} at {host}:{port} cannot be reached for {timeout:g} s: {error}", HUB
                 ) from error
         await asyncio.sleep(_RETRY_SECONDS)
-    await asyncio.gather(session.connect(*streams), session.finish())
+    _write(writer, role.name.encode())
+    _write(writer, role.links[HUB].seal(bytes((Kind.HELLO,))))
+    return reader, writer
+
+
+async def _play(role: Role, streams: Streams, timeout: float, progress: Callable[[int, int], None]) -> None:
+    """Passes frames between a role and its peers until the role's part is done."""
+    inbox: asyncio.Queue[tuple[str, bytes | Exception]] = asyncio.Queue(len(streams))
+
+    async def receive(peer: str, reader: StreamReader) -> None:
+        try:
+            while True:
+                await inbox.put((peer, await _read(reader, peer, role.links[peer].max_bytes)))
+        except (SecureError, EOFError, OSError) as error:
+            await inbox.put((peer, error))
+
+    receiving = [asyncio.create_task(receive(peer, reader)) for peer, (reader, _) in streams.items()]
+    # The customer waits for the end of the run, which Controller tells it in any case.
+    patience = {HUB: timeout, "customer": None}.get(role.name, _PATIENCE * timeout)
+    try:
+        frames, round_ = role.start(), 0
+        while True:
+            _send(streams, frames)
+            if gone := [frame.receiver for frame in frames if frame.receiver not in streams]:
+                raise SecureError(f"{gone[0]} has gone {_when(role)}", gone[0])
+            if role.done:
+                return
+            if role.plan is not None and role.round != round_:
+                round_ = role.round
+                progress(round_, role.plan.budget)
+            late = role.waits_for()
+            try:
+                async with asyncio.timeout(patience):
+                    peer, data = await inbox.get()
+            except TimeoutError as error:
+                raise SecureError(
+                    f"{', '.join(late)} sent nothing for {patience:g} s {_when(role)}", late[0]
+                ) from error
+            frames = []
+            if isinstance(data, bytes):
+                frames = role.handle(peer, data)
+            elif isinstance(data, SecureError):
+                raise data
+            else:
+                streams.pop(peer)[1].close()
+                if peer in late:
+                    raise SecureError(f"{peer} has gone {_when(role)}, before its part was done", peer)
+    finally:
+        for task in receiving:
+            task.cancel()
+
+
+def _when(role: Role) -> str:
+    return f"in round {role.round}" if role.round else "before the first round"
+
+
+def _send(streams: Streams, frames: list[Frame]) -> None:
+    """Writes frames to the streams of those receivers that are connected."""
+    for frame in frames:
+        if frame.receiver in streams:
+            _write(streams[frame.receiver][1], frame.data)
+
+
+def _write(writer: StreamWriter, frame: bytes) -> None:
+    """Writes a frame to a stream: its length (4 bytes, big-endian), then the frame."""
+    writer.write(len(frame).to_bytes(_LENGTH_BYTES, "big") + frame)
+
+
+async def _read(reader: StreamReader, sender: str, max_bytes: int) -> bytes:
+    """Returns the next frame of a stream.
+
+    Raises:
+        EOFError: The stream has ended.
+        OSError: The connection is lost.
+        SecureError: The announced length of the frame is greater than is allowed; the frame itself is not read.
+    """
+    length = int.from_bytes(await reader.readexactly(_LENGTH_BYTES), "big")
+    if length > max_bytes:
+        raise SecureError(
+            f"{sender} announces a frame of {length} bytes; at most {max_bytes} are allowed", sender
+        )
+    return await reader.readexactly(length)
 
 
 def parse_address(address: str, tls: bool) -> tuple[str, int]:

@@ -1,28 +1,29 @@
-"""Data owners: their Bernoulli arms, their pulls, rewards and scores, and the algorithms that they can play."""
+"""The vertical federation: data owners with one arm each, their algorithms, and a whole run without encryption.
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+Each of the K owners submits a score, a selector picks one owner by the largest score or in proportion to scores, and
+only the picked owner sees its reward (SAMBA, section 3.1). Rounds are counted from 1, as in the paper: in the first K
+rounds each owner is picked once; from round K + 1 on the selector picks.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import chain, count
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.arms import (
-    UCB1,
-    Choice,
-    EpsilonDecreasing,
-    EpsilonGreedy,
-    Pursuit,
-    Rule,
-    Setting,
-    Softmax,
-    ThompsonSampling,
-)
+from fedbandit_envs.baselines import arms
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.samba.keystreams import Keystream, OwnerKeys
+from fedbandit_envs.samba.keys import Keystream, OwnerKeys, Permutations, derive_key, owner_keys
+from fedbandit_envs.samba.messages import SecureError
+
+_BLOCK = 256
+_MAX_ENCRYPTIONS = 1 << 32  # largest number of encryptions under one key, since nonces are random
 
 
 def owner_rewards(mean: float, key: bytes) -> Iterator[int]:
@@ -33,7 +34,7 @@ def owner_rewards(mean: float, key: bytes) -> Iterator[int]:
 
     Args:
         mean: Probability that a reward is 1.
-        key: The key of the owner's rewards, see :class:`~fedbandit_envs.samba.keystreams.OwnerKeys`.
+        key: The key of the owner's rewards, see :class:`~fedbandit_envs.samba.keys.OwnerKeys`.
 
     Raises:
         ValueError: The mean is no probability.
@@ -62,10 +63,7 @@ class OwnerBank:
             but the last pick the largest score, and the picked owner does not pull its arm.
     """
 
-    choice: Choice
-    iterations: int
-
-    def __init__(self, rule: Rule, keys: Sequence[OwnerKeys], num_owners: int, budget: int) -> None:
+    def __init__(self, rule: arms.Rule, keys: Sequence[OwnerKeys], num_owners: int, budget: int) -> None:
         """Makes the state of owners at the start of a run, before any pull.
 
         Args:
@@ -74,8 +72,8 @@ class OwnerBank:
             num_owners: Number of all owners, K.
             budget: Number of rounds, N.
         """
-        self.choice = rule.choice
-        self.iterations = rule.iterations
+        self.choice: arms.Choice = rule.choice
+        self.iterations: int = rule.iterations
         size = len(keys)
         self._rule = rule
         self._coin = Keystream(keys[0].coin)
@@ -83,7 +81,7 @@ class OwnerBank:
         self._round = np.zeros(1, np.int64)
         self._active = np.ones(1, np.bool_)
         draws = np.array([np.frombuffer(own.policy[:8], "<u4") for own in keys], np.uint32)[np.newaxis]
-        rule.begin(Setting(1, size, num_owners, budget, draws))
+        rule.begin(arms.Setting(1, size, num_owners, budget, draws))
 
     @property
     def pulls(self) -> Array:
@@ -127,15 +125,13 @@ class OwnerBank:
         self._sums[0, place] += reward
 
 
-_BLOCK = 256
-
 RULES: dict[str, Any] = {
-    "epsilon-greedy": EpsilonGreedy,
-    "epsilon-decreasing": EpsilonDecreasing,
-    "ucb": UCB1,
-    "thompson": ThompsonSampling,
-    "softmax": Softmax,
-    "pursuit": Pursuit,
+    "epsilon-greedy": arms.EpsilonGreedy,
+    "epsilon-decreasing": arms.EpsilonDecreasing,
+    "ucb": arms.UCB1,
+    "thompson": arms.ThompsonSampling,
+    "softmax": arms.Softmax,
+    "pursuit": arms.Pursuit,
     "reinforcement-comparison": SimpleNamespace(
         needs_others="preferences are measured against the mean reward of all arms"
     ),
@@ -163,7 +159,7 @@ class Algorithm:
         parameters: Keyword arguments of the rule.
 
     Example:
-        >>> from fedbandit_envs.samba.keystreams import owner_keys
+        >>> from fedbandit_envs.samba.keys import owner_keys
         >>> bank = Algorithm("softmax", {"temperature": 0.1}).bank(owner_keys(0, 3), 3, 100)
         >>> bank.choice, bank.iterations
         ('proportional', 1)
@@ -181,9 +177,10 @@ class Algorithm:
             budget: Number of rounds, N.
 
         Raises:
-            TypeError: The algorithm does not know a parameter, or the object at its name is not a rule.
+            AttributeError: The object at the algorithm's name makes no rule.
+            TypeError: The algorithm does not know a parameter.
             ValueError: The name is unknown, a parameter is out of its range, or the algorithm cannot be played on
-                encrypted scores (SAMBA, Theorem 1): its scores need other owners' data, or it picks in another way.
+                encrypted scores (SAMBA, Theorem 1), since its scores need other owners' data.
         """
         require_integer("arms", arms, 1)
         if ":" not in self.name and self.name not in RULES:
@@ -197,20 +194,276 @@ class Algorithm:
                 f"algorithm is {self.name!r}, which needs other owners' data for a score: {reason}; a score that "
                 "follows from an owner's own pulls and rewards is required"
             )
-        try:
-            rule = make(**self.parameters)
-        except TypeError as error:
-            raise TypeError(f"algorithm {self.name!r} with parameters {self.parameters}: {error}") from None
-        members = ("choice", "iterations", "begin", "exploration", "scores", "mark")
-        missing = [name for name in members if not hasattr(rule, name)]
-        if missing:
-            raise TypeError(
-                f"algorithm {self.name!r} makes a {type(rule).__name__} without {missing}; a Rule is required"
-            )
-        if rule.choice not in get_args(Choice):
+        return OwnerBank(make(**self.parameters), keys, arms, budget)
+
+
+@dataclass(frozen=True)
+class SambaPlan:
+    """The plan of a run: its arms, rounds, algorithm, and how each iteration selects an owner.
+
+    A round has one or more iterations: in each, owners submit scores, one owner is picked, and every owner gets a mark
+    that tells whether it is the one; the owner picked in the last iteration pulls its arm.
+
+    Attributes:
+        arms: Number of owners, K.
+        budget: Number of rounds, N.
+        algorithm: The algorithm that owners play.
+        choice: How the last iteration of a round picks an owner: ``"argmax"``, by the largest score, or
+            ``"proportional"``, at random in proportion to scores. Earlier iterations pick the largest score.
+        iterations: Number of iterations in a round.
+
+    Example:
+        >>> plan = SambaPlan.make(Algorithm("pursuit"), arms=3, budget=100)
+        >>> plan.iterations, plan.choice_of(0), plan.choice_of(1)
+        (2, 'argmax', 'proportional')
+    """
+
+    arms: int
+    budget: int
+    algorithm: Algorithm
+    choice: arms.Choice
+    iterations: int
+
+    def __post_init__(self) -> None:
+        """Checks that the plan can be run.
+
+        Raises:
+            TypeError: A number is no integer.
+            ValueError: A number is out of its range, the choice is unknown, or the run is so long that the key which
+                owners share with Comp would encrypt more than 2^32 items.
+        """
+        require_integer("arms", self.arms, 1)
+        require_integer("budget", self.budget, self.arms)
+        require_integer("iterations", self.iterations, 1)
+        require_choice("choice", self.choice, get_args(arms.Choice))
+        encryptions = 2 * self.arms * self.iterations * (self.budget - self.arms)
+        if encryptions > _MAX_ENCRYPTIONS:
             raise ValueError(
-                f"algorithm {self.name!r} picks by {rule.choice!r}, which Comp cannot do among masked and permuted "
-                f"scores; one of {get_args(Choice)} is required"
+                f"budget is {self.budget}, which takes up to {encryptions:.2e} encryptions under one key; at most 2^32 "
+                "are allowed, since nonces are random"
             )
-        require_integer("iterations", rule.iterations, 1)
-        return OwnerBank(rule, keys, arms, budget)
+
+    @classmethod
+    def make(cls, algorithm: Algorithm, arms: int, budget: int) -> "SambaPlan":
+        """Returns the plan of a run; the algorithm determines the number of iterations and the rule of selection.
+
+        Args:
+            algorithm: The algorithm that owners play.
+            arms: Number of owners, K.
+            budget: Number of rounds, N.
+
+        Raises:
+            TypeError: The algorithm does not know a parameter, or a number is no integer; see
+                :meth:`.Algorithm.bank`.
+            ValueError: The algorithm cannot be played on encrypted scores, or a number is out of its range; see
+                :meth:`.Algorithm.bank`.
+        """
+        require_integer("arms", arms, 1)
+        require_integer("budget", budget, arms)
+        bank = algorithm.bank(owner_keys(0, 1), arms, budget)
+        return cls(arms, budget, algorithm, bank.choice, bank.iterations)
+
+    def choice_of(self, iteration: int) -> arms.Choice:
+        """Returns how an iteration of a round picks an owner: ``choice`` for the last iteration, else ``"argmax"``."""
+        return self.choice if iteration == self.iterations - 1 else "argmax"
+
+    def to_bytes(self, modulus: int = 0) -> bytes:
+        """Returns the content of a PLAN message: the plan and the customer's Paillier modulus, as JSON.
+
+        Comp, which adds and encrypts no sums, is sent the modulus 0.
+        """
+        return json.dumps({**asdict(self), "modulus": f"{modulus:x}"}).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> tuple["SambaPlan", int]:
+        """Returns the plan and the customer's Paillier modulus from the content of a PLAN message.
+
+        Raises:
+            SecureError: The content does not describe a plan.
+        """
+        try:
+            parts = json.loads(content)
+            modulus = int(parts.pop("modulus"), 16)
+            return cls(**{**parts, "algorithm": Algorithm(**parts["algorithm"])}), modulus
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise SecureError(f"the plan of the run cannot be read: {error}") from error
+
+
+@kernel
+def _choose(scores, proportional, uniform):
+    """Returns the picked place as :func:`choose` does, or a negative number in place of an error.
+
+    It is -1 if a score is negative or not finite, and -2 if a place is to be picked in proportion to scores whose sum
+    is 0 or infinite.
+    """
+    best, most, total = 0, -1.0, 0.0
+    for i in range(scores.shape[0]):
+        if not 0.0 <= scores[i] < np.inf:
+            return -1
+        total += scores[i]
+        if scores[i] > most:
+            best, most = i, scores[i]
+    if not proportional:
+        return best
+    if not 0.0 < total < np.inf:
+        return -2
+    reach, threshold = 0.0, uniform * total
+    for i in range(scores.shape[0]):
+        reach += scores[i]
+        if reach > threshold:
+            return i
+    # Where scores are hardly above 0, rounding can make the threshold equal to the total, so that no partial sum
+    # exceeds it.
+    return best
+
+
+def choose(choice: arms.Choice, scores: Array, uniform: float) -> int:
+    """Returns the place (index) that is picked in a list of scores.
+
+    In the encrypted protocol the role Comp calls it on scores that are masked and permuted.
+
+    Args:
+        choice: ``"argmax"``: the first of the largest scores; ``"proportional"``: the first place at which the sum of
+            scores from the left exceeds ``uniform`` times the sum of all.
+        scores: Scores, float64 ``(owners,)``, finite and not negative.
+        uniform: A uniform random number in (0, 1), used if ``choice`` is ``"proportional"``.
+
+    Raises:
+        ValueError: A score is negative or not finite; or ``choice`` is proportional, and scores add up to 0 or are too
+            large to add up.
+    """
+    place = int(_choose(scores, choice == "proportional", uniform))
+    if place == -1:
+        bad = scores[~((scores >= 0) & (scores < np.inf))][0]
+        raise ValueError(f"scores has {bad}; finite numbers >= 0 are required")
+    if place == -2:
+        raise ValueError(
+            f"scores add up to {scores.sum()}; a finite number > 0 is required to pick in proportion"
+        )
+    return place
+
+
+class PlainSelector:
+    """Picks owners without encryption, the same ones as the encrypted protocol for the same seed (SAMBA, Figure 6).
+
+    Scores are multiplied by the round's mask and permuted, one place is picked by :func:`choose`, and the permutation
+    is undone. So the permutation breaks ties, also between scores that rounding made equal in the multiplication.
+
+    Attributes:
+        masks: The pseudorandom stream of masks alpha_t in (0, 1), by which all owners multiply their scores.
+        permutations: The stream of permutations of the owners.
+        draws: The stream of numbers in (0, 1) that decide where an owner is picked in proportion to scores.
+        common_scores: The stream of scores in (0, 1) that Controller gives to all owners in a round of exploration.
+
+    Example:
+        >>> from fedbandit_envs.samba import Algorithm
+        >>> selector = PlainSelector(SambaPlan.make(Algorithm("ucb"), arms=3, budget=100), seed=0)
+        >>> selector.select(np.array([0.3, 0.9, 0.5]), round_=4, iteration=0)
+        array([False,  True, False])
+    """
+
+    def __init__(self, plan: SambaPlan, seed: int) -> None:
+        """Derives the streams from the run's seed.
+
+        Args:
+            plan: The plan of the run, which has the number of owners and how iterations pick.
+            seed: The seed of the run, a non-negative integer.
+
+        Raises:
+            TypeError: ``seed`` is no integer.
+            ValueError: ``seed`` is negative.
+        """
+        self._plan = plan
+        self.masks = Keystream(derive_key(seed, "mask"))
+        self.permutations = Permutations(derive_key(seed, "permutation"), plan.arms)
+        self.draws = Keystream(derive_key(seed, "choice"))
+        self.common_scores = Keystream(derive_key(seed, "common score"))
+
+    def select(self, scores: Array, round_: int, iteration: int) -> Array:
+        """Returns the owner that is picked by scores, as bool ``(owners,)`` with one true entry.
+
+        Args:
+            scores: Scores of all owners, float64 ``(owners,)``, finite and not negative.
+            round_: The round t.
+            iteration: The iteration within the round, counted from 0.
+
+        Raises:
+            ValueError: A score is negative or not finite, or the scores cannot be added up; see :func:`choose`.
+        """
+        masked = self.masks.uniform(round_, iteration) * scores
+        return self._pick(self._plan.choice_of(iteration), masked, round_, iteration)
+
+    def explore(self, round_: int) -> Array:
+        """Returns a random owner, for a round of exploration without scores, as bool ``(owners,)`` with one true entry.
+
+        The same score is used for all owners, so that the random permutation decides.
+        """
+        scores = np.full(self._plan.arms, self.common_scores.uniform(round_))
+        return self._pick("argmax", scores, round_, 0)
+
+    def _pick(self, choice: arms.Choice, scores: Array, round_: int, iteration: int) -> Array:
+        order = self.permutations.order(round_, iteration)
+        place = choose(choice, scores[order], self.draws.uniform(round_, iteration))
+        picked = np.zeros(order.shape, np.bool_)
+        picked[order[place]] = True
+        return picked
+
+
+class VerticalResult(NamedTuple):
+    """The rewards of a run of the vertical federation.
+
+    Attributes:
+        reward: The cumulative reward.
+        pulls: How often each owner was picked, int64 ``(owners,)``.
+        sums: The sum of each owner's rewards, int64 ``(owners,)``.
+        noted: The cumulative reward after each of the rounds in ``note`` of :func:`run_vertical`.
+
+    Example:
+        >>> from fedbandit_envs.samba import Algorithm
+        >>> result = run_vertical([0.2, 0.5, 0.4], Algorithm("ucb"), budget=40, seed=0, note=(20, 40))
+        >>> result.reward, int(result.pulls.sum()), len(result.noted)
+        (14, 40, 2)
+    """
+
+    reward: int
+    pulls: Array
+    sums: Array
+    noted: tuple[int, ...] = ()
+
+
+def run_vertical(
+    means: Sequence[float] | Array, algorithm: Algorithm, budget: int, seed: int, note: Collection[int] = ()
+) -> VerticalResult:
+    """Runs the vertical federation without encryption and returns the rewards (SAMBA, Figure 3).
+
+    Args:
+        means: Means of the owners' Bernoulli arms, ``(owners,)``.
+        algorithm: The algorithm that owners play.
+        budget: Number of rounds, N.
+        seed: The seed of the run, a non-negative integer.
+        note: Rounds, rising from K to N, after which the cumulative reward is kept.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: An argument is out of its range, the algorithm cannot be played by owners with one arm each, or a
+            score is not finite or negative.
+    """
+    plan = SambaPlan.make(algorithm, len(means), budget)
+    keys, selector = owner_keys(seed, plan.arms), PlainSelector(plan, seed)
+    owners = algorithm.bank(keys, plan.arms, budget)
+    arms = [owner_rewards(mean, own.reward) for mean, own in zip(means, keys, strict=True)]
+    for place, arm in enumerate(arms):
+        owners.observe(place, next(arm))
+    noted = [int(owners.sums.sum())] if plan.arms in note else []
+    for round_ in range(plan.arms + 1, budget + 1):
+        if owners.explores(round_):
+            picked = selector.explore(round_)
+        else:
+            for iteration in range(plan.iterations):
+                picked = selector.select(owners.scores(round_, iteration), round_, iteration)
+                owners.mark(iteration, picked)
+        place = int(picked.argmax())
+        owners.observe(place, next(arms[place]))
+        if round_ in note:
+            noted.append(int(owners.sums.sum()))
+    return VerticalResult(int(owners.sums.sum()), owners.pulls, owners.sums, tuple(noted))

@@ -6,21 +6,22 @@ that the result of a run is the same, to the last bit, however owners are groupe
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import process_time
+from typing import TypeVar
 
 import numpy as np
 
-from fedbandit_envs.samba.ciphers import MAX_ENCRYPTIONS, ItemCipher, Link, Paillier
-from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.keys import Keyring
-from fedbandit_envs.samba.keystreams import Keystream, OwnerKeys, Permutations
-from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record
-from fedbandit_envs.samba.owners import Algorithm, OwnerBank, owner_rewards
-from fedbandit_envs.samba.vertical import SambaPlan, choose
+from fedbandit_envs.samba.ciphers import ItemCipher, Link, Paillier
+from fedbandit_envs.samba.keys import Keyring, Keystream, OwnerKeys, Permutations
+from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record, SecureError
+from fedbandit_envs.samba.owners import Algorithm, OwnerBank, SambaPlan, choose, owner_rewards
 
-ALIVE = bytes((Kind.ALIVE,))
-"""The bytes of an ALIVE message: its kind, without content."""
+Result = TypeVar("Result")
+
+HUB = "controller"
+"""Name of Controller, to which all other roles have a link."""
 
 _MAX_REASON = 500
 
@@ -42,42 +43,73 @@ class RoleReport:
     reward: int | None = None
 
 
+@dataclass(frozen=True)
+class RoleSetup:
+    """The keys, settings and data with which one role takes part in a run.
+
+    Attributes:
+        keyring: The role's keys.
+        algorithm: The algorithm of the run, to which the role agrees; not needed for Comp, which agrees to any.
+        budget: Number of rounds, N; needed for the customer only.
+        means: Means of the owners' Bernoulli arms; needed for a group of owners only.
+    """
+
+    keyring: Keyring
+    algorithm: Algorithm | None = None
+    budget: int | None = None
+    means: Sequence[float] = ()
+
+
 class Role(ABC):
     """The base class of the participants of the protocol, which are given frames and return the frames that they send.
 
     Attributes:
         name: The role's name.
         arms: Number of owners in all groups, K.
-        algorithm: The algorithm that the role has agreed to, or None if it agrees to any.
         links: The role's ends of its links, by the peer's name.
+        certificate: The role's certificate for links under TLS, or None.
         record: The role's counts of operations and traffic, and its transcript if one is kept.
         plan: The plan of the run, or None before it is received.
         round: The round t that the role is in; 0 before the plan is received.
         iteration: The iteration within the round, counted from 0.
         done: Whether the role has finished its part of the run.
         reward: The cumulative reward, once the customer knows it; None for all other roles.
+        cpu_seconds: CPU time of the role, which whoever plays it measures.
     """
 
-    def __init__(self, keyring: Keyring, algorithm: Algorithm | None, record: Record) -> None:
+    def __init__(self, setup: RoleSetup, record: Record) -> None:
         """Sets up the role and its links, before any frame is sent.
 
         Args:
-            keyring: The role's keys.
-            algorithm: The algorithm that the role has agreed to, or None if it agrees to any.
+            setup: The role's keys, settings and data.
             record: An empty record, to which the role writes.
+
+        Raises:
+            TypeError: The algorithm does not know a parameter, or a number is no integer.
+            ValueError: A setting that this role needs is missing or out of its range.
         """
-        self.name = keyring.role
-        self.arms = keyring.arms
-        self.algorithm = algorithm
+        self.name = setup.keyring.role
+        self.arms = setup.keyring.arms
+        self.certificate = setup.keyring.certificate
         self.record = record
+        self._setup = setup
+        self._secrets = setup.keyring.secrets
         # The longest message has a Paillier ciphertext of 512 bytes for each arm, so that this bound is ample.
         longest = 8192 + 1024 * self.arms
-        self.links = {peer: Link(peer, keys, longest, record) for peer, keys in keyring.links.items()}
+        self.links = {peer: Link(peer, keys, longest, record) for peer, keys in setup.keyring.links.items()}
         self.plan: SambaPlan | None = None
         self.round = 0
         self.iteration = 0
         self.done = False
         self.reward: int | None = None
+        self.cpu_seconds = 0.0
+
+    def timed(self, act: Callable[..., Result], *arguments: object) -> Result:
+        """Returns what a function returns, and adds the CPU time that it takes to the role's."""
+        before = process_time()
+        result = act(*arguments)
+        self.cpu_seconds += process_time() - before
+        return result
 
     def start(self) -> list[Frame]:
         """Returns the frames that the role sends before it has received any."""
@@ -94,13 +126,11 @@ class Role(ABC):
             SecureError: The frame is refused; the role is unchanged.
         """
         payload = self.open(peer, data)
-        answers: list[Message] = []
-        if payload != ALIVE:
-            try:
-                kind = Kind(payload[0])
-            except ValueError as error:
-                raise SecureError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
-            answers = self._answer(peer, kind, payload[1:])
+        try:
+            kind = Kind(payload[0])
+        except ValueError as error:
+            raise SecureError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
+        answers = self._answer(peer, kind, payload[1:])
         self.links[peer].accept(payload)
         return self._seal(answers)
 
@@ -131,17 +161,13 @@ class Role(ABC):
         content = json.dumps({"culprit": culprit, "reason": reason[:_MAX_REASON]}).encode()
         return self._seal([(peer, Kind.STOP, content) for peer in self.links])
 
-    def report(self, cpu_seconds: float) -> RoleReport:
-        """Returns the role's counts of the run, its reward and the CPU time that the caller has measured."""
-        return RoleReport(self.name, self.record.counts, cpu_seconds, self.reward)
-
-    def needs(self, peer: str) -> bool:
-        """Returns whether this role still needs messages from a peer to finish its part."""
-        return not self.done
+    def report(self) -> RoleReport:
+        """Returns the role's counts of the run, its CPU time and its reward."""
+        return RoleReport(self.name, self.record.counts, self.cpu_seconds, self.reward)
 
     def waits_for(self) -> list[str]:
         """Returns the names of the peers whose next message the role needs in order to continue."""
-        return [] if self.done else ["controller"]
+        return [] if self.done else [HUB]
 
     def _answer(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
         """Processes a message and returns the answers; if the message is refused, the role must stay unchanged."""
@@ -152,10 +178,11 @@ class Role(ABC):
         if kind is not Kind.PLAN:
             raise self._unexpected(peer, kind)
         plan, modulus = SambaPlan.from_bytes(content)
-        if plan.arms != self.arms or self.algorithm not in (None, plan.algorithm):
+        agreed = self._setup.algorithm
+        if plan.arms != self.arms or agreed not in (None, plan.algorithm):
             raise SecureError(
                 f"the plan is for {plan.arms} owners and {plan.algorithm}; {self.name} has agreed to {self.arms} and "
-                f"{self.algorithm or 'any algorithm'}"
+                f"{agreed or 'any algorithm'}"
             )
         answers = self._begin(plan, modulus)
         self.plan, self.round = plan, plan.arms + 1
@@ -205,16 +232,14 @@ class Role(ABC):
 class Customer(Role):
     """The customer: it holds the Paillier private key, sends the plan and decrypts the total reward."""
 
-    def __init__(self, keyring: Keyring, plan: SambaPlan, record: Record) -> None:
-        """Sets the role up and draws its Paillier key.
+    plan: SambaPlan
 
-        Args:
-            keyring: The customer's keys.
-            plan: The plan of the run that the customer starts.
-            record: An empty record, to which the role writes.
-        """
-        super().__init__(keyring, plan.algorithm, record)
-        self.plan: SambaPlan = plan
+    def __init__(self, setup: RoleSetup, record: Record) -> None:
+        """Sets the role up and draws its Paillier key; see :class:`Role`."""
+        super().__init__(setup, record)
+        if setup.budget is None:
+            raise ValueError(f"budget is None; the customer requires an integer >= {self.arms}")
+        self.plan = SambaPlan.make(_algorithm_of(setup), self.arms, setup.budget)
         self._key = Paillier(record)
 
     def start(self) -> list[Frame]:
@@ -244,52 +269,30 @@ class OwnerGroup(Role):
 
     bank: OwnerBank
 
-    def __init__(
-        self, keyring: Keyring, algorithm: Algorithm, means: Sequence[float], record: Record
-    ) -> None:
-        """Sets the role up.
-
-        Args:
-            keyring: The group's keys.
-            algorithm: The algorithm that the owners have agreed to; a plan with another algorithm is refused.
-            means: Means of the owners' Bernoulli arms, which are their data.
-            record: An empty record, to which the role writes.
-
-        Raises:
-            TypeError: The algorithm does not know a parameter.
-            ValueError: The number of means is not the number of owners, a mean is no probability, or the algorithm
-                cannot be played on encrypted scores.
-        """
-        super().__init__(keyring, algorithm, record)
-        self._keys = keyring.owners
+    def __init__(self, setup: RoleSetup, record: Record) -> None:
+        """Sets the role up; see :class:`Role`. A plan with another algorithm than the setup's is refused."""
+        super().__init__(setup, record)
+        self._keys = setup.keyring.owners
         size = len(self._keys)
-        if len(means) != size:
-            raise ValueError(f"{self.name} has {len(means)} means; {size}, one for each owner, are required")
-        self._own = [owner_rewards(mean, own.reward) for mean, own in zip(means, self._keys, strict=True)]
-        self.algorithm: Algorithm = algorithm
+        if len(setup.means) != size:
+            raise ValueError(
+                f"{self.name} has {len(setup.means)} means; {size}, one for each owner, are required"
+            )
+        self._own = [
+            owner_rewards(mean, own.reward) for mean, own in zip(setup.means, self._keys, strict=True)
+        ]
+        self._algorithm = _algorithm_of(setup)
+        self._algorithm.bank(self._keys, self.arms, self.arms)
         self._masks = Keystream(self._keys[0].mask)
-        # All owners together encrypt as many scores as Comp encrypts marks. So owners may use half of the encryptions
-        # that the key allows, and each group its share of that half.
-        allowed = MAX_ENCRYPTIONS // 2 * size // self.arms
-        self._cipher = ItemCipher(keyring.secrets["cipher"], allowed, record)
+        self._cipher = ItemCipher(self._secrets["cipher"], record)
         self._exploring = False
-        self._load_kernels()
-
-    def _load_kernels(self) -> None:
-        """Plays a trial round, so that compiled code is loaded now and no role has to wait for it during the run."""
-        bank = self.algorithm.bank(self._keys, self.arms, self.arms + 1)
-        for place in range(len(self._own)):
-            bank.observe(place, 0)
-        for iteration in range(bank.iterations):
-            bank.scores(self.arms + 1, iteration)
-            bank.mark(iteration, np.zeros(len(self._own), np.bool_))
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan (step 1): every owner pulls its arm once; no messages are sent."""
-        bank = self.algorithm.bank(self._keys, plan.arms, plan.budget)
+        bank = self._algorithm.bank(self._keys, plan.arms, plan.budget)
         if (bank.choice, bank.iterations) != (plan.choice, plan.iterations):
             raise SecureError(
-                f"the plan picks by {plan.choice} in {plan.iterations} iterations; {self.algorithm.name} by "
+                f"the plan picks by {plan.choice} in {plan.iterations} iterations; {self._algorithm.name} by "
                 f"{bank.choice} in {bank.iterations}"
             )
         self._key = Paillier(self.record, modulus)
@@ -341,24 +344,17 @@ class Controller(Role):
     It has no key that decrypts a score, a mark or a sum.
     """
 
-    def __init__(self, keyring: Keyring, algorithm: Algorithm, record: Record) -> None:
-        """Sets the role up.
+    def __init__(self, setup: RoleSetup, record: Record) -> None:
+        """Sets the role up; see :class:`Role`.
 
-        Args:
-            keyring: Controller's keys.
-            algorithm: The algorithm of the run. Together with the random numbers of the ``coin`` key it determines in
-                which rounds an owner is picked at random.
-            record: An empty record, to which the role writes.
+        The algorithm, together with the random numbers of the ``coin`` key, determines in which rounds an owner is
+        picked at random.
         """
-        super().__init__(keyring, algorithm, record)
-        secrets = keyring.secrets
-        self._group_arms = keyring.group_arms
-        self._permutations = Permutations(secrets["permutation"], self.arms)
-        self._common_scores = Keystream(secrets["common_score"])
-        # Keys for a bank with one imaginary owner. The bank is only asked in which rounds owners explore, which depends
-        # on the coin key alone; the other keys are never used.
-        self._coin = OwnerKeys(bytes(32), secrets["coin"], bytes(32), bytes(32))
-        self.algorithm: Algorithm = algorithm
+        super().__init__(setup, record)
+        self._algorithm = _algorithm_of(setup)
+        self._group_arms = setup.keyring.group_arms
+        self._permutations = Permutations(self._secrets["permutation"], self.arms)
+        self._common_scores = Keystream(self._secrets["common_score"])
         self._received: dict[str, bytes] = {}
         self._asked_comp = False
         self._exploring = False
@@ -377,20 +373,13 @@ class Controller(Role):
             return ["comp"]
         return [name for name in self._group_arms if name not in self._received]
 
-    def needs(self, peer: str) -> bool:
-        """Returns whether the run would fail if a peer disconnected now.
-
-        The customer is needed until the end, Comp until the last round is over, and a group of owners until it has sent
-        its sums.
-        """
-        if self.done or self.plan is None or self.round <= self.plan.budget:
-            return not self.done
-        return peer == "customer" or (peer in self._group_arms and peer not in self._received)
-
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan, and returns the messages that pass it on to Comp and the owners (step 1)."""
         self._key = Paillier(self.record, modulus)
-        self._explores = self.algorithm.bank([self._coin], self.arms, plan.budget).explores
+        # A bank with one imaginary owner is only asked in which rounds owners explore, which depends on the coin key
+        # alone; its other keys are never used.
+        coin = OwnerKeys(bytes(32), self._secrets["coin"], bytes(32), bytes(32))
+        self._explores = self._algorithm.bank([coin], self.arms, plan.budget).explores
         owners = [(name, Kind.PLAN, plan.to_bytes(modulus)) for name in self._group_arms]
         return [("comp", Kind.PLAN, plan.to_bytes()), *owners]
 
@@ -453,21 +442,12 @@ class Comp(Role):
     It draws the random numbers that are needed to pick in proportion to scores.
     """
 
-    def __init__(self, keyring: Keyring, algorithm: None, record: Record) -> None:
-        """Sets the role up; the arguments are those of :class:`Role`.
-
-        Args:
-            keyring: Comp's keys.
-            algorithm: None, since Comp agrees to any algorithm.
-            record: An empty record, to which the role writes.
-        """
-        super().__init__(keyring, algorithm, record)
-        # Comp encrypts as many marks as all owners together encrypt scores. So it may use half of the encryptions that
-        # the key allows.
-        self._cipher = ItemCipher(keyring.secrets["cipher"], MAX_ENCRYPTIONS // 2, record)
-        self._draws = Keystream(keyring.secrets["choice"])
-        # This call loads the compiled function before the run, so that no role waits for it during the run.
-        choose("argmax", np.ones(1), 0.5)
+    def __init__(self, setup: RoleSetup, record: Record) -> None:
+        """Sets the role up; see :class:`Role`."""
+        # Comp agrees to any algorithm.
+        super().__init__(RoleSetup(setup.keyring), record)
+        self._cipher = ItemCipher(self._secrets["cipher"], record)
+        self._draws = Keystream(self._secrets["choice"])
 
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
         at = self.round, self.iteration
@@ -498,21 +478,10 @@ class Comp(Role):
         return []
 
 
-@dataclass(frozen=True)
-class RoleSetup:
-    """The keys, settings and data with which one role takes part in a run.
-
-    Attributes:
-        keyring: The role's keys.
-        algorithm: The algorithm of the run, to which the role agrees; not needed for Comp, which agrees to any.
-        budget: Number of rounds, N; needed for the customer only.
-        means: Means of the owners' Bernoulli arms; needed for a group of owners only.
-    """
-
-    keyring: Keyring
-    algorithm: Algorithm | None = None
-    budget: int | None = None
-    means: Sequence[float] = ()
+def _algorithm_of(setup: RoleSetup) -> Algorithm:
+    if setup.algorithm is None:
+        raise ValueError(f"algorithm is None; {setup.keyring.role} requires the algorithm of the run")
+    return setup.algorithm
 
 
 def make_role(setup: RoleSetup, keeps_transcript: bool = False) -> Role:
@@ -526,15 +495,8 @@ def make_role(setup: RoleSetup, keeps_transcript: bool = False) -> Role:
         TypeError: The algorithm does not know a parameter, or a number is no integer.
         ValueError: A setting that this role needs is missing or out of its range.
     """
-    keyring, algorithm, record = setup.keyring, setup.algorithm, Record(keeps_transcript)
-    if keyring.role == "comp":
-        return Comp(keyring, None, record)
-    if algorithm is None:
-        raise ValueError(f"algorithm is None; {keyring.role} requires the algorithm of the run")
-    if keyring.role == "controller":
-        return Controller(keyring, algorithm, record)
-    if keyring.role != "customer":
-        return OwnerGroup(keyring, algorithm, setup.means, record)
-    if setup.budget is None:
-        raise ValueError(f"budget is None; the customer requires an integer >= {keyring.arms}")
-    return Customer(keyring, SambaPlan.make(algorithm, keyring.arms, setup.budget), record)
+    before = process_time()
+    kinds: dict[str, type[Role]] = {"customer": Customer, HUB: Controller, "comp": Comp}
+    role = kinds.get(setup.keyring.role, OwnerGroup)(setup, Record(keeps_transcript))
+    role.cpu_seconds = process_time() - before
+    return role

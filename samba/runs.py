@@ -1,6 +1,6 @@
 """Whole runs of SAMBA: with encryption, without encryption, or either of them from settings in JSON."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from math import inf
 from secrets import randbits
@@ -8,25 +8,21 @@ from time import perf_counter, process_time
 from typing import Any, Literal, get_args
 
 from fedbandit_envs.arms.ratings import arm_means
-from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import is_secret
 from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.keys import deal_keys, issue_certificates
-from fedbandit_envs.samba.keystreams import owner_keys
-from fedbandit_envs.samba.local import play_in_processes, run_roles
 from fedbandit_envs.samba.messages import Counts, Record
-from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.network import play_in_processes, run_roles
+from fedbandit_envs.samba.owners import Algorithm, SambaPlan, run_vertical
 from fedbandit_envs.samba.roles import RoleReport, RoleSetup, make_role
-from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, VerticalResult, run_vertical
 
 Transport = Literal["local", "tcp"]
 """Where roles run: ``"local"``: all in this process; ``"tcp"``: each in its own process, connected by sockets."""
 
 TIMEOUT = 30.0
 """Default number of seconds without a message after which the role that must send next counts as hung."""
-
-_SECRET_BITS = 128
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,6 @@ def run_secure(
     """
     require_extra()
     require_choice("transport", transport, get_args(Transport))
-    require_flag("tls", tls)
     require_number("timeout", timeout, 0, inf, open_below=True)
     arms = len(means)
     SambaPlan.make(algorithm, arms, budget)
@@ -112,15 +107,11 @@ def run_secure(
         for name, keyring in keyrings.items()
     }
     if transport == "local":
-        roles, set_up = {}, {}
-        for name, setup in setups.items():
-            before = process_time()
-            roles[name] = make_role(setup, keeps_transcript=transcripts is not None)
-            set_up[name] = process_time() - before
+        roles = {name: make_role(setup, transcripts is not None) for name, setup in setups.items()}
         if transcripts is not None:
             transcripts.update({name: role.record for name, role in roles.items()})
-        spent = run_roles(roles, advance)
-        reports = {name: role.report(set_up[name] + spent[name]) for name, role in roles.items()}
+        run_roles(roles, advance)
+        reports = {name: role.report() for name, role in roles.items()}
     else:
         reports = play_in_processes(setups, timeout, advance)
     reward = reports["customer"].reward
@@ -179,7 +170,7 @@ class SambaSettings:
 
 def seed_or_random(seed: int | None) -> int:
     """Returns the given seed, or a random seed of 128 bits if it is None."""
-    return randbits(_SECRET_BITS) if seed is None else seed
+    return randbits(128) if seed is None else seed
 
 
 def run_samba(
@@ -205,14 +196,14 @@ def run_samba(
         ValueError: A setting is out of its range, or the algorithm cannot be played on encrypted scores.
         SecureError: The run has ended without a result.
     """
-    require_choice("transport", settings.transport, get_args(Transport))
     means = arm_means(settings.ratings, settings.arms).tolist()
     seed = seed_or_random(settings.seed)
     algorithm = Algorithm(settings.algorithm, settings.parameters)
     start = perf_counter()
     if settings.plain:
-        result, spent = run_plain(means, algorithm, settings.budget, seed)
-        reward, counts, claim, seconds = result.reward, Counts(), None, {"plain": spent}
+        before = process_time()
+        reward = run_vertical(means, algorithm, settings.budget, seed).reward
+        counts, claim, seconds = Counts(), None, {"plain": process_time() - before}
     else:
         run = run_secure(
             means, algorithm, settings.budget, seed,
@@ -231,28 +222,3 @@ def run_samba(
         "wall_seconds": perf_counter() - start,
         "claim": claim,
     }
-
-
-def run_plain(
-    means: list[float], algorithm: Algorithm, budget: int, seed: int, note: Collection[int] = ()
-) -> tuple[VerticalResult, float]:
-    """Returns the rewards of a run without encryption, and the CPU seconds that it took.
-
-    Args:
-        means: Means of the owners' Bernoulli arms, ``(K,)``.
-        algorithm: The algorithm that owners play.
-        budget: Number of rounds, N.
-        seed: The seed of the run, a non-negative integer.
-        note: Rounds, rising from K to N, after which the cumulative reward is kept.
-
-    Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: An argument is out of its range, or the algorithm cannot be played by owners with one arm each; see
-            :func:`~fedbandit_envs.samba.vertical.run_vertical`.
-    """
-    plan = SambaPlan.make(algorithm, len(means), budget)
-    bank = algorithm.bank(owner_keys(seed, plan.arms), plan.arms, budget)
-    selector = PlainSelector(plan, seed)
-    before = process_time()
-    result = run_vertical(means, bank, selector, budget, seed, note=note)
-    return result, process_time() - before

@@ -29,7 +29,7 @@ class ArmsEnv(Problem, name="arms_v0"):
     and for each agent every arm is available with the probability `awake`. (One agent: Auer et al. 2002; superarms:
     Chen et al. 2013; sleeping arms: Kleinberg et al. 2010.)
 
-    In SAMBA's vertical federation each data owner has one of these arms: `fedbandit_envs.samba.vertical`.
+    In SAMBA's vertical federation each data owner has one of these arms: `fedbandit_envs.samba.owners`.
 
     ## Action Space
 

@@ -61,7 +61,7 @@ def run_example(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "fedbandit_envs.samba.network.play_over_network",
-            lambda setup, *others: RoleReport("comp", {}, 0.0),
+            lambda role, *others: RoleReport("comp", {}, 0.0),
         )
 
         @cache

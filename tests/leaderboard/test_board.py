@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 from tiny_board import TINY
 
-from fedbandit_envs.leaderboard import plays, ranking, report
-from fedbandit_envs.leaderboard.process import EntryError
-from fedbandit_envs.leaderboard.suites import SUITES, Edition, published
-from fedbandit_envs.leaderboard.table import ResultTable, TableError
+from fedbandit_envs.leaderboard import plays, report
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published
+from fedbandit_envs.leaderboard.table import ResultTable
 from fedbandit_envs.leaderboard.tracks import tracks_of
-from fedbandit_envs.leaderboard.verify import isolated, verify
 
 ROOT = Path(__file__).parents[2]
 BOARDS = [ROOT / "docs" / name for name in ("leaderboard", "leaderboard-full")]
@@ -78,17 +76,17 @@ def submitted(folder, name, track="silent"):
     file.write_text(ENTRIES.replace("PLACE", repr(str(folder / "place"))))
     edition = Edition.draw(TINY)
     entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, "", f"{file}:{name}")
-    return plays.run(TINY, edition, [entry], folder / "out"), folder / "out", entry[0].row
+    return plays.run(TINY, edition, [entry], folder / "out"), folder / "out", entry.row
 
 
 def played(folder, name, track):
     edition = Edition.draw(TINY)
     entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, "")
-    return plays.run(TINY, edition, [entry], folder), folder, entry[0].row
+    return plays.run(TINY, edition, [entry], folder), folder, entry.row
 
 
-def refuted(table, folder, row):
-    return [finding.what for finding in verify(table, folder, row, None) if finding.holds is False]
+def refuted(table, row):
+    return [found.partition(":")[0] for holds, found in plays.verify(table, row, 99) if holds is False]
 
 
 def changed(table, row, **fields):
@@ -100,16 +98,14 @@ def changed(table, row, **fields):
 def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
     table, folder, row = played(tmp_path, name, track)
     assert sorted(table.lines[row]) == ResultTable.load(folder).lines[row]
-    assert refuted(table, folder, row) == []
+    assert refuted(table, row) == []
     line = table.lines[row][3]
     assert 0 < line.half < line.regret
     if track != "silent":
         assert table.entries[row].audited <= 1
         assert table.entries[row].holds
         assert len(table.entries[row].noise["tiny/band"]) == 32
-        assert refuted(changed(ResultTable.load(folder), row, epsilon=0.5), folder, row) == [
-            "replay of tiny/band"
-        ]
+        assert refuted(changed(ResultTable.load(folder), row, epsilon=0.5), row) == ["replay of tiny/band"]
     for fields in (
         {"regret": math.nextafter(line.regret, 0)},
         {"half": line.half * 0.9},
@@ -117,18 +113,16 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
         {"bytes": line.bytes + 8},
         {"delta": 0.1},
     ):
-        assert refuted(changed(ResultTable.load(folder), row, **fields), folder, row) == [
-            "replay of tiny/band"
-        ]
-    assert refuted(changed(ResultTable.load(folder), row, half=None), folder, row) == []
-    assert refuted(changed(ResultTable.load(folder), row, seed="0" * 32), folder, row) == ["entry"]
+        assert refuted(changed(ResultTable.load(folder), row, **fields), row) == ["replay of tiny/band"]
+    assert refuted(changed(ResultTable.load(folder), row, half=None), row) == []
+    assert refuted(changed(ResultTable.load(folder), row, seed="0" * 32), row) == ["entry"]
     del table.lines[row][0]
-    assert refuted(table, folder, row) == ["entry"]
+    assert refuted(table, row) == ["entry"]
 
 
 def test_half_is_the_regret_of_half_as_many_rounds(tmp_path):
     table, _, row = played(tmp_path, "LinUCB", "silent")
-    (play,) = plays.plays_of(TINY, table.editions[row.edition], table.entries[row], b"")
+    (play,) = plays.plays_of(TINY, table.editions[row.edition], table.entries[row])
     short = replace(play, task=replace(play.task, rounds=8))
     assert [line.half for line in play.join([play.play()])] == [
         line.regret for line in short.join([short.play()])
@@ -136,55 +130,55 @@ def test_half_is_the_regret_of_half_as_many_rounds(tmp_path):
 
 
 def test_other_settings_than_played_are_found(tmp_path):
-    table, folder, row = played(tmp_path, "FedUCB-min", "private-1")
+    table, _, row = played(tmp_path, "FedUCB-min", "private-1")
     settings = {**table.entries[row].settings, "policy": {"combine": "min"}}
     table.entries[row] = replace(table.entries[row], settings=settings)
-    assert refuted(table, folder, row) == ["replay of tiny/band"]
+    assert refuted(table, row) == ["replay of tiny/band"]
     table.entries[row] = replace(table.entries[row], source="no-baseline")
-    assert refuted(table, folder, row) == ["entry"]
+    assert refuted(table, row) == ["entry"]
 
 
 @pytest.mark.parametrize("track", ["silent", "private-1"])
 def test_an_honest_file_verifies(track, tmp_path):
-    table, folder, row = submitted(tmp_path, "Honest", track)
-    assert refuted(table, folder, row) == []
+    table, _, row = submitted(tmp_path, "Honest", track)
+    assert refuted(table, row) == []
 
 
 @pytest.mark.parametrize("track", ["silent", "non-private"])
 def test_a_policy_that_reads_other_rows_is_found(track, tmp_path):
-    assert refuted(*submitted(tmp_path, "Pools", track)) == ["replay of tiny/band"]
+    assert refuted(*submitted(tmp_path, "Pools", track)[::2]) == ["replay of tiny/band"]
 
 
 def test_what_is_left_for_others_is_found_by_who_plays_first(tmp_path):
-    table, folder, row = submitted(tmp_path, "Leaves")
+    table, _, row = submitted(tmp_path, "Leaves")
     (tmp_path / "place").unlink()
-    (finding,) = (one for one in verify(table, folder, row) if one.holds is False)
-    assert "acts otherwise when it plays before the others" in finding.detail
+    (found,) = (found for holds, found in plays.verify(table, row) if holds is False)
+    assert "acts otherwise when it plays before the others" in found
 
 
 def test_every_episode_begins_in_a_folder_of_its_own(tmp_path):
-    table, folder, row = submitted(tmp_path, "Looks")
-    assert refuted(table, folder, row) == []
+    table, _, row = submitted(tmp_path, "Looks")
+    assert refuted(table, row) == []
 
 
 def test_changed_code_is_found(tmp_path):
     table, folder, row = submitted(tmp_path, "Honest")
     file = folder / "sources" / f"{table.entries[row].digest}.py"
     file.write_text(file.read_text() + " ")
-    assert refuted(table, folder, row) == ["entry"]
+    assert refuted(ResultTable.load(folder), row) == ["entry"]
 
 
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("Fails", r"Fails, tiny/band, round 1: RuntimeError: no \?\[31midea"),
-        ("Dies", "round 1: its process has ended"),
-        ("Lists", "round 1: TypeError: action  is a list; a numpy array is required"),
-        ("Missing", "round 0: AttributeError"),
+        ("Fails", r"Fails, tiny/band, round 1: 'RuntimeError: no \\x1b\[31midea'"),
+        ("Dies", "round 1: 'its process has ended'"),
+        ("Lists", "Lists, tiny/band, action"),
+        ("Missing", 'round 0: "AttributeError'),
     ],
 )
 def test_what_fails_says_where(name, why, tmp_path):
-    with pytest.raises(EntryError, match=why):
+    with pytest.raises(BoardError, match=why):
         submitted(tmp_path, name)
 
 
@@ -198,12 +192,12 @@ def test_a_killed_run_goes_on_with_its_noise(tmp_path):
         plays.run(TINY, edition, [first], tmp_path, killed)
     assert not ResultTable.load(tmp_path).lines
     table = plays.run(TINY, edition, [again], tmp_path)
-    assert table.entries[first[0].row].noise == first[0].noise != again[0].noise
+    assert table.entries[first.row].noise == first.noise != again.noise
     plays.run(
         TINY, edition, [again], tmp_path, lambda cells, folder: None if not cells else killed(cells, folder)
     )
-    other = replace(again[0], settings={"policy": {}}), b""
-    with pytest.raises(TableError, match="other code or settings"):
+    other = replace(again, settings={"policy": {}})
+    with pytest.raises(BoardError, match="other code or settings"):
         plays.run(TINY, edition, [other], tmp_path)
 
 
@@ -213,19 +207,19 @@ def test_equal_results_are_equal_bytes(tmp_path):
         for name in ("results.csv.gz", "entries.json"):
             assert (tmp_path / name).read_bytes() == (board / name).read_bytes()
     (tmp_path / "results.csv.gz").write_bytes(gzip.compress(b"suite,edition\na,b\n"))
-    with pytest.raises(TableError, match="is not a table of results"):
+    with pytest.raises(BoardError, match="has no entries or table of results"):
         ResultTable.load(tmp_path)
 
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
     table = ResultTable.load(board)
-    groups = ranking.ranked(table)
+    groups = report.ranked(table)
     for edition, rows in groups.items():
         suite = SUITES[edition.suite]
         assert edition in published(suite)
         for row in rows:
-            for play in plays.plays_of(suite, edition, row.entry, b""):
+            for play in plays.plays_of(suite, edition, row.entry):
                 play.stack()
     best = report.best(groups)
     assert best in (board / "leaderboard.md").read_text()
@@ -243,26 +237,26 @@ def test_committed_numbers_come_about_again(entry, track):
     row = next(
         row for row in table.entries if (row.entry, row.track, row.suite) == (entry, track, "arms-quick")
     )
-    assert [one for one in verify(table, BOARDS[0], row, 1) if one.holds is False] == []
+    assert False not in [holds for holds, _ in plays.verify(table, row, 1)]
 
 
 def test_measures():
     tasks = np.repeat([0, 1], 10)
     mine = np.linspace(1, 2, 20)
-    same = ranking.regret_ratio(mine, 2 * mine, tasks)
+    same = report.regret_ratio(mine, 2 * mine, tasks)
     assert same == pytest.approx((0.5, 0.5, 0.5))
-    assert ranking.interquartile_mean(np.array([9.0, 1, 2, -7])) == 1.5
-    few = ranking.regret_ratio(mine[:4], mine[:4], tasks[[0, 0, 10, 10]])
-    assert few.value == 1
-    assert math.isnan(few.low)
-    assert ranking.rounded(ranking.Estimate(0.0566734, 0.0454465, 0.0774894)) == "0.057 [0.045, 0.077]"
-    assert ranking.rounded(ranking.Estimate(1234.5)) == "1,234"
-    assert ranking.rounded(ranking.UNKNOWN) == "\N{EN DASH}"
+    assert report.interquartile_mean(np.array([9.0, 1, 2, -7])) == 1.5
+    few = report.regret_ratio(mine[:4], mine[:4], tasks[[0, 0, 10, 10]])
+    assert few[0] == 1
+    assert math.isnan(few[1])
+    assert report.rounded((0.0566734, 0.0454465, 0.0774894)) == "0.057 [0.045, 0.077]"
+    assert report.rounded((1234.5, math.nan, math.nan)) == "1,234"
+    assert report.rounded(report.UNKNOWN) == "\N{EN DASH}"
 
 
 def test_without_bubblewrap_isolation_is_an_error(monkeypatch, tmp_path):
     if shutil.which("bwrap"):
-        assert isolated(tmp_path)[1] == "--unshare-all"
+        assert plays.isolated(tmp_path)[1] == "--unshare-all"
     monkeypatch.setenv("PATH", "")
     with pytest.raises(FileNotFoundError, match="bubblewrap"):
-        isolated(tmp_path)
+        plays.isolated(tmp_path)

@@ -13,9 +13,9 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.leaderboard.plays import Play, baselines_of
-from fedbandit_envs.leaderboard.suites import SUITES
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError
 from fedbandit_envs.leaderboard.table import Entry
-from fedbandit_envs.leaderboard.tracks import TrackError, tracks_of
+from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.registry.registration import make_federation
 
 TRACKS = tracks_of(TINY)
@@ -67,7 +67,7 @@ def test_every_baseline_fits_one_kind_of_track(suite):
     ],
 )
 def test_noise_of_a_given_size_and_trust_in_others_are_refused(name, match):
-    with pytest.raises(TrackError, match=f"^{match} on track private-1$"):
+    with pytest.raises(BoardError, match=f"^{match} on track private-1$"):
         TRACKS["private-1"].check(play(TRACKS["private-1"], name))
 
 
@@ -78,7 +78,7 @@ def test_private_tracks_spend_no_more_than_they_say_whatever_is_registered(name,
     claim = track.check(play(track, name))
     assert 0 < claim.epsilon <= epsilon * (1 + 1e-9)
     assert (claim.delta, claim.adjacency, claim.noise) == (1e-5, "one-observation", "secret")
-    with pytest.raises(TrackError, match="epsilon is"):
+    with pytest.raises(BoardError, match="epsilon is"):
         replace(track, epsilon=claim.epsilon * (1 - 1e-6)).check(play(track, name))
 
 
@@ -113,7 +113,7 @@ def test_what_is_released_past_the_noise_is_found():
     env = track.wrap(make_federation("FedLinear-v0", max_cycles=8, **SIZE), BASELINES["FedUCB-min"], SECRET)
     env.reset_batch([0])
     env.unwrapped.release(np.ones((1, 2), bool))
-    with pytest.raises(TrackError, match="epsilon is inf"):
+    with pytest.raises(BoardError, match="epsilon is inf"):
         track.check(env)
 
 
@@ -129,7 +129,7 @@ def test_what_is_released_past_the_noise_is_found():
 def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
     env = TRACKS[track].wrap(make_federation("FedLinear-v0", max_cycles=32, **SIZE), BASELINES[name], noise)
     simulate(env, BASELINES[name].make_policy(), [5])
-    with pytest.raises(TrackError, match=message):
+    with pytest.raises(BoardError, match=message):
         TRACKS[track].check(env)
 
 
@@ -145,7 +145,7 @@ def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
     ],
 )
 def test_settings_that_are_the_tracks_are_refused(settings, track, message):
-    with pytest.raises(TrackError, match=message):
+    with pytest.raises(BoardError, match=message):
         TRACKS[track].submitted(settings)
 
 
@@ -177,7 +177,7 @@ def test_a_submission_stands_behind_its_track(track, wrappers):
 def test_wrappers_run_no_code_that_an_entry_names(asked, source):
     """They run where the environment runs; also those of a row that is only verified."""
     entry = Entry("tiny", "", "private-1", "mine", source, asked, "", {}, False, "", {}, {}, "")
-    with pytest.raises(TrackError, match=r"name code, .*evil"):
+    with pytest.raises(BoardError, match=r"name code, .*evil"):
         _ = Play(TINY.tasks[0], TRACKS["private-1"], entry, (3, 4)).stack()
     # The policy's own constructor may get any text: it runs in the entry's process.
     TRACKS["private-1"].submitted({"policy": {"note": "a:b"}})

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fedbandit_envs.samba.keystreams import KeyPurpose, Keystream, Permutations, derive_key, owner_keys
+from fedbandit_envs.samba.keys import KeyPurpose, Keystream, Permutations, derive_key, owner_keys
 
 
 def test_keys_and_words_are_the_hashes_that_they_are_said_to_be():

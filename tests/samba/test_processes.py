@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from samba_runs import means_of, plain
 
-from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import deal_keys
-from fedbandit_envs.samba.local import play_in_processes
+from fedbandit_envs.samba.messages import SecureError
+from fedbandit_envs.samba.network import play_in_processes
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.roles import RoleSetup, make_role
 from fedbandit_envs.samba.runs import run_secure
@@ -31,9 +31,9 @@ def test_processes_earn_what_one_process_does(name, options):
     assert there.reports.keys() == here.reports.keys()
     for role, report in there.reports.items():
         ours, theirs = here.reports[role].counts, report.counts
-        # Between processes every link begins with a hello each way, and Paillier's keys have 2048 bits.
+        # Between processes every link begins with a hello to Controller, and Paillier's keys have 2048 bits.
         assert replace(theirs, frames=0, bytes=0) == replace(ours, frames=0, bytes=0)
-        assert theirs.frames == ours.frames + (len(here.reports) - 1 if role == "controller" else 1)
+        assert theirs.frames == ours.frames + (role != "controller")
 
 
 @pytest.mark.parametrize(

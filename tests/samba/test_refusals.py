@@ -9,10 +9,8 @@ from samba_runs import assert_same, ends, make_roles, means_of, plain, play
 
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba.ciphers import ItemCipher, Link
-from fedbandit_envs.samba.errors import SecureError
-from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record
-from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.vertical import SambaPlan
+from fedbandit_envs.samba.messages import MARK, SCORE, Kind, Record, SecureError
+from fedbandit_envs.samba.owners import Algorithm, SambaPlan
 
 MEANS = means_of("movielens", 3)
 
@@ -27,7 +25,7 @@ def test_frames_arrive_in_order_once_and_whole():
         there.open(first)
     for length in range(len(second)):
         with pytest.raises(
-            SecureError, match="at least 25" if length < ciphers.MIN_FRAME_BYTES else "wrong tag"
+            SecureError, match="25 to 1000 are" if length < ciphers.MIN_FRAME_BYTES else "wrong tag"
         ):
             there.open(second[:length])
     with pytest.raises(SecureError, match="wrong tag"):
@@ -44,38 +42,18 @@ def test_another_links_key_opens_nothing():
         stranger.open(here.seal(b"secret"))
 
 
-def test_a_link_ends_before_its_key_is_worn_out(monkeypatch):
-    monkeypatch.setattr(ciphers, "MAX_ENCRYPTIONS", 3)
-    here, _ = ends()
-    for _ in range(3):
-        here.seal(b"x")
-    with pytest.raises(SecureError, match=r"has been used for 2\^32 frames"):
-        here.seal(b"x")
-
-
 def test_items_are_bound_to_direction_round_and_iteration():
-    cipher = ItemCipher(bytes(32), 100, Record())
+    cipher = ItemCipher(bytes(32), Record())
     sealed = cipher.encrypt(np.arange(4.0).tobytes(), SCORE, 7, 0)
     other_direction = SCORE._replace(direction=MARK.direction)
     for place in ((other_direction, 7, 0), (SCORE, 8, 0), (SCORE, 7, 1)):
         with pytest.raises(SecureError, match="does not decrypt as one of round"):
             cipher.decrypt(sealed, 4, *place)
     with pytest.raises(SecureError, match="does not decrypt as one of round"):
-        ItemCipher(bytes([1] * 32), 100, Record()).decrypt(sealed, 4, SCORE, 7, 0)
+        ItemCipher(bytes([1] * 32), Record()).decrypt(sealed, 4, SCORE, 7, 0)
     with pytest.raises(SecureError, match="144 are required"):
         cipher.decrypt(sealed[:-1], 4, SCORE, 7, 0)
     np.testing.assert_array_equal(np.frombuffer(cipher.decrypt(sealed, 4, SCORE, 7, 0)), np.arange(4.0))
-
-
-def test_holders_of_the_items_key_share_its_uses():
-    cipher = ItemCipher(bytes(32), 5, Record())
-    cipher.encrypt(bytes(4), MARK, 1, 0)
-    with pytest.raises(SecureError, match="has been used up"):
-        cipher.encrypt(bytes(2), MARK, 1, 0)
-    roles = make_roles(Algorithm("ucb"), MEANS, 10, 0, [1, 2])
-    holders = [roles[name]._cipher._left for name in ("comp", "owner-0", "owner-1")]
-    assert sum(holders) <= ciphers.MAX_ENCRYPTIONS
-    assert min(holders) > 2**29
 
 
 def test_a_run_that_would_wear_the_key_out_does_not_start():
@@ -88,7 +66,7 @@ def test_a_run_that_would_wear_the_key_out_does_not_start():
 
 
 def test_nonces_are_never_used_twice():
-    cipher = ItemCipher(bytes(32), 10**6, Record())
+    cipher = ItemCipher(bytes(32), Record())
     sealed = [cipher.encrypt(bytes(number), MARK, 1, 0) for number in (1, 500, 12, 700, 511, 1, 1)]
     nonces = [part[i : i + 12] for part in sealed for i in range(0, len(part), 29)]
     assert len(set(nonces)) == len(nonces) == 1726
@@ -148,7 +126,7 @@ def test_mutated_items_within_true_frames_are_refused():
     def change(role, takes, peer, frame):
         if role.name not in tried:
             return
-        sealing = role.links[peer]._open.__self__
+        sealing = role.links[peer]._receiving
         number = frame[:8]
         payload = sealing.decrypt(bytes(4) + number, frame[8:], None)
         if payload[0] not in (Kind.SCORES, Kind.MARKS):
@@ -172,7 +150,7 @@ def test_items_of_an_earlier_round_are_refused():
     def change(role, takes, peer, frame):
         if role.name == "controller" or peer != "controller":
             return
-        cipher = role.links[peer]._open.__self__
+        cipher = role.links[peer]._receiving
         number = frame[:8]
         payload = cipher.decrypt(bytes(4) + number, frame[8:], None)
         if payload[0] in (Kind.SCORES, Kind.MARKS):
@@ -192,7 +170,7 @@ def test_a_common_score_has_no_place_in_a_second_iteration():
 
     def change(role, takes, peer, frame):
         if role.name == "comp" and role.round and role.iteration == 1:
-            cipher, number = role.links[peer]._open.__self__, frame[:8]
+            cipher, number = role.links[peer]._receiving, frame[:8]
             common = bytes((Kind.COMMON_SCORE,)) + bytes(3 * SCORE.encrypted_size)
             with pytest.raises(SecureError, match="does not expect it"):
                 takes(peer, number + cipher.encrypt(bytes(4) + number, common, None))

@@ -11,11 +11,9 @@ import pytest
 from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, streams_of
 
 from fedbandit_envs.samba.ciphers import ItemCipher
-from fedbandit_envs.samba.errors import SecureError
 from fedbandit_envs.samba.keys import deal_keys
-from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record
-from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.vertical import VerticalResult
+from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record, SecureError
+from fedbandit_envs.samba.owners import Algorithm, VerticalResult
 
 ARMS, BUDGET, SEED = 12, 72, 11
 MEANS = means_of("movielens", ARMS)
@@ -169,7 +167,7 @@ def test_ciphertexts_of_a_repeated_run_are_fresh():
 
 def test_controllers_keys_open_no_item():
     rings = deal_keys(SEED, [1] * 3)
-    sealed = ItemCipher(rings["comp"].secrets["cipher"], 10, Record()).encrypt(bytes(8), SCORE, 1, 0)
+    sealed = ItemCipher(rings["comp"].secrets["cipher"], Record()).encrypt(bytes(8), SCORE, 1, 0)
     held = [
         *rings["controller"].secrets.values(),
         *(key for keys in rings["controller"].links.values() for key in keys),
@@ -177,7 +175,7 @@ def test_controllers_keys_open_no_item():
     assert len(held) == 3 + 2 * 5
     for key in held:
         with pytest.raises(SecureError, match="does not decrypt"):
-            ItemCipher(key, 10, Record()).decrypt(sealed, 1, SCORE, 1, 0)
+            ItemCipher(key, Record()).decrypt(sealed, 1, SCORE, 1, 0)
 
 
 def test_rounds_that_explore_are_silent_and_of_one_score():

@@ -1,19 +1,20 @@
 """SAMBA on small federations, with roles that can be looked into, beside the same run in the open."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
+from fedbandit_envs.samba import owners
 from fedbandit_envs.samba.ciphers import Link
 from fedbandit_envs.samba.keys import Certificate, deal_keys, issue_certificates
-from fedbandit_envs.samba.keystreams import owner_keys
-from fedbandit_envs.samba.local import run_roles
 from fedbandit_envs.samba.messages import Frame, Record
-from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.network import run_roles
+from fedbandit_envs.samba.owners import Algorithm, PlainSelector, SambaPlan, VerticalResult, run_vertical
 from fedbandit_envs.samba.roles import Role, RoleSetup, make_role
-from fedbandit_envs.samba.vertical import PlainSelector, SambaPlan, VerticalResult, run_vertical
 
 ALGORITHMS = ("epsilon-greedy", "epsilon-decreasing", "ucb", "thompson", "softmax", "pursuit")
 DATA = ("movielens", "jester")
@@ -35,9 +36,12 @@ class Noted(NamedTuple):
 class NotingSelector(PlainSelector):
     """Keeps what it sees."""
 
+    noted: list[Noted]
+    """Those of the latest run."""
+
     def __init__(self, *args):
         super().__init__(*args)
-        self.noted: list[Noted] = []
+        NotingSelector.noted = []
 
     def select(self, scores, round_, iteration):
         picked = super().select(scores, round_, iteration)
@@ -54,10 +58,9 @@ def plain(
     algorithm: Algorithm, means: list[float], budget: int, seed: int
 ) -> tuple[VerticalResult, list[Noted]]:
     """Runs in the open."""
-    arms = len(means)
-    bank = algorithm.bank(owner_keys(seed, arms), arms, budget)
-    selector = NotingSelector(SambaPlan.make(algorithm, arms, budget), seed)
-    return run_vertical(means, bank, selector, budget, seed), selector.noted
+    with patch.object(owners, "PlainSelector", NotingSelector):
+        result = run_vertical(means, algorithm, budget, seed)
+    return result, NotingSelector.noted
 
 
 def streams_of(seed: int, arms: int) -> PlainSelector:
@@ -88,12 +91,19 @@ def make_roles(
     return roles
 
 
+def _observed(observer, name, handle, peer, data):
+    observer.append(Frame(peer, name, data))
+    return handle(peer, data)
+
+
 def play(roles: dict[str, Role], observer: list[Frame] | None = None) -> VerticalResult:
     """Lets roles talk, and reads from customer and owners what has come out."""
-    run_roles(roles, observer=observer)
-    owners = [role.bank for name, role in roles.items() if name.startswith("owner-")]
-    pulls = np.concatenate([bank.pulls for bank in owners])
-    return VerticalResult(roles["customer"].reward, pulls, np.concatenate([bank.sums for bank in owners]))
+    for name, role in roles.items() if observer is not None else ():
+        role.handle = partial(_observed, observer, name, role.handle)
+    run_roles(roles)
+    banks = [role.bank for name, role in roles.items() if name.startswith("owner-")]
+    pulls = np.concatenate([bank.pulls for bank in banks])
+    return VerticalResult(roles["customer"].reward, pulls, np.concatenate([bank.sums for bank in banks]))
 
 
 def assert_same(secure: VerticalResult, other: VerticalResult) -> None:
