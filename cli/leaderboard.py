@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.cli import terminal
-from fedbandit_envs.experiments.execute import Backend, BackendError
+from fedbandit_envs.experiments.execute import BackendError
 from fedbandit_envs.experiments.spec import read_assignments
 from fedbandit_envs.leaderboard import plays
 from fedbandit_envs.leaderboard.process import EntryError
@@ -55,7 +55,6 @@ def run(
         list[str] | None, typer.Option(help="Tracks; by default all that do not limit messages. Repeatable.")
     ] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
     edition: _EditionOption = None,
@@ -66,7 +65,6 @@ def run(
     """
     entries = []
     with terminal.explained(ValueError):
-        played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
         opened = _edition(played, out, new_edition, edition)
         known, tracks = plays.baselines_of(played), tracks_of(played)
@@ -83,7 +81,7 @@ def run(
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(chosen or tracks)}")
-    _play(played, opened, entries, out, played_by)
+    _play(played, opened, entries, out, workers, scheduler)
 
 
 @app.command()
@@ -97,7 +95,6 @@ def submit(
         list[str] | None, typer.Option("--set", help="{policy,channel,privatizer}.key=value. Repeatable.")
     ] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     new_edition: _NewOption = False,
     edition: _EditionOption = None,
@@ -109,7 +106,6 @@ def submit(
     Example: `fedbandit leaderboard submit mine.py:Mine --suite linear-quick --track silent --out mine`
     """
     with terminal.explained(ValueError, TypeError, OSError):
-        played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
         opened = _edition(played, out, new_edition, edition)
         where = terminal.chosen("track", track, tracks_of(played))
@@ -124,7 +120,7 @@ def submit(
             settings.setdefault(part, {})[argument] = value
         entry = plays.make_entry(played, opened, where, name, _command(), policy, settings)
         plays.try_out(plays.plays_of(played, opened, *entry))
-    _play(played, opened, [entry], out, played_by)
+    _play(played, opened, [entry], out, workers, scheduler)
 
 
 @app.command()
@@ -231,11 +227,17 @@ def _edition(suite: Suite, out: Path, new: bool, asked: str | None) -> Edition:
 
 
 def _play(
-    suite: Suite, edition: Edition, entries: Sequence[tuple[Entry, bytes]], out: Path, backend: Backend
+    suite: Suite,
+    edition: Edition,
+    entries: Sequence[tuple[Entry, bytes]],
+    out: Path,
+    workers: int,
+    scheduler: str | None,
 ) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
     with terminal.explained(ending=_REFUSALS):
-        table = plays.run(suite, edition, entries, out, partial(terminal.play_missing, suite.name, backend))
+        play = partial(terminal.play_missing, suite.name, workers, scheduler)
+        table = plays.run(suite, edition, entries, out, play)
     typer.echo(f"edition {edition.id}, regret per agent:")
     for entry, _ in entries:
         typer.echo(f"{entry.track} {entry.name}")

@@ -146,7 +146,7 @@ def privacy_png(groups: Groups, path: Path) -> bool:
         Whether there was anything to draw.
     """
     # Imported here, since matplotlib comes with an extra.
-    from fedbandit_envs.experiments.plots import panels_png
+    from fedbandit_envs.experiments.plots import figure_of
 
     panels = privacy_panels(groups)
     numbers = [
@@ -155,7 +155,8 @@ def privacy_png(groups: Groups, path: Path) -> bool:
         for line, (x, y, error) in curves.items()
     ]
     if panels:
-        panels_png(panels, _AXES, _TITLE, path, given=_LEVELS, description=digest_of(numbers), text_scale=1.7)
+        figure = figure_of(panels, _AXES, _TITLE, given=_LEVELS, text_scale=1.7)
+        figure.savefig(path, metadata={"Description": digest_of(numbers)})
     return bool(panels)
 
 
