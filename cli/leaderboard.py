@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.cli import terminal
-from fedbandit_envs.experiments.execute import Backend, BackendError
+from fedbandit_envs.experiments.execute import BackendError
 from fedbandit_envs.experiments.spec import read_assignments
 from fedbandit_envs.leaderboard import plays
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, published
@@ -49,7 +49,6 @@ def run(
         list[str] | None, typer.Option(help="Tracks; by default all that do not limit messages. Repeatable.")
     ] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     edition: _EditionOption = "own",
 ) -> None:
@@ -59,7 +58,6 @@ def run(
     """
     entries = []
     with terminal.explained(ValueError):
-        played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
         opened = _edition(played, out, edition)
         known, tracks = plays.baselines_of(played), tracks_of(played)
@@ -77,7 +75,7 @@ def run(
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
-    _play(played, opened, entries, out, played_by)
+    _play(played, opened, entries, out, workers, scheduler)
 
 
 @app.command()
@@ -91,7 +89,6 @@ def submit(
         list[str] | None, typer.Option("--set", help="{policy,channel,privatizer}.key=value. Repeatable.")
     ] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     edition: _EditionOption = "own",
 ) -> None:
@@ -102,7 +99,6 @@ def submit(
     Example: `fedbandit leaderboard submit mine.py:Mine --suite linear-quick --track silent --out mine`
     """
     with terminal.explained(ValueError, TypeError, OSError):
-        played_by = terminal.backend_of(backend, scheduler, workers)
         played = terminal.chosen("suite", suite, SUITES)
         opened = _edition(played, out, edition)
         where = terminal.chosen("track", track, tracks_of(played))
@@ -117,7 +113,7 @@ def submit(
             settings.setdefault(part, {})[argument] = value
         entry = plays.make_entry(played, opened, where, name, _command(), policy, settings)
         plays.try_out(plays.plays_of(played, opened, entry))
-    _play(played, opened, [entry], out, played_by)
+    _play(played, opened, [entry], out, workers, scheduler)
 
 
 @app.command()
@@ -210,10 +206,18 @@ def _edition(suite: Suite, out: Path, asked: str) -> Edition:
     return own[-1] if own and asked == "own" else Edition.draw(suite)
 
 
-def _play(suite: Suite, edition: Edition, entries: Sequence[Entry], out: Path, backend: Backend) -> None:
+def _play(
+    suite: Suite,
+    edition: Edition,
+    entries: Sequence[Entry],
+    out: Path,
+    workers: int,
+    scheduler: str | None,
+) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
     with terminal.explained(ending=[BoardError, UnfitError, BackendError, OSError]):
-        table = plays.run(suite, edition, entries, out, partial(terminal.play_missing, suite.name, backend))
+        play = partial(terminal.play_missing, suite.name, workers, scheduler)
+        table = plays.run(suite, edition, entries, out, play)
     typer.echo(f"edition {edition.id}, regret per agent:")
     for entry in entries:
         typer.echo(f"{entry.track} {entry.name}")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from itertools import groupby
 from typing import Annotated, Any
 
 import typer
@@ -67,17 +68,6 @@ def _listed() -> list[Row]:
     from fedbandit_envs.wrappers import WRAPPERS
     from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
-    def problem(federation: type[object]) -> str:
-        """Returns the name of the folder of an environment's class."""
-        return federation.__module__.split(".")[-2:][0]
-
-    about: dict[tuple[str, str], Row] = {}
-    for name, env in REGISTRY.items():
-        preset = {"pettingzoo": env.pettingzoo, "preset": env.kwargs}
-        about["environment", name] = {"problem": problem(resolve(env.federation)), **preset}
-    for name, one in BASELINES.items():
-        described = {"summary": one.summary, "reference": one.reference}
-        about["baseline", name] = {"problem": problem(one.federation), **described}
     registries: dict[str, Registry[Any]] = {
         "environment": REGISTRY,
         "baseline": BASELINES,
@@ -88,11 +78,20 @@ def _listed() -> list[Row]:
     }
     rows = []
     for kind, registry in registries.items():
-        for name in registry:
+        for name, one in registry.items():
             package = registry.package(name)
-            if package or (kind, name) in about:
-                known = about.get((kind, name), {})
-                rows.append({"kind": kind, "name": name, **known, "package": package})
+            known: Row = {}
+            if kind == "environment":
+                known = {"pettingzoo": one.pettingzoo, "preset": one.kwargs}
+            elif kind == "baseline":
+                known = {"summary": one.summary, "reference": one.reference}
+            elif not package:
+                continue
+            if known:
+                made = resolve(one.federation) if kind == "environment" else one.federation
+                # The name of the folder of the environment's class.
+                known = {"problem": made.__module__.split(".")[-2:][0], **known}
+            rows.append({"kind": kind, "name": name, **known, "package": package and str(package)})
     return rows
 
 
@@ -117,21 +116,9 @@ def _on_track(track: str) -> set[str]:
 
 
 def _print_tables(rows: list[Row]) -> None:
-    """Prints a table of environments, a table of baselines for each problem, and one of what plug-ins add."""
-    tables: dict[str, list[tuple[str, str]]] = {}
-    for row in rows:
-        if row["kind"] == "environment":
-            title, about = (
-                "Environments",
-                f"{row['pettingzoo']} {json.dumps(row['preset'])}".removesuffix(" {}"),
-            )
-        elif row["kind"] == "baseline":
-            title, about = f"Baselines of {row['problem']}", f"{row['summary']} ({row['reference']})"
-        else:
-            continue
-        tables.setdefault(title, []).append((row["name"], about))
-    for title, found in tables.items():
-        about = "in PettingZoo, and preset" if title == "Environments" else "what it does (reference)"
-        print_table(title, ("name", about), found, whole="name")
-    if added := [(row["name"], row["kind"], row["package"]) for row in rows if row["package"]]:
-        print_table("Plug-ins", ("name", "kind", "package"), added, whole="name")
+    """Prints a table for each kind of thing."""
+    for kind, found in groupby(rows, lambda row: str(row["kind"])):
+        table = [
+            (row["name"], ", ".join(str(value) for value in [*row.values()][2:] if value)) for row in found
+        ]
+        print_table(f"{kind}s", ("name", "about"), table, whole="name")

@@ -29,7 +29,6 @@ def reproduce(
         ),
     ] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
 ) -> None:
@@ -54,7 +53,6 @@ def reproduce(
         table = None if data is None else read_value(data)
         if data is not None and not isinstance(table, dict):
             table = {"name": "ratings", "table": data, "scale": [1, 5]}
-        played_by = terminal.backend_of(backend, scheduler, workers)
         require_choice("EXPERIMENT", experiment, (*known, "all"))
         names = [
             name
@@ -72,6 +70,6 @@ def reproduce(
     terminal.make_folder(out)
     with terminal.explained_play():
         for name, reproduction in reproductions.items():
-            terminal.play_missing(name, played_by, reproduction.cells, reproduction.folder)
+            terminal.play_missing(name, workers, scheduler, reproduction.cells, reproduction.folder)
             for path in reproduction.report():
                 typer.echo(path)

@@ -55,12 +55,11 @@ def run(
 
     Example: `fedbandit run SS-UCB FedProcurement-v0 --rounds 1000 --seeds 3`
     """
-    from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_value
-    from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
+    from fedbandit_envs.experiments.spec import REFUSALS, RunSpec, read_assignments, read_value
 
-    with terminal.explained(SettingsError, BudgetExhaustedError):
+    with terminal.explained(*REFUSALS):
         spec = RunSpec(baseline, env_id, rounds, seeds, first_seed, stack=read_value(stack))
-        spec = spec.assigned(set_ or [])
+        spec = spec.changed(read_assignments(set_ or []))
         if check_rows:
             _check_rows(spec)
         result = _played(spec)
@@ -72,17 +71,11 @@ def run(
     rows = ((str(row["round"]), *_cells(row, ".1f")) for row in written["checkpoints"])
     heads = ("round", "regret per agent", "95 % interval")
     terminal.print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
-    # Of the ways to compose releases, the table shows the one that gives the smallest epsilon (basic composition
-    # stands in for it where dp-accounting is not installed). Claims of shuffled batches are there several times.
-    of_all = [((claim.adjacency, claim.observer), claim) for claim in result.claims]
-    claims = dict(of_all) | {
-        key: claim
-        for key, claim in of_all
-        if claim.composition in ("exact", "basic") and claim.delta == spec.delta
-    }
+    # Of the ways to compose releases, the table shows the one that gives the smallest epsilon.
+    claims = [one for one in result.claims if one.composition == "exact"]
     if claims:
         title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"
-        terminal.print_table(title, _CLAIM, map(_claim_cells, claims.values()))
+        terminal.print_table(title, _CLAIM, map(_claim_cells, claims))
     for name, mean in written["info_mean"].items():
         terminal.out_console.print(f"{name}, mean over rounds and agents: {mean:g}")
     if check_rows:
@@ -111,19 +104,19 @@ def quickstart(
 
     Example: `fedbandit quickstart --rounds 1000 --seeds 3 --out pictures`
     """
+    terminal.require_report()
     import numpy as np
+    import pandas
 
-    from fedbandit_envs.experiments.plots import regret_figure
+    from fedbandit_envs.experiments.plots import plot
     from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 
-    terminal.require_report()
     with terminal.explained(SettingsError):
         runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _QUICK]
     terminal.make_folder(out)
-    curves: dict[str, RunResult] = {}
+    results = [_played(spec) for spec in runs]
     rows = []
-    for spec in runs:
-        result = curves[spec.baseline] = _played(spec)
+    for spec, result in zip(runs, results, strict=True):
         checkpoints = result.as_json()["checkpoints"]
         means = [row["regret_mean"] for row in checkpoints]
         share = 100 * (1 - np.interp(rounds // 2, result.rounds, means) / means[-1])
@@ -138,7 +131,8 @@ def quickstart(
         "A policy that learns incurs ever less of its regret in the last half; one that does not, 50 %."
     )
     with terminal.explained(OSError, option="--out"):
-        regret_figure(curves, "FedProcurement-v0, no communication").savefig(out / "regret.png")
+        frame = pandas.concat([result.to_frame() for result in results])
+        plot(frame, "round", "regret", "baseline", log_x=True, log_y=True).savefig(out / "regret.png")
     typer.echo(f"regret plot: {(out / 'regret.png').resolve()}")
 
 

@@ -1,7 +1,6 @@
 """The commands ``sweep``, ``plot`` and ``tune`` (constants of baselines)."""
 
 import json
-from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,7 +40,6 @@ def sweep(
         typer.Option(help="Wrappers inside of the baselines' own, as a JSON list of pairs, as in `run`."),
     ] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-sweep"),
 ) -> None:
@@ -52,18 +50,16 @@ def sweep(
 
     Example: `fedbandit sweep --env FedArms-v0 --policy Priv-UCB1 --grid epsilon=0.1,1,10 --grid agents=2,10`
     """
-    from fedbandit_envs.experiments.result import report_library
     from fedbandit_envs.experiments.spec import read_assignments, read_value
     from fedbandit_envs.experiments.store import Store
     from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs, write_tables
 
-    with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
-        report_library("pandas")
-        played_by = terminal.backend_of(backend, scheduler, workers)
+    terminal.require_report()
+    with terminal.explained(ValueError, TypeError, OSError):
         options = {
             "env_id": env_id,
             "policies": policies or None,
-            "grid": _grid(grid) if grid else None,
+            "grid": {key: _values(given) for key, given in read_assignments(grid or []).items()} or None,
             "rounds": rounds,
             "seeds": seeds,
             "first_seed": first_seed,
@@ -72,38 +68,22 @@ def sweep(
         }
         given = read_sweep(spec) if spec else {}
         given |= {name: value for name, value in options.items() if value is not None}
-        for name, option in (("env_id", "--env"), ("policies", "--policy"), ("grid", "--grid")):
-            if name not in given:
-                raise ValueError(f"{option} is missing; it, or {name} in a file, is required")
         runs = sweep_runs(**given)
     terminal.make_folder(out)
     folder = out / "shards"
     with terminal.explained_play():
-        terminal.play_missing("sweep", played_by, runs, folder)
+        terminal.play_missing("sweep", workers, scheduler, runs, folder)
         for path in write_tables(sweep_frame(runs, Store(folder).load), out):
             typer.echo(path)
 
 
-def _grid(words: Sequence[str]) -> dict[str, list[Any]]:
-    """Returns the lists of values that words such as ``epsilon=0.1,1,10`` have, by key.
-
-    Raises:
-        ValueError: A word has another form, an empty value, or a key that another word has.
-    """
+def _values(given: Any) -> list[Any]:
+    """Returns the values of a key in ``--grid``: words such as ``0.1,1,10`` have been read as a tuple or as a text."""
     from fedbandit_envs.experiments.spec import read_value
 
-    grid: dict[str, list[Any]] = {}
-    for word in words:
-        key, equals, text = word.partition("=")
-        # Values of JSON may have commas inside.
-        read = read_value(f"[{text}]")
-        values = read if isinstance(read, list) else [read_value(one) for one in text.split(",")]
-        if not (equals and key and values) or "" in values:
-            raise ValueError(f"--grid is {word!r}; key=value or key=value,value,... is required")
-        if key in grid:
-            raise ValueError(f"--grid has {key} twice; key=value,value,... is required")
-        grid[key] = values
-    return grid
+    if isinstance(given, str):
+        return [read_value(one) for one in given.split(",")]
+    return list(given) if isinstance(given, tuple) else [given]
 
 
 def plot(
@@ -127,18 +107,19 @@ def plot(
     Example: `fedbandit plot fedbandit-sweep/sweep.csv --x epsilon --by baseline --where agents=10 --log-x`
     """
     from fedbandit_envs.experiments.plots import plot as draw
-    from fedbandit_envs.experiments.result import report_library
-    from fedbandit_envs.experiments.spec import read_value
+    from fedbandit_envs.experiments.spec import read_assignments
 
-    with terminal.explained(ValueError, OSError, ending=[ImportError]):
-        pandas = report_library("pandas")
+    terminal.require_report()
+    import pandas
+
+    with terminal.explained(ValueError, OSError):
         if table.suffix == ".parquet":
             frame = pandas.read_parquet(table)
         else:
             frame = pandas.read_csv(table, keep_default_na=False, na_values=[""])
             # `frame.to_csv(path)` writes the index as a first column without a head.
             frame = frame.drop(columns=[name for name in frame.columns[:1] if name == "Unnamed: 0"])
-        chosen = {key: read_value(text) for key, _, text in (word.partition("=") for word in where or [])}
+        chosen = read_assignments(where or [])
         figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
     with terminal.explained(ValueError, OSError, option="--out"):
         figure.savefig(out)
@@ -150,7 +131,6 @@ def tune(
     rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the problem's.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
     workers: terminal.WorkersOption = 2,
-    backend: terminal.BackendOption = "joblib",
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
 ) -> None:
@@ -166,7 +146,6 @@ def tune(
     from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
 
     with terminal.explained(ValueError):
-        played_by = terminal.backend_of(backend, scheduler, workers)
         require_choice("PROBLEM", problem, (*TUNINGS, "all"))
         runs: dict[str, list[list[RunSpec]]] = {}
         for name in TUNINGS if problem == "all" else [problem]:
@@ -175,22 +154,19 @@ def tune(
     folder = out / "shards"
     with terminal.explained_play():
         cells = [run for grid in runs.values() for tried in grid for run in tried]
-        terminal.play_missing("tune", played_by, cells, folder)
+        terminal.play_missing("tune", workers, scheduler, cells, folder)
     found = best_constants(runs, Store(folder).load)
     rows = []
-    for name, entry in found.items():
-        regrets = [regret for _, regret in entry["tried"]]
-        rows.append(
-            (name, entry["of"], json.dumps(entry["chosen"]), f"{min(regrets):.1f}", f"{regrets[-1]:.1f}")
-        )
-    terminal.print_table("Tuned", ("tuned form", "of", "constants", "regret", "at the papers' radius"), rows)
+    for name, one in found.items():
+        regrets = [
+            f"{regret:.1f}" for regret in (min(regret for _, regret in one["tried"]), one["tried"][-1][1])
+        ]
+        rows.append((name, one["of"], json.dumps(one["chosen"]), *regrets))
+    heads = ("tuned form", "of", "constants", "regret", "at the papers' radius")
+    terminal.print_table("Tuned", heads, rows)
     changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
     command = f"fedbandit tune {problem}{changed}"
-    head = json.dumps(
-        {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}, indent=1
-    )
-    # One baseline a line.
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entry)}" for name, entry in found.items())
     path = out / "tuned.json"
-    path.write_text(f'{head[:-2]},\n "baselines": {{\n{lines}\n }}\n}}\n')
+    head = {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
+    path.write_text(json.dumps({**head, "baselines": found}, indent=1) + "\n")
     typer.echo(path)

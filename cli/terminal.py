@@ -12,7 +12,6 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from fedbandit_envs.experiments.execute import Backend
     from fedbandit_envs.experiments.store import Cell
 
 T = TypeVar("T")
@@ -20,11 +19,9 @@ T = TypeVar("T")
 out_console = Console()
 
 WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
-BackendOption = Annotated[
-    str,
-    typer.Option(help="joblib: processes of this machine; dask: a scheduler's workers, with --scheduler."),
+SchedulerOption = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT, whose workers play instead.")
 ]
-SchedulerOption = Annotated[str | None, typer.Option(help="Address of Dask's scheduler: tcp://HOST:PORT.")]
 SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", help="key=value: an argument of environment, policy or wrapper. Repeatable."),
@@ -70,10 +67,9 @@ def explained(
 def explained_play() -> Iterator[None]:
     """Shows errors as a message that settings cause while runs are played and results written to ``--out``."""
     from fedbandit_envs.experiments.execute import BackendError
-    from fedbandit_envs.experiments.spec import SettingsError
-    from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
+    from fedbandit_envs.experiments.spec import REFUSALS
 
-    with explained(SettingsError, BudgetExhaustedError, BackendError), explained(OSError, option="--out"):
+    with explained(*REFUSALS, BackendError), explained(OSError, option="--out"):
         yield
 
 
@@ -125,34 +121,15 @@ def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
         yield partial(bar.update, bar.add_task(name, total=total))
 
 
-def backend_of(name: str, scheduler: str | None, workers: int) -> "Backend":
-    """Returns the backend (local processes or a Dask cluster) that a command's options choose.
-
-    Args:
-        name: ``joblib`` or ``dask``.
-        scheduler: Address of the Dask scheduler; None with ``joblib``.
-        workers: Number of local processes; not used with ``dask``.
-
-    Raises:
-        ValueError: The name is unknown, ``dask`` has no scheduler, or ``joblib`` has one.
-    """
-    from fedbandit_envs.basics.checks import require_choice
-    from fedbandit_envs.experiments.execute import Dask, Local
-
-    require_choice("--backend", name, ("joblib", "dask"))
-    if (scheduler is None) is (name == "dask"):
-        raise ValueError(
-            f"--scheduler is {scheduler!r}; an address is required with --backend dask, and only there"
-        )
-    return Local(workers) if scheduler is None else Dask(scheduler)
-
-
-def play_missing(name: str, backend: "Backend", cells: Sequence["Cell"], folder: Path) -> None:
+def play_missing(
+    name: str, workers: int, scheduler: str | None, cells: Sequence["Cell"], folder: Path
+) -> None:
     """Plays those parts of runs whose results a folder does not have yet, with a progress bar.
 
     Args:
         name: Label of the bar.
-        backend: The processes or the Dask cluster that play.
+        workers: Number of processes that play.
+        scheduler: Address of a Dask scheduler whose workers play instead.
         cells: The runs, or other cells (units of work that are split into shards, a file each).
         folder: Folder of the shards' files.
     """
@@ -162,7 +139,7 @@ def play_missing(name: str, backend: "Backend", cells: Sequence["Cell"], folder:
     missing = Store(folder).missing(cells)
     try:
         with progress(name, sum(shard.size for shard in missing)) as update:
-            play(missing, folder, backend, lambda played: update(advance=played))
+            play(missing, folder, workers, scheduler, lambda played: update(advance=played))
     except KeyboardInterrupt:
         left = len(Store(folder).missing(cells))
         typer.echo(

@@ -1,18 +1,18 @@
 """Curves as pictures by matplotlib: regret of runs, and columns of tables."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from io import BytesIO
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.result import RunResult, report_library
+from fedbandit_envs.experiments.result import report_library
 from fedbandit_envs.experiments.statistics import mean_and_half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -25,8 +25,8 @@ _MOST_BESIDE = 3
 _MOST_TICKS = 9
 Style = tuple[str, str]
 """The style of a curve: its colour, and matplotlib's name of its dashes."""
-
-_ROUND, _REGRET = "round", "cumulative regret per agent"
+Curve = tuple[Any, Any, Any]
+"""The points of a curve: x, y and the lengths of the error bars, one array or a pair (below and above), or None."""
 
 
 def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
@@ -50,10 +50,14 @@ def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str,
     return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
-def _write_numbers_out(panel: "Axes") -> None:
-    """Writes numbers on logarithmic axes as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4.
+def _draw(
+    panel: "Axes", curves: Mapping[str, Curve], looks: Mapping[str, Style], **axes: str
+) -> dict[str, "Container"]:
+    """Draws curves with error bars, labels the axes, and returns the drawn curves by name.
 
-    Axes that go below 0.001 or up to a million and more keep powers of ten.
+    Numbers on logarithmic axes are written as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4; axes that go below
+    0.001 or up to a million and more keep powers of ten. A logarithmic horizontal axis has its ticks at the points of
+    the curves, if these are few.
     """
     from matplotlib.ticker import LogFormatterSciNotation
 
@@ -64,51 +68,24 @@ def _write_numbers_out(panel: "Axes") -> None:
             least, most = sorted(axis.get_view_interval())
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
+    drawn = {}
+    for name, (x, y, error) in curves.items():
+        colour, dashes = looks[name]
+        drawn[name] = panel.errorbar(
+            x, y, error, color=colour, linestyle=dashes, label=name,
+            linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
+        )  # fmt: skip
+    panel.set(**axes)
     for axis in (panel.xaxis, panel.yaxis):
         if axis.get_scale() == "log":
             axis.set_major_formatter(WrittenOut())
             axis.set_minor_formatter(WrittenOut(minor_thresholds=(2, 0.5)))
-
-
-def _new_figure() -> "Figure":
-    """Returns an empty figure, which notebooks show also where ``%matplotlib inline`` has not been said."""
-    figure: Any = report_library("matplotlib.figure").Figure(
-        figsize=(7.5, 4.8), dpi=130, layout="constrained"
-    )
-    figure._repr_png_ = partial(_png, figure)
-    return cast("Figure", figure)
-
-
-def _png(figure: "Figure") -> bytes:
-    out = BytesIO()
-    figure.savefig(out, format="png")
-    return out.getvalue()
-
-
-def regret_figure(curves: Mapping[str, RunResult], title: str) -> "Figure":
-    """Returns a ``matplotlib`` figure of mean cumulative regret per agent with its 95 % band over rounds.
-
-    Both axes are logarithmic.
-
-    Args:
-        curves: Results of runs, by the name of their curve in the legend.
-        title: Title of the picture.
-
-    Raises:
-        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
-    """
-    figure = _new_figure()
-    axes = figure.subplots()
-    for name, (colour, dashes) in _styles(curves).items():
-        curve = curves[name]
-        mean, half = mean_and_half_width(curve.regret.mean(axis=2))
-        axes.plot(curve.rounds, mean, color=colour, linestyle=dashes, label=name, linewidth=1.8)
-        axes.fill_between(curve.rounds, mean - half, mean + half, color=colour, alpha=0.2, linewidth=0)
-    axes.set(xscale="log", yscale="log", xlabel=_ROUND, ylabel=_REGRET, title=title)
-    _write_numbers_out(axes)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    return figure
+    points = sorted({float(at) for x, _, _ in curves.values() for at in x}) if axes["xscale"] == "log" else []
+    if 0 < len(points) <= _MOST_TICKS:
+        panel.set_xticks(points, [f"{at:.3g}" for at in points])
+        panel.set_xticks([], minor=True)
+    panel.grid(alpha=0.3)
+    return drawn
 
 
 def plot(
@@ -171,41 +148,30 @@ def plot(
         keys = dict.fromkeys([*(name for name in described if name in frame), x, *by])
         frame = frame.groupby(list(keys), dropna=False, sort=False, as_index=False)[y].mean()
     _require_alike(frame, [x, *by, "seed"])
-    figure = _new_figure()
-    axes = figure.subplots()
-    curves = {
-        ", ".join(
+    numbers = frame[x].dtype.kind in "iuf"
+    every = list(frame.groupby(x, sort=numbers).groups)
+    curves: dict[str, Curve] = {}
+    for key, rows in frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)]:
+        means = {
+            at: mean_and_half_width(own.to_numpy(float))
+            for at, own in rows.groupby(x, sort=numbers, dropna=False)[y]
+        }
+        # Rows without x are drawn at every x.
+        level = [mean for at, mean in means.items() if at != at]
+        if level:
+            means = dict.fromkeys(every, level[0])
+        name = ", ".join(
             "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
-        ): rows
-        for key, rows in (frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)])
+        )
+        curves[name] = (list(means), *(zip(*means.values(), strict=True)))
+    axes = {
+        "x": x,
+        "y": f"{y}: mean and 95 % interval over seeds",
+        "xscale": "log" if log_x else "linear",
+        "yscale": "log" if log_y else "linear",
     }
-    shown: dict[str, Any] = {}
-    for name, (colour, dashes) in _styles(curves).items():
-        rows = curves[name]
-        look: dict[str, Any] = {"color": colour, "linestyle": dashes, "linewidth": 1.8}
-        if not (absent := rows[rows[x].isna()]).empty:
-            mean, half = map(float, mean_and_half_width(absent[y].to_numpy(float)))
-            shown[name] = axes.axhline(mean, **look)
-            axes.axhspan(mean - half, mean + half, color=colour, alpha=0.1, linewidth=0)
-        groups = rows.groupby(x, sort=frame[x].dtype.kind in "iuf")[y]
-        points = {at: mean_and_half_width(values.to_numpy(float)) for at, values in groups}
-        if points:
-            means, halves = zip(*points.values(), strict=True)
-            shown[name] = axes.errorbar(
-                list(points), means, halves, marker=".", elinewidth=1, capsize=3, **look
-            )
     selected = ", ".join(f"{name} = {value}" for name, value in (where or {}).items())
-    axes.set(xlabel=x, ylabel=f"{y}: mean and 95 % interval over seeds", title=selected)
-    axes.set(**{f"{axis}scale": "log" for axis, asked in (("x", log_x), ("y", log_y)) if asked})
-    _write_numbers_out(axes)
-    if log_x:
-        _mark_points(axes, frame[x].dropna())
-    axes.grid(alpha=0.3)
-    if by:
-        inside = len(curves) <= _MOST_INSIDE
-        legend = axes.legend if inside else partial(figure.legend, loc="outside right upper")
-        legend(shown.values(), shown.keys(), title=", ".join(by))
-    return figure
+    return figure_of({selected: curves}, axes, f"{y} by {', '.join(by)}" if by else y)
 
 
 def _require_alike(frame: "DataFrame", keys: Sequence[str]) -> None:
@@ -224,48 +190,34 @@ def _require_alike(frame: "DataFrame", keys: Sequence[str]) -> None:
         )
 
 
-def _mark_points(panel: "Axes", values: Iterable[float]) -> None:
-    """Puts the ticks of a logarithmic horizontal axis at the points of the curves, if these are few."""
-    points = sorted({float(at) for at in values})
-    if 0 < len(points) <= _MOST_TICKS:
-        panel.set_xticks(points, [f"{at:.3g}" for at in points])
-        panel.set_xticks([], minor=True)
-
-
-def panels_png(
-    panels: Mapping[str, Mapping[str, tuple[Any, Any, Any]]],
+def figure_of(
+    panels: Mapping[str, Mapping[str, Curve]],
     axes: Mapping[str, str],
     title: str,
-    path: Path,
     apart: Mapping[str, Mapping[str, str]] = {},
     given: Mapping[str, Style] = {},
-    description: str = "",
     beside: Mapping[str, str] = {},
     text_scale: float = 1.0,
-) -> None:
-    """Writes a picture of several panels, each with curves and their error bars, as a PNG.
+) -> "Figure":
+    """Returns a picture of several panels, each with curves and their error bars.
 
     Curves with the same name have the same style in all panels. A row has up to three panels. A logarithmic horizontal
     axis has its ticks at the points of the curves, if these are few.
 
     Args:
-        panels: For each panel's title its curves by name. A curve is a tuple of x, y and lengths of the error bars,
-            which are one array, a pair of arrays (below and above), or None.
+        panels: For each panel's title its curves by name.
         axes: Labels of the axes (``x`` and ``y``) and their scales (``xscale`` and ``yscale``, logarithmic by default).
         title: Title of the picture.
-        path: The file to write; its folder must exist.
         apart: Entries that replace those of ``axes`` in single panels, by the panel's title.
         given: Styles of some of the curves, by name; the others get a style from :func:`_styles`.
-        description: Text that the file's metadata has as ``Description``, such as a digest of the numbers.
         beside: Curves that shall be dotted in the colour of another curve: maps the name of the dotted curve to the
             other curve's name.
         text_scale: Factor by which texts and lines are larger, compared with panels of the same number of pixels.
 
     Raises:
         ValueError: The panels together have more than 21 different names of curves.
+        ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
     """
-    from matplotlib.figure import Figure
-
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = {**_styles([name for name in names if name not in given], beside), **given}
     rows = -(-len(panels) // _MOST_BESIDE)
@@ -277,23 +229,14 @@ def panels_png(
     legend_columns = max(1, round(_LEGEND_COLUMNS * columns / text_scale))
     below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
     size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
-    figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
+    make = report_library("matplotlib.figure").Figure
+    figure: Figure = make(figsize=size, dpi=120 * text_scale, layout="constrained")
     figure.suptitle(title)
     places = figure.subplots(rows, columns, squeeze=False).flat
     shown = {}
     for (name, curves), place in zip(panels.items(), places, strict=False):
-        for label, (x, y, error) in curves.items():
-            colour, dashes = looks[label]
-            shown[label] = place.errorbar(
-                x, y, error, color=colour, linestyle=dashes, label=label,
-                linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
-            )  # fmt: skip
         own = {"xscale": "log", "yscale": "log", **axes, **apart.get(name, {})}
-        place.set(xscale=own["xscale"], yscale=own["yscale"], xlabel=own["x"], ylabel=own["y"], title=name)
-        _write_numbers_out(place)
-        if own["xscale"] == "log":
-            _mark_points(place, (at for x, _, _ in curves.values() for at in x))
-        place.grid(alpha=0.3)
+        shown |= _draw(place, curves, looks, xlabel=own.pop("x"), ylabel=own.pop("y"), title=name, **own)
         if curves and not crowded:
             place.legend(fontsize="small")
     for empty in places:
@@ -307,4 +250,12 @@ def panels_png(
             fontsize="small",
             handlelength=3,
         )
-    figure.savefig(path, metadata={"Description": description} if description else None)
+    # Notebooks show it also where ``%matplotlib inline`` has not been said.
+    figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _png(figure: "Figure") -> bytes:
+    out = BytesIO()
+    figure.savefig(out, format="png")
+    return out.getvalue()

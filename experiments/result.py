@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from time import process_time
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -48,7 +47,7 @@ class RunResult:
             or, if the transport has a stage (a shuffler, a secure sum or a trusted server), one against each observer,
             those that trust least first, as :meth:`.FederatedEnv.privacy_claims` returns them. Empty without a
             privatizer, and in results of :func:`~fedbandit_envs.experiments.simulate.simulate`.
-        cpu_seconds: CPU time that playing took, including that of child processes.
+        cpu_seconds: CPU time that playing took.
         instances: Number of problem instances that seeds take in turn; None if each seed draws one of its own.
         labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
             run's own labels. ``epsilon`` is the argument of that name of one of the baseline's wrappers; None if none
@@ -161,10 +160,9 @@ class RunResult:
         Raises:
             ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
         """
-        from fedbandit_envs.experiments.plots import regret_figure
+        from fedbandit_envs.experiments.plots import plot
 
-        name = str(self.labels.get("baseline", "regret"))
-        return regret_figure({name: self}, str(self.labels.get("env_id", "")))
+        return plot(self.to_frame(), "round", "regret", log_x=True)
 
     def __repr__(self) -> str:
         """Returns the run's labels and size, and mean regret per agent at the horizon, instead of whole arrays."""
@@ -188,8 +186,8 @@ class RunResult:
         written = {
             "seeds": list(self.seeds),
             "groups": {name: list(agents) for name, agents in self.groups.items()},
-            "privacy": self.privacy.as_json(),
-            "claims": [claim.as_json() for claim in self.claims],
+            "privacy": asdict(self.privacy),
+            "claims": [asdict(claim) for claim in self.claims],
         }
         return {
             "rounds": self.rounds,
@@ -218,14 +216,14 @@ class RunResult:
             for name in ("regret", "messages")
             if name in parts[0]
         }
-        claims = ([_claim(claim) for claim in one["claims"]] for one in written)
+        claims = ([Claim(**claim) for claim in one["claims"]] for one in written)
         return cls(
             rounds=parts[0]["rounds"],
             seeds=[seed for one in written for seed in one["seeds"]],
             **whole,
             **by_name,
             groups=written[0]["groups"],
-            privacy=weakest([_claim(one["privacy"]) for one in written]),
+            privacy=weakest([Claim(**one["privacy"]) for one in written]),
             claims=[weakest(alike) for alike in zip(*claims, strict=True)],
             cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
         )
@@ -267,7 +265,7 @@ def weakest(claims: Sequence[Claim]) -> Claim:
         claims: One claim for each shard, with equal adjacency and composition.
     """
     # A guarantee that holds at some delta holds at every larger delta, too, so all shards' claims hold at the largest.
-    weak = max(claims, key=lambda claim: weakness(claim.epsilon))
+    weak = max(claims, key=lambda claim: (claim.epsilon is None, claim.epsilon or 0.0))
     trusts, observers = {claim.trust for claim in claims}, {claim.observer for claim in claims}
     return replace(
         weak,
@@ -275,33 +273,6 @@ def weakest(claims: Sequence[Claim]) -> Claim:
         trust=next(iter(sorted(trusts - {"local"})), "local"),
         observer=next(iter(sorted(observers - {"everybody"})), "everybody"),
     )
-
-
-def weakness(epsilon: float | str | None) -> tuple[bool, float]:
-    """Returns a sort key of a claim's epsilon, so that weaker guarantees come later; unknown (None) counts as weakest.
-
-    Args:
-        epsilon: A number, ``"infinity"`` (its form in JSON), or None.
-    """
-    return epsilon is None, float(epsilon or 0.0)
-
-
-def cpu_seconds() -> float:
-    """Returns the CPU time of this process and, except on Windows, of its child processes that have ended, in seconds.
-
-    It counts from the start of this process, so that the CPU time of a run is the difference of two such values.
-    """
-    try:
-        from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
-    except ImportError:
-        return process_time()
-    return sum(sum(getrusage(who)[:2]) for who in (RUSAGE_SELF, RUSAGE_CHILDREN))
-
-
-def _claim(written: Mapping[str, Any]) -> Claim:
-    """Returns a claim from the JSON that :meth:`Claim.as_json` returns."""
-    epsilon = written["epsilon"]
-    return Claim(**{**written, "epsilon": epsilon if epsilon is None else float(epsilon)})
 
 
 def report_library(name: str) -> Any:

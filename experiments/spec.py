@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import version
+from time import process_time
 from typing import Any
 
 from fedbandit_envs.baselines.policy import Policy, UnfitError
@@ -23,34 +24,39 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
-from fedbandit_envs.experiments.result import RunResult, claims_of, cpu_seconds
+from fedbandit_envs.experiments.result import RunResult, claims_of
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD, play_started, split_seeds
 from fedbandit_envs.experiments.store import foreign_modules, package_digest
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
+_WRONG = (
+    ValueError, TypeError, ArithmeticError, MemoryError, ImportError, AttributeError, SyntaxError, OSError,
+)  # fmt: skip
 _REST = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-# Errors that wrong settings cause when a run is set up. Numbers that are too large cause overflows or fill the memory.
-_WRONG = (ValueError, TypeError, ArithmeticError, MemoryError)
 
 
 class SettingsError(ValueError):
     """A run cannot be set up as asked; the message names the wrong parameter."""
 
 
-@contextmanager
-def refusing(*errors: type[Exception]) -> Iterator[None]:
-    """Turns errors that are due to the settings of a run into :class:`SettingsError`, with the same message.
+REFUSALS = (SettingsError, UnfitError, EntryRequiredError, BudgetExhaustedError)
+"""Errors which say that a run cannot be played as asked; all others are faults of a program."""
 
-    Args:
-        *errors: Types of these errors.
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turns errors that wrong settings cause while a run is set up into :class:`SettingsError`, with the same message.
+
+    Numbers that are too large cause overflows or fill the memory.
 
     Raises:
-        SettingsError: One of these errors was raised inside of the ``with`` block.
+        SettingsError: Such an error was raised inside of the ``with`` block.
     """
     try:
         yield
-    except errors as error:
+    except _WRONG as error:
         raise SettingsError(str(error)) from error
 
 
@@ -106,29 +112,15 @@ class RunSpec:
         Raises:
             SettingsError: A setting is wrong; the message names the parameter, its value and what is allowed.
         """
-        with refusing(*_WRONG, ImportError, AttributeError, SyntaxError):
+        with refusing():
             find_baseline(self.baseline)
             find_registered(self.env_id)
-            require_integer("rounds", self.rounds, 1)
-            if self.rounds > MOST:
-                raise ValueError(f"rounds is {self.rounds}; at most {MOST} can be counted")
+            require_integer("rounds", self.rounds, 1, MOST)
             require_integer("seeds", self.seeds, 1, MOST_OF_A_SIZE)
             require_integer("first_seed", self.first_seed, 0)
             require_number("delta", self.delta, 0, 1, open_above=True)
             for name, _ in checked(self.stack):
                 find_wrapper(name)
-
-    def assigned(self, words: Sequence[str]) -> "RunSpec":
-        """Returns this run with arguments from the option ``--set`` of a command line.
-
-        Args:
-            words: Texts of the form ``key=value``, with a key as in :meth:`changed`.
-
-        Raises:
-            SettingsError: A word is malformed, or its key unknown or ambiguous.
-        """
-        with refusing(ValueError):
-            return self.changed(read_assignments(words))
 
     def changed(self, settings: Mapping[str, Any]) -> "RunSpec":
         """Returns this run with other arguments of environment, policy and wrappers.
@@ -234,16 +226,10 @@ class RunSpec:
             SettingsError: A file of a package cannot be read, or the package has a link to a folder.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
-        wrappers = baseline.wrappers.values()
-        made = [baseline.policy, *(wrapper.make for wrapper in wrappers)]
-        given = [
-            asdict(replace(self, labels={})),
-            [entry.federation, entry.stack, *(wrapper.kwargs for wrapper in wrappers)],
-            [f"{getattr(one, 'func', one).__module__}:made" for one in made],
-        ]
-        with refusing(ValueError, OSError):
-            modules = sorted(set(foreign_modules(given)))
-            return {module.partition(".")[0]: package_digest(module) for module in modules}
+        given = [asdict(replace(self, labels={})), entry.federation, entry.stack]
+        with refusing():
+            modules = foreign_modules([*given, baseline.policy, *baseline.wrappers.values()])
+            return {module.partition(".")[0]: package_digest(module) for module in sorted(modules)}
 
     def split(self) -> list["RunSpec"]:
         """Returns the run's shards: the same run with some of the seeds, of about :attr:`rows` rows each.
@@ -261,7 +247,7 @@ class RunSpec:
         """
         entry = find_registered(self.env_id)
         kwargs = {**entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
-        with refusing(*_WRONG, ImportError, AttributeError, OSError):
+        with refusing():
             return build_stack(entry.federation, (*entry.stack, *self.stack), **kwargs)
 
     def build(self) -> tuple[FederatedEnv, Policy]:
@@ -272,45 +258,43 @@ class RunSpec:
                 environment.
         """
         baseline = find_baseline(self.baseline)
-        with refusing(*_WRONG, ImportError, OSError):
+        with refusing():
             env = baseline.wrap(self.federation(), self.wrapper_kwargs)
             return env, baseline.make_policy(**self.policy_kwargs)
 
     def run(self, advance: Callable[[float], None] = lambda played: None) -> RunResult:
         """Plays one episode for each seed, shard by shard, and returns the result.
 
-        Errors during play are raised unchanged, except that a policy which returns only actions, where the environment
-        also needs messages or the choice whether to send, causes a SettingsError.
+        Errors during play are raised unchanged.
 
         Args:
             advance: Called with the number of agent-rounds played since its last call, for progress bars.
 
         Raises:
-            SettingsError: The run cannot be set up as asked, the environment cannot start with these arguments, or the
-                policy cannot play behind these wrappers.
+            SettingsError: The run cannot be set up as asked, or the environment cannot start with these arguments.
+            UnfitError: The policy cannot play behind these wrappers.
+            EntryRequiredError: The policy returns only actions, where the environment also needs messages or the choice
+                whether to send.
             BudgetExhaustedError: A privatizer refuses a release.
         """
         if len(shards := self.split()) > 1:
-            return self.join([shard.play(advance) for shard in shards])
-        began, seeds = cpu_seconds(), self.all_seeds
+            return self.join([shard.run(advance).as_arrays() for shard in shards])
+        began, seeds = process_time(), self.all_seeds
         env, policy = self.build()
-        with refusing(*_WRONG):
+        with refusing():
             start = env.reset_batch(seeds)
-        with refusing(UnfitError):
-            policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-        with refusing(EntryRequiredError):
-            played = play_started(env, policy, seeds, start, advance)
+        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         return replace(
-            played,
+            play_started(env, policy, seeds, start, advance),
             claims=claims_of(env, self.delta),
-            cpu_seconds=cpu_seconds() - began,
+            cpu_seconds=process_time() - began,
             instances=self.instances,
             labels=self._all_labels(),
         )
 
-    def play(self, advance: Callable[[float], None]) -> Arrays:
+    def play(self) -> Arrays:
         """Plays all seeds, and returns the result as arrays for the shard's file; see :meth:`.store.Cell.play`."""
-        return self.run(advance).as_arrays()
+        return self.run().as_arrays()
 
     def join(self, parts: Sequence[Arrays]) -> RunResult:
         """Returns the run's result, put together from the arrays of its shards; see :meth:`.store.Cell.join`."""
@@ -351,14 +335,13 @@ def read_assignments(words: Iterable[str]) -> dict[str, Any]:
     """Returns the values that words of a command line's option ``--set`` set, by ``name`` or ``part.name``.
 
     Raises:
-        ValueError: A word has neither the form ``name=value`` nor ``part.name=value``; the message names it.
+        SettingsError: A word has neither the form ``name=value`` nor ``part.name=value``, or a name that another has.
     """
-    read = {}
+    read: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
-        part, dot, name = key.rpartition(".")
-        if not (equals and name.isidentifier() and (part.isidentifier() or not dot)):
-            raise ValueError(f"--set is {word!r}; key=value or part.key=value is required")
+        if not equals or not key or key in read:
+            raise SettingsError(f"{word!r} is given; key=value or part.key=value is required, each key once")
         read[key] = read_value(text)
     return read
 

@@ -1,15 +1,14 @@
 """A folder of files with the results of shards; a shard is a part of a run, with some of its seeds.
 
 A file's name is a digest of everything that determines the shard's numbers: its settings and the package's code. A file
-is written beside and renamed, and ends with a digest of its content. So after an interruption only missing shards are
+is written beside and renamed, so that it is whole if it exists. So after an interruption only missing shards are
 played, and runs that have a shard in common use the same file. Several processes may share a folder.
 """
 
 import hashlib
 import json
 import re
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -25,11 +24,9 @@ from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
-_SEAL = hashlib.sha256().digest_size
 _LOWER = ("", "wrappers", "baselines", "samba", "experiments")
 _UPPER = ("leaderboard", "papers", "cli", "lab")
 _KINDS = (".py", ".csv", ".json", ".npz")
-_ENTRY_POINT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
 class Cell(Protocol):
@@ -46,19 +43,11 @@ class Cell(Protocol):
     def split(self) -> Sequence[Self]:
         """Returns the shards of which the cell consists; a shard returns only itself."""
 
-    def play(self, advance: Callable[[float], None]) -> Arrays:
-        """Plays the shard, and returns the arrays that its file will contain.
-
-        Args:
-            advance: A function that is called with the amount of work that was done since its last call.
-        """
+    def play(self) -> Arrays:
+        """Plays the shard, and returns the arrays that its file will contain."""
 
     def join(self, parts: Sequence[Arrays]) -> Any:
         """Returns the cell's result, put together from the arrays of its shards, in the order of :meth:`split`."""
-
-
-class DamagedShardError(ValueError):
-    """The content of a shard's file is not what was written to it; the message names the file."""
 
 
 class Store:
@@ -78,57 +67,29 @@ class Store:
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Returns the shards of some cells that have no file, or only a damaged one, each of them once.
-
-        Warns:
-            UserWarning: A file is damaged; the message names it.
-        """
-        found = []
-        for file, shard in {self.path(shard): shard for cell in cells for shard in cell.split()}.items():
-            if not self.has(file):
-                found.append(shard)
-                if file.exists():
-                    warnings.warn(f"{file} is damaged; it is played again", stacklevel=2)
-        return found
+        """Returns the shards of some cells that have no file, each of them once."""
+        shards = {self.path(shard): shard for cell in cells for shard in cell.split()}
+        return [shard for file, shard in shards.items() if not file.exists()]
 
     def load(self, cell: Cell) -> Any:
         """Returns the result of a cell, put together from its shards' files.
 
         Raises:
-            DamagedShardError: The content of a file is not what was written to it.
             FileNotFoundError: A shard has not been played.
         """
         return cell.join([self.load_shard(shard) for shard in cell.split()])
 
     def load_shard(self, shard: Cell) -> Arrays:
-        """Returns the arrays of a shard by name; raises the same errors as :meth:`load`."""
-        return self.read(self.path(shard))
-
-    @classmethod
-    def has(cls, file: Path) -> bool:
-        """Returns whether a shard's file exists and is undamaged."""
-        try:
-            cls.read(file)
-        except (FileNotFoundError, NotADirectoryError, DamagedShardError):
-            return False
-        return True
-
-    @staticmethod
-    def read(file: Path) -> Arrays:
-        """Returns the arrays in a shard's file by name; raises the same errors as :meth:`load`."""
-        whole = file.read_bytes()
-        content, seal = whole[:-_SEAL], whole[-_SEAL:]
-        if seal != _seal(content, file.stem):
-            raise DamagedShardError(f"{file} is damaged: it does not hold what was written to it")
-        with np.load(BytesIO(content)) as arrays:
+        """Returns the arrays of a shard by name; raises the same error as :meth:`load`."""
+        with np.load(self.path(shard)) as arrays:
             return dict(arrays)
 
     @staticmethod
     def write(file: Path, kept: Arrays) -> None:
-        """Writes a shard's file in one step: arrays in NumPy's ``npz`` format, followed by a digest.
+        """Writes a shard's file in one step.
 
         Args:
-            file: Path of the file. The digest includes its name, so that a file that was renamed counts as damaged.
+            file: Path of the file.
             kept: The arrays that playing the shard has returned.
 
         Raises:
@@ -138,11 +99,7 @@ class Store:
         # The type checker would object that an array may have the name of another argument of ``savez_compressed``.
         arrays: dict[str, Any] = dict(kept)
         np.savez_compressed(out, **arrays)
-        write_whole(file, out.getvalue() + _seal(out.getvalue(), file.stem))
-
-
-def _seal(content: bytes, name: str) -> bytes:
-    return hashlib.sha256(name.encode() + content).digest()
+        write_whole(file, out.getvalue())
 
 
 @cache
@@ -156,33 +113,26 @@ def source_digest(module: str = __name__) -> str:
         module: Name of the module of what is stored. If it belongs to another package, that package counts, too.
     """
     digest = hashlib.sha256(version("fedbandit-envs").encode())
-    if is_foreign(module):
+    if not module.startswith("fedbandit_envs."):
         digest.update(package_digest(module).encode())
-    own = module.removeprefix("fedbandit_envs.").partition(".")[0]
-    for folder in (*_LOWER, *(upper for upper in _UPPER if upper == own)):
-        for name, content in _files(folder).items():
-            digest.update(f"{folder}/{name}\0{content}\0".encode())
+    for name, content in _files(module).items():
+        digest.update(f"{name}\0{content}\0".encode())
     return digest.hexdigest()
 
 
-@cache
-def _files(folder: str) -> Mapping[str, str]:
-    """Returns the digest of every source and data file of a folder of this package, by its path in the folder."""
-    # Found by import name: in a checkout folders are side by side, in an installed package inside of fedbandit_envs.
-    root = Path(str(files(f"fedbandit_envs.{folder}".rstrip("."))))
-    found = sorted(file for file in root.rglob("*") if file.suffix in _KINDS and file.is_file())
-    names = {file.relative_to(root).as_posix(): file for file in found}
-    outside = () if folder else (*_LOWER[1:], *_UPPER)
-    return {
-        name: hashlib.sha256(file.read_bytes()).hexdigest()
-        for name, file in names.items()
-        if name.partition("/")[0] not in outside
-    }
-
-
-def is_foreign(module: str) -> bool:
-    """Returns whether a module belongs to another package than this project."""
-    return module.partition(".")[0] != "fedbandit_envs"
+def _files(module: str) -> dict[str, str]:
+    """Returns the digest of every source and data file that a module's numbers depend on, by its path."""
+    own = module.removeprefix("fedbandit_envs.").partition(".")[0]
+    found = {}
+    for folder in (*_LOWER, *(upper for upper in _UPPER if upper == own)):
+        # In a checkout folders are side by side, in an installed package inside of fedbandit_envs.
+        root = Path(str(files(f"fedbandit_envs.{folder}".rstrip("."))))
+        for file in sorted(root.rglob("*")):
+            name = file.relative_to(root).as_posix()
+            outside = not folder and name.partition("/")[0] in (*_LOWER, *_UPPER)
+            if file.suffix in _KINDS and not outside:
+                found[f"{folder}/{name}"] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return found
 
 
 @cache
@@ -202,26 +152,18 @@ def package_digest(module: str) -> str:
     return digest.hexdigest()
 
 
-def foreign_modules(settings: Any) -> Iterator[str]:
-    """Yields the names of modules of other packages that a run's settings refer to.
+def foreign_modules(settings: Any) -> set[str]:
+    """Returns the names of modules of other packages that a run's settings refer to.
 
     Args:
-        settings: JSON data; texts in it may be an entry point ``"module:Class"`` or ``"file.py:Class"``, or the name of
-            a wrapper or mechanism that another package (a plug-in) has registered.
+        settings: JSON data with classes and functions; texts in it may be an entry point ``"module:Class"`` or
+            ``"file.py:Class"``, or the name of a wrapper or mechanism that another package (a plug-in) has registered.
     """
-    match settings:
-        case str():
-            file, _, attribute = settings.rpartition(":")
-            module = file if _ENTRY_POINT.fullmatch(settings) else ""
-            if attribute and file.endswith(".py") and Path(file).is_file():
-                module = file_module(file).__name__
-            for registry in (WRAPPERS, MECHANISMS):
-                if not module and registry.package(settings):
-                    module = registry[settings].__module__
-            if module and is_foreign(module):
-                yield module
-        case Mapping():
-            yield from foreign_modules(list(settings.values()))
-        case Sequence():
-            for value in settings:
-                yield from foreign_modules(value)
+    text = json.dumps(settings, default=lambda made: f"{getattr(made, 'func', made).__module__}:made")
+    named = re.findall(r'"([A-Za-z_][\w.]*|[^"]+\.py):[A-Za-z_]\w*"', text)
+    found = {file_module(name).__name__ if name.endswith(".py") else name for name in named}
+    for registry in (WRAPPERS, MECHANISMS):
+        found |= {
+            registry[word].__module__ for word in re.findall(r'"([^"]*)"', text) if registry.package(word)
+        }
+    return {module for module in found if module.partition(".")[0] != "fedbandit_envs"}

@@ -1,6 +1,5 @@
 """Sweeps: runs of policies for all combinations of some settings, and the tidy table of their results."""
 
-import inspect
 import json
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.core.wrapper import Stack, checked
-from fedbandit_envs.experiments.execute import Dask, Local, play
+from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.result import RunResult, report_library
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
 from fedbandit_envs.experiments.store import Store
@@ -23,7 +21,6 @@ from fedbandit_envs.experiments.store import Store
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_ENTRY_KEYS = ("policy", "label", "settings", "stack")
 # Columns that every table has, besides those of the grid.
 _COLUMNS = ("env_id", "baseline", "seed", "agent", "round", "regret", "messages")
 
@@ -65,7 +62,7 @@ def sweep(
     report_library("pandas")
     runs = sweep_runs(**spec)
     shards = Path(folder) / "shards"
-    play(runs, shards, Dask(scheduler) if scheduler else Local(workers))
+    play(runs, shards, workers, scheduler)
     return sweep_frame(runs, Store(shards).load)
 
 
@@ -101,27 +98,27 @@ def sweep_runs(
         SettingsError: A name is unknown, a key is ambiguous, a list of values is empty or has a value twice, or a run
             cannot be set up; the message names the key, its value and what is allowed.
     """
-    with refusing(TypeError, ValueError):
-        if not isinstance(env_id, str):
-            raise TypeError(f"env_id is {env_id!r}; a name is required")
-        entries = [_entry(one) for one in _values("policies", policies)]
-        bases = [
-            RunSpec(
-                _absolute(entry["policy"]),
-                _absolute(env_id),
-                rounds,
-                seeds,
-                first_seed,
-                stack=[*checked(stack), *checked(entry.get("stack", ()))],
-                labels={"env_id": env_id, "baseline": entry.get("label", entry["policy"])},
-            )
-            for entry in entries
+
+    def entry(
+        policy: str, label: str = "", settings: Mapping[str, Any] = {}, stack: Stack = ()
+    ) -> tuple[RunSpec, Mapping[str, Any]]:
+        labels = {"env_id": env_id, "baseline": label or policy}
+        inner = [*checked(common_stack), *checked(stack)]
+        names = _absolute(policy), _absolute(env_id)
+        return RunSpec(*names, rounds, seeds, first_seed, stack=inner, labels=labels), settings
+
+    common_stack = stack
+    with refusing():
+        entries = [
+            entry(**({"policy": one} if isinstance(one, str) else one))
+            for one in _values("policies", policies)
         ]
+        bases = [base for base, _ in entries]
         _values("labels of policies", [base.labels["baseline"] for base in bases])
         parts = {part for base in bases for part in base.known_settings}
-        values = {key: _values(f"grid: {key}", given) for key, given in _flat("grid", grid, parts).items()}
-        fixed = _flat("settings", settings or {}, parts)
-        alone = [_flat("settings", entry.get("settings", {}), parts) for entry in entries]
+        values = {key: _values(f"grid: {key}", given) for key, given in _flat(grid, parts).items()}
+        fixed = _flat(settings or {}, parts)
+        alone = [_flat(own, parts) for _, own in entries]
     if not values:
         raise SettingsError("grid is empty; at least one key with its values is required")
     for key, given in {**fixed, **values}.items():
@@ -145,41 +142,21 @@ def sweep_runs(
     return runs
 
 
-def _entry(given: Any) -> Mapping[str, Any]:
-    """Returns an entry of the argument ``policies`` as a mapping; raises TypeError or ValueError if it is none."""
-    entry = {"policy": given} if isinstance(given, str) else given
-    if not isinstance(entry, Mapping) or not all(
-        isinstance(text, str) for text in (entry.get("policy"), entry.get("label", ""))
-    ):
-        raise TypeError(
-            f"policies has {given!r}; a name, or a mapping with texts as policy and label, is required"
-        )
-    for key in entry:
-        require_choice(f"policies: key of {entry['policy']}", key, _ENTRY_KEYS)
-    return entry
-
-
 def _values(name: str, given: Any) -> list[Any]:
     """Returns different values as a list that can be written as JSON; raises TypeError or ValueError otherwise."""
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise TypeError(f"{name} is {given!r}; a list of values is required")
-    found = [one.item() if isinstance(one, np.generic) else one for one in given]
-    if not found:
-        raise ValueError(f"{name} has no values; at least one is required")
+    listed = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    found = [one.item() if isinstance(one, np.generic) else one for one in given] if listed else []
+    if not found or any(one in found[:place] for place, one in enumerate(found)):
+        raise ValueError(f"{name} is {given!r}; a list of different values is required")
     json.dumps(found)
-    for place, one in enumerate(found):
-        if one in found[:place]:
-            raise ValueError(f"{name} has {one!r} twice; different values are required")
     return found
 
 
-def _flat(name: str, given: Any, parts: Collection[str]) -> dict[str, Any]:
+def _flat(given: Mapping[str, Any], parts: Collection[str]) -> dict[str, Any]:
     """Returns settings by key, in which ``{"privatizer": {"epsilon": 1}}`` has become ``{"privatizer.epsilon": 1}``.
 
     TOML reads ``privatizer.epsilon`` as such a mapping. ``parts`` are names such as ``env`` and ``privatizer``.
     """
-    if not isinstance(given, Mapping):
-        raise TypeError(f"{name} is {given!r}; a mapping is required")
     flat: dict[str, Any] = {}
     for key, value in given.items():
         nested = key in parts and isinstance(value, Mapping)
@@ -218,11 +195,14 @@ def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -
     """
     tables = [_columns(run, load(run)) for run in runs]
     names = dict.fromkeys(name for table in tables for name in table)
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for table in tables:
-        for name, column in columns.items():
-            values = table.get(name, [None] * len(table["seed"]))
-            column += [np.nan if one is None else one for one in values]
+    columns = {
+        name: [
+            np.nan if one is None else one
+            for table in tables
+            for one in table.get(name, [None] * len(table["seed"]))
+        ]
+        for name in names
+    }
     frame: DataFrame = report_library("pandas").DataFrame(columns)
     return frame
 
@@ -264,13 +244,9 @@ def read_sweep(path: Path) -> dict[str, Any]:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is no TOML, or has a key that is no such argument; the message names file, line and column, or
-            the key.
+        ValueError: It is no TOML; the message names file, line and column.
     """
     try:
-        spec = tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from error
-    for key in spec:
-        require_choice(f"{path}: key", key, tuple(inspect.signature(sweep_runs).parameters))
-    return spec

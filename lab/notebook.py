@@ -14,11 +14,10 @@ with app.setup:
     from fedbandit_envs.baselines import BASELINES
     from fedbandit_envs.basics.entry_points import resolve
     from fedbandit_envs.experiments import RunResult, RunSpec, plot
-    from fedbandit_envs.experiments.spec import SettingsError, read_value
+    from fedbandit_envs.experiments.spec import REFUSALS, SettingsError, read_assignments, read_value
     from fedbandit_envs.samba.messages import KNOWS, MissingExtraError, Record, SecureError, sightings
     from fedbandit_envs.samba.owners import RULES
     from fedbandit_envs.samba.runs import SambaSettings, run_samba
-    from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 
 @app.cell
@@ -92,7 +91,7 @@ def play(problem, baseline, rounds, seeds, lines, stack, switches):
     for label in switches:
         spec = spec.changed(REGISTRY[problem].problem.lab_choices[label])
     with catch_warnings(record=True, action="always") as warned:
-        result = spec.assigned(lines).run()
+        result = spec.changed(read_assignments(lines)).run()
     name = ", ".join([baseline, *lines, stack, *switches]).strip(", ")
     return name, result, [str(one.message) for one in warned]
 
@@ -108,7 +107,7 @@ def _(baseline, clear, problem, rounds, run, seeds, set_runs, settings, stack, s
         with mo.status.spinner("Playing. The first time on a machine, kernels are compiled."):
             _played = play(problem.value, baseline.value, rounds.value, seeds.value, _lines, stack.value, _on)
         set_runs(lambda before: [*before, _played])
-    except (SettingsError, BudgetExhaustedError) as _error:
+    except REFUSALS as _error:
         mo.output.replace(mo.callout(str(_error), kind="danger"))
 
 

@@ -316,11 +316,11 @@ def privacy_png(groups: Groups, path: Path) -> bool:
         Whether there was anything to draw.
     """
     # Imported here, since matplotlib comes with an extra.
-    from fedbandit_envs.experiments.plots import panels_png
+    from fedbandit_envs.experiments.plots import figure_of
 
     panels = privacy_panels(groups)
     if panels:
-        panels_png(panels, _AXES, _TITLE, path, given=_LEVELS, text_scale=1.7)
+        figure_of(panels, _AXES, _TITLE, given=_LEVELS, text_scale=1.7).savefig(path)
     return bool(panels)
 
 

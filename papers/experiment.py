@@ -106,7 +106,7 @@ class Measurement:
         starts = range(0, len(self.seeds), self.per_shard)
         return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
 
-    def play(self, advance: Callable[[float], None]) -> Arrays:
+    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
         """Calls the function and returns the arrays that are written to the shard's file.
 
         Args:

@@ -23,7 +23,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.privacy import Claim
-from fedbandit_envs.experiments.plots import panels_png
+from fedbandit_envs.experiments.plots import figure_of
 from fedbandit_envs.experiments.store import Cell, Store
 from fedbandit_envs.papers.comparison import Mean, Ratio, over_rounds
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan
@@ -294,14 +294,13 @@ class Reproduction:
         kept = [row for row in others if any(row[key] != value for key, value in self._made.items())]
         write_numbers(numbers, [*kept, *rows])
         titles = experiment.panels
-        panels_png(
+        figure_of(
             {titles[panel]: section.curves for panel, section in sections.items()},
             experiment.axes,
             experiment.title,
-            picture,
             {titles[panel]: axes for panel, axes in experiment.panel_axes.items()},
             beside={name: other for section in sections.values() for name, other in section.beside.items()},
-        )
+        ).savefig(picture)
         return [page, numbers, picture]
 
 
