@@ -3,9 +3,9 @@
 from operator import methodcaller
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import each, final_regret, over
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import each, final_regret, over
 from fedbandit_envs.papers.variants import run_of
 
 SILENT = "LinUCB"

@@ -3,9 +3,9 @@
 from typing import Any
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import bounded, final_regret, ratio
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, all_over_rounds
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import bounded, final_regret, ratio
 from fedbandit_envs.papers.variants import run_of
 
 DELTA = 1e-5
@@ -74,7 +74,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     ]
     section.table("verdicts", verdicts)
     section.table("answers", rows)
-    section.draw(all_over_rounds(runs))
+    section.draw_over_rounds(runs)
 
 
 EXPERIMENTS = {

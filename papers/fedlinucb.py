@@ -7,9 +7,9 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import Mean, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Mean, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.variants import run_of
 
 DIM, RADIUS = 15, 0.5

@@ -11,23 +11,27 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
     Ratio,
+    Row,
     Statement,
+    by_line,
+    by_x,
     each,
     exponents,
     falls,
     final_regret,
+    judged,
+    links,
     mean_of,
-    ordered,
     over,
     over_line,
     over_rounds,
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, Table, all_over_rounds, by_line, by_x
 from fedbandit_envs.papers.variants import baseline_of, run_of
 
 DELTA = 0.1
@@ -194,7 +198,7 @@ def _graphs(plan: Plan) -> list[RunSpec]:
     return runs
 
 
-def _equal_privacy(runs: PanelRuns) -> Table:
+def _equal_privacy(runs: PanelRuns) -> Iterable[Row]:
     """Yields a table of the noise and the privacy claims of FedUCB as the paper prints it, and as corrected here.
 
     Both forms promise the same epsilon. The noise is the largest standard deviation of a diagonal entry of a sum of
@@ -260,7 +264,7 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
     usual, named = {"epsilon": 1.0, "agents": 10.0}[panel], runs.lines(panel, _name_of)
     shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in named.items()])
     _regrets(page, shown)
-    page.say(**{name: ratio(shown[above], shown[below]) for name, (above, below) in _USUAL.items()})
+    page.say({name: ratio(shown[above], shown[below]) for name, (above, below) in _USUAL.items()})
     if panel == "epsilon":
         page.table("equal privacy", _equal_privacy(shown))
     page.table("sweep", by_x(each(named, final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
@@ -278,8 +282,7 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
 def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     by_budget = dict(reversed(runs.by("budget").items()))
-    statement, links = ordered(by_budget.values())
-    lines = [(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", _joined(links), str(statement))]
+    lines = [judged(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", links(by_budget.values()))]
     if runs.panel != "nonprivate":
         for rival in (RANDOM, SILENCE):
             lines.append((f"over {rival}", _joined(over(by_budget, runs[rival]).values()), "-"))
@@ -301,7 +304,7 @@ def _report_fig1c(page: Section, runs: PanelRuns) -> None:
     head = "exponent of d, fitted (± 95 % over trials)"
     page.table("powers", [{"algorithm": name, head: power} for name, power in powers.items()])
     _verdicts(
-        page, [(f"{name}: d^2", powers[name], powers[name].holds(2)) for name in PRIVATE if name in powers]
+        page, [(f"{name}: d^2", powers[name], powers[name].contains(2)) for name in PRIVATE if name in powers]
     )
     page.draw(curves)
 
@@ -313,7 +316,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     by_gap = {line: over(own, most[line]) for line, own in least.items()}
     page.table("regrets", by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
     page.table("over random", by_line(over_random, "over random arms'", "gap {:g}"))
-    _verdicts(page, [(f"{name}: falls with the gap", "-", falls(own)[0]) for name, own in lines.items()])
+    _verdicts(page, [(f"{name}: falls with the gap", "-", falls(own)) for name, own in lines.items()])
     head = f"regret at epsilon {min(epsilons):g} over that at {max(epsilons):g}"
     page.table("sensitivity", by_line(by_gap, head, "gap {:g}"))
     nearer = []
@@ -343,11 +346,16 @@ def _factor_to_one(value: Ratio) -> tuple[float, float]:
 
 def _report_graphs(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
-    statement, links = ordered(runs.by("diameter").values())
     alone = ratio(runs["line"], runs[SILENCE])
     order = f"regret orders {' < '.join(GRAPHS)}"
-    _verdicts(page, [(order, _joined(links), statement), (f"line / {SILENCE} is 1", alone, alone.holds(1))])
-    page.draw(all_over_rounds(runs))
+    _verdicts(
+        page,
+        [
+            judged(order, links(runs.by("diameter").values())),
+            (f"line / {SILENCE} is 1", alone, alone.contains(1)),
+        ],
+    )
+    page.draw_over_rounds(runs)
 
 
 def _report_horizon(page: Section, runs: PanelRuns) -> None:
@@ -365,8 +373,8 @@ def _report_horizon(page: Section, runs: PanelRuns) -> None:
     if len(decades) > 1:
         for name in FEDERATIONS:
             start, end = (regret_by_instance(runs[name], k) for k in decades[-2:])
-            page.say(**{f"{name}, last decade": mean_of(end / start, ".2f")})
-    page.draw(all_over_rounds(runs))
+            page.say({f"{name}, last decade": mean_of(end / start, ".2f")})
+    page.draw_over_rounds(runs)
 
 
 def _scales(small: Scale, paper: Mapping[str, Any] = {}, medium: Mapping[str, Any] = {}) -> dict[str, Scale]:

@@ -11,16 +11,17 @@ from typing import Any
 
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
     bounded,
+    by_line,
     final_regret,
     over_line,
     pays_at,
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, all_over_rounds, by_line
 from fedbandit_envs.papers.trust import Releases, against_fellow
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
@@ -157,7 +158,7 @@ def _figure(section: Section, runs: PanelRuns) -> None:
             }
         )
     section.table("lines", rows)
-    section.draw(all_over_rounds(runs))
+    section.draw_over_rounds(runs)
 
 
 def _report(section: Section, runs: PanelRuns) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import Mean, claim_of, final_regret, least, over, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
+from fedbandit_envs.papers.stats import Mean, claim_of, final_regret, least, over, ratio
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,

@@ -24,8 +24,11 @@ from fedbandit_envs.baselines.comparison_lines import (
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
     Ratio,
+    Row,
     final_regret,
     lies_within,
     over,
@@ -33,8 +36,6 @@ from fedbandit_envs.papers.comparison import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Row, Section
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule

@@ -17,8 +17,12 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
+    Curves,
     Ratio,
+    Row,
     Statement,
     all_at_most,
     all_hold,
@@ -27,8 +31,6 @@ from fedbandit_envs.papers.comparison import (
     lies_within,
     mean_of,
 )
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Curves, Section, Table
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.owners import Algorithm
@@ -365,7 +367,7 @@ def _mean_sd(values: Array) -> str:
     return f"{values.mean():,.0f} ({values.std(ddof=1):,.0f})"
 
 
-def published(rewards: Values) -> Table:
+def published(rewards: Values) -> Iterable[Row]:
     """Yields a table with a line for each algorithm: reward in the authors' published runs and in ours.
 
     They agree if the 95 % interval of their difference contains 0.
@@ -510,7 +512,7 @@ def comp_is_largest(shares: Shares) -> Statement:
 
 def around_one(ratios: Sequence[Ratio]) -> str:
     """Returns a text that says within how many of the ratios' intervals 1 lies, if instances are enough for that."""
-    verdicts = [ratio.holds(1) for ratio in ratios]
+    verdicts = [ratio.contains(1) for ratio in ratios]
     if "exploratory" in verdicts:
         return "whether it is 1: exploratory"
     return f"1 lies within {verdicts.count('holds')} of {len(verdicts)} intervals"

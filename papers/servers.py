@@ -9,7 +9,10 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
+    Row,
     bounded,
     compare,
     each,
@@ -19,8 +22,6 @@ from fedbandit_envs.papers.comparison import (
     pays_at,
     ratio,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Row, Section
 from fedbandit_envs.papers.trust import against_fellow
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.registry.registration import REGISTRY

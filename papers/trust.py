@@ -16,9 +16,9 @@ from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
 from fedbandit_envs.experiments.tuning import FIRST_SEED
-from fedbandit_envs.papers.comparison import Ratio, final_regret, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Row, Section
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
