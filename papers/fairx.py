@@ -315,7 +315,7 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
     pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
     page.verdicts([
         *_is_less(fewer),
-        ("true data / silence, all solvers", _range(pairs, ".3f"), stats.all_at_most(pairs)),
+        ("true data / silence, all solvers", _range(pairs, ".3f"), stats.all_within(pairs)),
     ])  # fmt: skip
 
 
@@ -389,7 +389,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
 def price_falls(runs: PanelRuns) -> Statement:
     """Returns the verdict on whether a best-arm learner's reward regret, which is negative, nears 0 with each scale."""
     found = [-run.info["reward_regret"].mean(axis=1) for run in runs.lines("merit")["best-arm"].values()]
-    return stats.all_at_most(stats.compare(later, earlier) for earlier, later in pairwise(found))
+    return stats.all_within(stats.compare(later, earlier) for earlier, later in pairwise(found))
 
 
 def _report_price(page: Section, runs: PanelRuns) -> None:

@@ -23,6 +23,7 @@ from fedbandit_envs.papers.stats import (
     exponents,
     falls,
     final_regret,
+    joined,
     judged,
     links,
     mean_of,
@@ -245,10 +246,6 @@ def _verdicts(page: Section, lines: Iterable[tuple[str, Any, str]], name: str = 
     page.table(name, [{"what": what, "here": here, "verdict": verdict} for what, here, verdict in lines])
 
 
-def _joined(ratios: Iterable[Ratio]) -> str:
-    return "; ".join(map(str, ratios))
-
-
 _USUAL = {
     "ours / printed": ("FedUCB", "FedUCB-printed"),
     "silence / true data": (SILENCE, SHARED),
@@ -285,7 +282,7 @@ def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     lines = [judged(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", links(by_budget.values()))]
     if runs.panel != "nonprivate":
         for rival in (RANDOM, SILENCE):
-            lines.append((f"over {rival}", _joined(over(by_budget, runs[rival]).values()), "-"))
+            lines.append((f"over {rival}", joined(over(by_budget, runs[rival]).values()), "-"))
     _verdicts(page, lines)
     # The first rounds are left out, since all curves agree there.
     first, curves = min(100, page.plan.scale.rounds // 10), {}

@@ -461,7 +461,7 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
             "SS-UCB's regret that one agent bears": f"{np.max(agents) / np.sum(agents):.1%}",
         })  # fmt: skip
     page.table("regrets", table)
-    shares, bent = explained(private), judged("", chords(private).values())[1]
+    shares, bent = explained(private), stats.joined(chords(private).values())
     middle = {size: median_agent(result) for size, result in private.items()}
     page.verdicts([
         ("regret falls with the agents", "-", stats.falls(private)),
@@ -492,7 +492,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     page.table("regrets", table)
     values = stats.over(lines["shared"], lines["SS-UCB"])
     page.verdicts([
-        *((f"FRR at T/10 / at T/100, T / T/10, {name}", judged("", own)[1], "-") for name, own in changes.items()),
+        *((f"FRR at T/10 / at T/100, T / T/10, {name}", stats.joined(own), "-") for name, own in changes.items()),
         ("both change in the same directions", "-", same_directions(changes)),
         judged("FRR at T, homogeneous; heterogeneous", values.values()),
     ])  # fmt: skip

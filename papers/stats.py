@@ -112,20 +112,25 @@ def all_hold(statements: Iterable[Statement]) -> Statement:
     return next((statement for statement in worst if statement in found), "holds")
 
 
-def all_at_most(ratios: Iterable[Mean], bound: float = 1) -> Statement:
-    """Returns the joint verdict on whether all ratios are at most ``bound``."""
-    return all_hold(value.at_most(bound) for value in ratios)
+def all_within(values: Iterable[Mean], low: float = -inf, high: float = 1) -> Statement:
+    """Returns the joint verdict on whether all values lie between two bounds.
+
+    By default they have to be at most 1, as a ratio of regret is where the first algorithm has less.
+    """
+    return all_hold(verdict(value, low, high) for value in values)
 
 
 def judged(
     what: str, values: Iterable[Mean], low: float = -inf, high: float = 1
-) -> tuple[str, str, Statement]:
-    """Returns a line of a table of verdicts: what was measured, all values, and whether all lie between two bounds.
-
-    By default they have to be at most 1, as a ratio of regret is where the first algorithm has less.
-    """
+) -> tuple[str, Any, Statement]:
+    """Returns a line of a table of verdicts: what was measured, all values, and :func:`all_within`."""
     values = list(values)
-    return what, "; ".join(map(str, values)), all_hold(verdict(value, low, high) for value in values)
+    return what, values[0] if len(values) == 1 else joined(values), all_within(values, low, high)
+
+
+def joined(values: Iterable[Mean]) -> str:
+    """Returns several values as text."""
+    return "; ".join(map(str, values))
 
 
 def lies_within(number: float, measure: Mean) -> str:
@@ -232,7 +237,7 @@ def falling(points: Mapping[float, RunResult]) -> list[Ratio]:
 
 def falls(points: Mapping[float, RunResult]) -> Statement:
     """Returns the verdict on whether regret falls with each x."""
-    return all_hold(value.at_most() for value in falling(points))
+    return all_within(falling(points))
 
 
 def exponents(points: Mapping[float, RunResult]) -> Array:

@@ -370,7 +370,7 @@ _ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
 _FILM_ALPHAS = (0.0, 0.1, 0.9, 1.0)
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
 _ALL_ROUNDS = {"x": "round", "y": "regret of all agents, without messages"}
-_CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0)
+_GLOBAL = {"constant": (0.25, 0.5, 1.0, 2.0, 4.0, 6.0), "epsilon": (0.1, 1.0, 10.0)}
 
 EXPERIMENTS = {
     "fed-ucb": Experiment(
@@ -379,22 +379,17 @@ EXPERIMENTS = {
         {"x": "constant of the radius", "y": "regret of all agents, with messages"},
         {
             "tiny": Scale(2_000, 2, {"constant": (1.0, 4.0), "epsilon": (1.0,)}),
-            "small": Scale(100_000, 20, {"constant": _CONSTANTS, "epsilon": (0.1, 1.0, 10.0)}),
-            "paper": Scale(HORIZON, 50, {"constant": _CONSTANTS, "epsilon": (0.1, 1.0, 10.0)}),
+            "small": Scale(100_000, 20, _GLOBAL),
+            "paper": Scale(HORIZON, 50, _GLOBAL),
         },
-        global_aim,
-        _report_global,
+        global_aim, _report_global,
         {
-            "exact": "The exact model",
-            "approximate": "Agents drawn from a population",
-            "constant": "The constant of the radius",
-            "tuned": "Tuned radii",
-            "private": "Private epochs",
+            "exact": "The exact model", "approximate": "Agents drawn from a population",
+            "constant": "The constant of the radius", "tuned": "Tuned radii", "private": "Private epochs",
             "films": "Films",
         },
         panel_axes={
-            **dict.fromkeys(("exact", "films"), _ROUNDS),
-            **dict.fromkeys(("approximate", "tuned"), _ALL_ROUNDS),
+            "exact": _ROUNDS, "films": _ROUNDS, "approximate": _ALL_ROUNDS, "tuned": _ALL_ROUNDS,
             "private": {"x": "epsilon", "y": "regret / silence's"},
         },
         needs_data=("films",),
@@ -408,19 +403,12 @@ EXPERIMENTS = {
             "small": Scale(100_000, 20, {"alpha": _ALPHAS}),
             "paper": Scale(HORIZON, 50, {"alpha": _ALPHAS}),
         },
-        mixed_aims,
-        _report_mixed,
+        mixed_aims, _report_mixed,
         {
-            "alpha": "Values of alpha",
-            "controls": "Other constants, other lengths of phases, no phases",
-            "tuned": "The tuned radius",
-            "enhanced": "The enhanced form",
-            "films": "Films",
+            "alpha": "Values of alpha", "controls": "Other constants, other lengths of phases, no phases",
+            "tuned": "The tuned radius", "enhanced": "The enhanced form", "films": "Films",
         },
-        panel_axes={
-            **{panel: {"xscale": "linear"} for panel in ("alpha", "controls", "tuned", "films")},
-            "enhanced": _ROUNDS,
-        },
+        panel_axes={panel: {"xscale": "linear"} for panel in BY_ALPHA} | {"enhanced": _ROUNDS},
         needs_data=("films",),
     ),
-}
+}  # fmt: skip

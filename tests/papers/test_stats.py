@@ -13,8 +13,8 @@ from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.stats import (
     FAILS,
     Ratio,
-    all_at_most,
     all_hold,
+    all_within,
     falls,
     final_regret,
     judged,
@@ -140,7 +140,7 @@ def test_no_verdict_follows_from_fewer_than_twenty_instances():
         lambda value: value.at_most(100),
         lambda value: value.at_least(0),
         lambda value: value.contains(0.7),
-        lambda value: all_at_most([enough, value]),
+        lambda value: all_within([enough, value]),
     ):
         assert verdict(few) == "exploratory"
         assert verdict(enough) == "holds"
