@@ -17,11 +17,10 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import (
-    Curves, Ratio, Row, all_within, compare, each, joined, lies_within, mean_of, spread,
-)  # fmt: skip
+from fedbandit_envs.papers.stats import Curves, Ratio, Row, compare, each, mean_of
 from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import SambaSettings, run_plain, run_samba
@@ -243,7 +242,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _means(ratios: Iterable[Ratio], spec: str) -> str:
-    return spread((value.value for value in ratios), spec)
+    return stats.spread((value.value for value in ratios), spec)
 
 
 def _report_times(page: Section, runs: PanelRuns) -> None:
@@ -296,16 +295,16 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         for name, own in encrypted.items()
         for size in own
     ]
-    within = all_within(ratios, high=ORDER_OF_MAGNITUDE)
+    within = stats.all_within(ratios, high=ORDER_OF_MAGNITUDE)
     ahead = (
         f"{ALGORITHMS[name]} {line.slope * papers + line.intercept:,.0f}" for name, line in lines.items()
     )
     page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
         (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", _means(ratios, ",.0f"), within),
-        (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, lies_within(2, double)),
-        ("Thompson is the slowest", _listed(order), all_within(slowest, 1, np.inf)),
-        ("fixed epsilon is the fastest", _listed(order), all_within(fastest)),
+        (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, stats.lies_within(2, double)),
+        ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
+        ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
         (
             f"CPU seconds by the lines at {letter} = {papers:,}, {PAPER_SECONDS} in the paper",
             ", ".join(ahead),
@@ -363,8 +362,8 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     order = sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
     every, at_last = [value for own in rivals for value in own.values()], [own[last] for own in rivals]
     page.verdicts([
-        ("Thompson has the most reward at each N", "-", all_within(every, 1, np.inf)),
-        ("the same at the last N", _listed(order), all_within(at_last, 1, np.inf)),
+        ("Thompson has the most reward at each N", "-", stats.all_within(every, 1, np.inf)),
+        ("the same at the last N", _listed(order), stats.all_within(at_last, 1, np.inf)),
         (
             "always the best arm, and arms at random, on average",
             f"{np.max(ucb.means) * last:,.0f}, {np.mean(ucb.means) * last:,.0f}",
@@ -435,10 +434,10 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     changes = [compare(found[name, most]["comp"], found[name, least]["comp"]) for name in ALGORITHMS]
     customer = max(own["customer"] for own in means.values())
     page.verdicts([
-        ("Comp takes more than any other node", "-", all_within(larger, 1, np.inf)),
+        ("Comp takes more than any other node", "-", stats.all_within(larger, 1, np.inf)),
         (f"Comp's share at K = {most} over that at K = {least}", _means(changes, ".2f"), around_one(changes)),
         ("largest owner / smallest, at most", f"{max(uneven.values()):.2f}", "no measure named"),
-        ("Controller / an owner", spread(controller.values(), ".2f"), "no measure named"),
+        ("Controller / an owner", stats.spread(controller.values(), ".2f"), "no measure named"),
         ("the data customer's share, at most", f"{customer:.2%}", "no measure named"),
     ])  # fmt: skip
 
@@ -488,7 +487,7 @@ def _report_privacy(page: Section, runs: PanelRuns) -> None:
     for epsilon, private in found[PRIVATE].items():
         ratios = [compare(private, found[line][epsilon]) for line in (SHARED, PLACEBO, SILENT)]
         what = f"epsilon {epsilon:g}: over true data, noise alone, silence"
-        verdicts.append((what, joined(ratios), ratios[-1].at_most()))
+        verdicts.append((what, stats.joined(ratios), ratios[-1].at_most()))
     page.verdicts(verdicts)
 
 
