@@ -33,7 +33,7 @@ from fedbandit_envs.papers.stats import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.variants import baseline_of, run_of
+from fedbandit_envs.papers.variants import baseline_of
 
 DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
@@ -88,14 +88,14 @@ def linear_run(
         policy: Arguments of the baseline's policy that are changed.
         **labels: Further labels.
     """
-    known = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
+    known = {"agents": float(agents), "dim": float(dim), "gap": gap}
     # Baselines are registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one of
     # another figure and is played only once.
     changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
-    return run_of(
-        baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
-        env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
-        policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
+    return plan.run(
+        labels.pop("line", baseline), "FedLinear-v0", baseline, delta=DELTA,
+        env={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
+        policy=policy, wrappers={**wrappers, **changed},
         labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
         # Lean scales leave out costly runs, but a trial still takes minutes. So each trial is stored as a shard
         # of its own, and a run with more trials can reuse it.

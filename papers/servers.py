@@ -23,7 +23,6 @@ from fedbandit_envs.papers.stats import (
     ratio,
 )
 from fedbandit_envs.papers.trust import against_fellow
-from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
@@ -44,11 +43,8 @@ def _run(plan: Plan, env_id: str, env: dict[str, Any], line: str, baseline: str,
         **changes: ``labels`` of the run besides ``line``; ``wrappers``, arguments of the baseline's wrappers by role;
             and, as anything else, arguments of the policy.
     """
-    labels, wrappers = ({"line": line, **changes.pop("labels", {})}, changes.pop("wrappers", {}))
-    return run_of(
-        baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=changes,
-        wrapper_kwargs=wrappers, labels=labels,
-    )  # fmt: skip
+    labels, wrappers = changes.pop("labels", {}), changes.pop("wrappers", {})
+    return plan.run(line, env_id, baseline, env=env, policy=changes, wrappers=wrappers, labels=labels)
 
 
 def _generalised(plan: Plan) -> list[RunSpec]:
