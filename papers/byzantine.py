@@ -3,10 +3,9 @@
 from operator import methodcaller
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import each, final_regret, over
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.stats import each, final_regret, over
 
 SILENT = "LinUCB"
 MEANINGS = {
@@ -28,11 +27,9 @@ def _runs(plan: Plan) -> list[RunSpec]:
     attack, _, private = plan.panel.partition("-")
     names = ("FedUCB-min", "FedUCB-min-trimmed") if private else tuple(MEANINGS)[1:4]
     return [
-        run_of(
-            name, "FedLinear-v0", plan.scale.rounds, plan.scale.trials,
-            env_kwargs={"num_agents": 10, "dim": 5, "num_arms": 20, "gap": 0.1},
-            stack=[("Byzantine", {"agents": share, "attack": attack})],
-            delta=0.1, labels={"line": name, "liars": share},
+        plan.run(
+            name, "FedLinear-v0", env={"num_agents": 10, "dim": 5, "num_arms": 20, "gap": 0.1},
+            stack=[("Byzantine", {"agents": share, "attack": attack})], delta=0.1, labels={"liars": share},
         )
         for name in (SILENT, *names)
         for share in SHARES

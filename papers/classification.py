@@ -3,10 +3,9 @@
 from typing import Any
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import bounded, final_regret, ratio
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, all_over_rounds
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import bounded, final_regret, ratio
 
 DELTA = 1e-5
 ALPHA = 0.1
@@ -34,10 +33,10 @@ def _runs(plan: Plan) -> list[RunSpec]:
 
     def run(line: str, baseline: str, policy: dict[str, Any] = RADIUS, **wrappers: Any) -> RunSpec:
         contexts = {**digits, "features": "shared"} if line == BY_ARM else digits
-        return run_of(
-            baseline, "FedClassification-v0", plan.scale.rounds, plan.scale.trials, delta=DELTA,
-            env_kwargs={"contexts": contexts}, policy_kwargs=policy, wrapper_kwargs=wrappers, labels={"line": line},
-        )  # fmt: skip
+        env = {"contexts": contexts}
+        return plan.run(
+            line, "FedClassification-v0", baseline, env=env, policy=policy, wrappers=wrappers, delta=DELTA
+        )
 
     return [
         run(RANDOM, "random-arm", {}),
@@ -74,7 +73,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     ]
     section.table("verdicts", verdicts)
     section.table("answers", rows)
-    section.draw(all_over_rounds(runs))
+    section.draw_over_rounds(runs)
 
 
 EXPERIMENTS = {

@@ -1,4 +1,20 @@
-"""An experiment of a paper as data: its runs and measurements, their results, and the function that reports on them."""
+"""How a paper's script is written, and what all scripts have in common.
+
+A script is read from top to bottom:
+
+1. **Settings as data**: names of algorithms, values that the paper prints, scales.
+2. **The sweep**: a function that maps a :class:`Plan` (the panel and its scale) to a list of runs. ``plan.run(name,
+   env_id, ...)`` returns the run of one line of a table; it has the plan's horizon and number of trials, and labels
+   that name it.
+3. **The analysis**: a function that gets a page's section and :class:`PanelRuns`, the results by their labels. It
+   chooses results (``runs["P-FCB"]``, ``runs.where(margin=0)``, ``runs.lines("epsilon")``), computes figures by
+   :mod:`.stats`, and writes ``page.table``, ``page.verdicts``, ``page.say`` and ``page.draw``. A table with a row for
+   each run is ``runs.table(head, {column: function of the result})``. A sentence of the paper is judged by a row of
+   ``page.verdicts``: what was measured, the figures, and the verdict that :func:`.stats.judged` gives on them.
+4. **EXPERIMENTS**: titles, scales, axes and panels.
+
+The page is written by hand around the tables.
+"""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +30,8 @@ from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import source_digest
+from fedbandit_envs.papers.stats import Ratio, Row, ratio
+from fedbandit_envs.papers.variants import VARIANTS
 
 if TYPE_CHECKING:
     from fedbandit_envs.papers.page import Section
@@ -59,8 +77,40 @@ class Plan(NamedTuple):
 
     panel: str
     scale: Scale
-    mode: str
+    mode: str = "default"
     data: Mapping[str, Any] | None = None
+
+    def run(
+        self, line: str, env_id: str, baseline: str = "", *,
+        env: Mapping[str, Any] = {},
+        policy: Mapping[str, Any] = {},
+        wrappers: Mapping[str, Mapping[str, Any]] = {},
+        labels: Mapping[str, Any] = {},
+        **spec: Any,
+    ) -> RunSpec:  # fmt: skip
+        """Returns the run of a line of a table.
+
+        Args:
+            line: Name of the line, which is the run's label ``line``.
+            env_id: Id of the environment.
+            baseline: Name of the baseline, or of one of :data:`.VARIANTS`; by default ``line``.
+            env: Changes to the arguments of the environment.
+            policy: Changes to the arguments of the policy.
+            wrappers: Changes to the arguments of the wrappers, by part.
+            labels: Further labels.
+            **spec: Other arguments of :class:`RunSpec`; ``rounds`` and ``seeds`` are those of the scale by default.
+        """
+        known, own = VARIANTS.get(baseline or line, (baseline or line, {}))
+        parts = {part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}}
+        return RunSpec(
+            known,
+            env_id,
+            **{"rounds": self.scale.rounds, "seeds": self.scale.trials, **spec},
+            env_kwargs={**env},
+            policy_kwargs={**parts.pop("policy", {}), **policy},
+            wrapper_kwargs=parts,
+            labels={"line": line, **labels},
+        )
 
 
 @dataclass(frozen=True)
@@ -171,9 +221,6 @@ class PanelRuns:
         """Returns the distinct values of a column of labels, in the order of the rows; rows without it are skipped."""
         return list(dict.fromkeys(labels[column] for labels, _ in self.rows if column in labels))
 
-    def __contains__(self, line: str) -> bool:
-        return line in self.values("line")
-
     def one(self, line: str, **labels: Any) -> Any:
         """Returns the only result with the given labels.
 
@@ -193,7 +240,11 @@ class PanelRuns:
 
     __getitem__ = one
 
-    def by(self, column: str, **labels: Any) -> dict[Any, Any]:
+    def ratio(self, above: str, below: str) -> Ratio:
+        """Returns the ratio of two algorithms' regret."""
+        return ratio(self[above], self[below])
+
+    def by(self, column: str = "line", **labels: Any) -> dict[Any, Any]:
         """Returns the results with the given labels, by the value of a column.
 
         Args:
@@ -220,6 +271,24 @@ class PanelRuns:
             at = [labels[column]] if column in labels else self.values(column)
             found.setdefault(name(others), {}).update(dict.fromkeys(at, result))
         return found
+
+    def table(
+        self,
+        head: str,
+        columns: Mapping[str, Callable[[Any], Any]],
+        name: Callable[[Mapping[str, Any]], str] = itemgetter("line"),
+    ) -> list[Row]:
+        """Returns a table with a row for each result.
+
+        Args:
+            head: Head of the first column, which has the runs' names.
+            columns: For the head of each other column the function that returns a result's cell.
+            name: Function that returns a run's name from its labels; by default the label ``line``.
+        """
+        return [
+            {head: name(labels)} | {column: cell(result) for column, cell in columns.items()}
+            for labels, result in self.rows
+        ]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Experiments on exposure fairness: four of the thesis (Solanki 2024, section 6.5), and this project's own."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import pairwise, product
 from math import log
 from typing import Any
@@ -9,26 +10,11 @@ import numpy as np
 
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
-    Mean,
-    Ratio,
-    Statement,
-    all_at_most,
-    compare,
-    each,
-    exponents,
-    falls,
-    final_regret,
-    least,
-    lies_within,
-    mean_of,
-    over,
-    ratio,
-    regret_by_instance,
-)
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, all_over_rounds, by_x
-from fedbandit_envs.papers.variants import baseline_of, run_of
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Mean, Ratio, Statement, each, final_regret, judged, mean_of, ratio
+from fedbandit_envs.papers.variants import baseline_of
 
 THESIS_ROUNDS = 100_000
 
@@ -110,11 +96,11 @@ def _grid(
             constants["beta_scale"] = point["radius"]
         for solver in SOLVERS.keys() & point:
             constants |= {"solver": solver, "steps": int(point[solver])} if point[solver] else {"steps": 0}
-        run = run_of(
-            baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=constants,
-            wrapper_kwargs={"privatizer": {"epsilon": point["epsilon"]}} if "epsilon" in point else {},
+        run = plan.run(
+            line, env_id, baseline, env=env, policy=constants,
+            wrappers={"privatizer": {"epsilon": point["epsilon"]}} if "epsilon" in point else {},
             stack=[("Placebo", {})] if line != baseline else [],
-            delta=0.1, labels={"line": line, **point},
+            delta=0.1, labels=point,
         )  # fmt: skip
         runs.append(run)
     return runs
@@ -153,13 +139,13 @@ def _private(plan: Plan) -> list[RunSpec]:
     This project's private baseline and the thesis' one are compared with tuned agents that do not communicate.
     """
     noise_sd = float(plan.panel)
-    env_id = "FedExposureNoisy-v0" if plan.panel == "0.5" else "FedExposure-v0"
     policy = {"noise_sd": noise_sd}
     weighing = {**policy, "pool": {"name": "precision", "reward_variance": noise_sd**2}}
+    grid = partial(_grid, plan, env_id="FedExposureNoisy-v0" if plan.panel == "0.5" else "FedExposure-v0")
     return [
-        *_grid(plan, [GREEDY], "agents", env_id=env_id, policy=policy),
-        *_grid(plan, [PRIV], "agents", "epsilon", env_id=env_id, policy=policy),
-        *_grid(plan, [WEIGHTED, WEIGHTED + PLACEBO], "agents", "epsilon", env_id=env_id, policy=weighing),
+        *grid([GREEDY], "agents", policy=policy),
+        *grid([PRIV], "agents", "epsilon", policy=policy),
+        *grid([WEIGHTED, WEIGHTED + PLACEBO], "agents", "epsilon", policy=weighing),
     ]
 
 
@@ -181,41 +167,40 @@ NEVER_ABOVE = 1.05
 """Bound set in advance for the fairness regret of this project's private baseline, relative to tuned silent agents."""
 
 
-def _over(page: Section, runs: PanelRuns, above: str, below: str) -> Ratio:
-    """Returns the ratio of two algorithms' fairness regret, and adds it to the numbers."""
-    value = ratio(runs[above], runs[below])
-    page.say(**{f"{above} / {'B0' if below == SILENT and runs.panel == 'thesis' else below}": value})
-    return value
+def _ratios(page: Section, runs: PanelRuns, *pairs: tuple[str, str]) -> dict[str, Ratio]:
+    """Returns the ratios of two algorithms' fairness regret by name, and adds them to the numbers."""
+    b0 = "B0" if runs.panel == "thesis" else SILENT
+    found = {
+        f"{above} / {b0 if below == SILENT else below}": runs.ratio(above, below) for above, below in pairs
+    }
+    page.say(found)
+    return found
 
 
-def _power(page: Section, runs: PanelRuns, line: str) -> Mean:
-    """Returns the exponent p of regret growing as t^p, from round T / 10 to T, and adds it to the numbers."""
-    value = power_of_rounds(runs[line])
-    page.say(**{f"{line}, power of T": value})
-    return value
+def _is_less(ratios: Mapping[str, Ratio]) -> Iterable[tuple[str, str, Statement]]:
+    """Returns lines of a table of verdicts: whether each ratio is below 1."""
+    return (judged(name, [value]) for name, value in ratios.items())
 
 
 def power_of_rounds(result: RunResult) -> Mean:
     """Returns the exponent p of regret growing as t^p, from round T / 10 to the horizon T; the mean over seeds."""
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
-    grown = np.log(regret_by_instance(result) / regret_by_instance(result, early))
+    grown = np.log(stats.regret_by_instance(result) / stats.regret_by_instance(result, early))
     return mean_of(grown / log(result.rounds[-1] / result.rounds[early]), ".2f")
 
 
-def _regrets(page: Section, runs: PanelRuns) -> None:
-    """Writes the table of fairness regret and reward regret at the horizon, and draws regret over rounds."""
-    lines = []
-    for line, result in runs.by("line").items():
-        lines.append({
-            "algorithm": line,
-            "solver, steps, beta scale": _constants(line),
-            "releases an agent": releases(result),
-            "fairness regret at T (± 95 %)": final_regret(result),
-            "/ B0": "1" if line == SILENT else ratio(result, runs[SILENT]),
-            "reward regret at T": f"{result.info['reward_regret'].mean() * result.rounds[-1]:,.0f}",
-        })  # fmt: skip
-    page.table("regrets", lines)
-    page.draw(all_over_rounds(runs))
+def _regrets(page: Section, runs: PanelRuns, powers: Iterable[str] = ()) -> None:
+    """Writes fairness regret and reward regret at the horizon, exponents of growth, and draws regret over rounds."""
+    columns = {
+        "solver, steps, beta scale": _constants,
+        "releases an agent": releases,
+        "fairness regret at T (± 95 %)": final_regret,
+        "/ B0": partial(ratio, denominator=runs[SILENT]),
+        "reward regret at T": lambda run: f"{run.info['reward_regret'].mean() * run.rounds[-1]:,.0f}",
+    }
+    page.table("regrets", runs.table("algorithm", columns))
+    page.say({f"{line}, power of T": power_of_rounds(runs[line]) for line in powers})
+    page.draw_over_rounds(runs)
 
 
 def releases(result: RunResult) -> str:
@@ -224,8 +209,8 @@ def releases(result: RunResult) -> str:
     return "-" if messages is None else f"{messages.mean() / (result.regret.shape[2] - 1):,.0f}"
 
 
-def _constants(line: str) -> str:
-    arguments = baseline_of(line.removesuffix(PLACEBO)).policy_kwargs
+def _constants(result: RunResult) -> str:
+    arguments = baseline_of(result.labels["line"].removesuffix(PLACEBO)).policy_kwargs
     if "solver" not in arguments:
         return "-"
     radius = arguments["beta_scale"]
@@ -233,84 +218,45 @@ def _constants(line: str) -> str:
 
 
 def _report_exp1(page: Section, runs: PanelRuns) -> None:
-    _regrets(page, runs)
     if runs.panel == "thesis":
-        fed, private, placebo = (_over(page, runs, line, SILENT) for line in (FED, PRIV, PRIV + PLACEBO))
-        powers = [f"{line} like T^{_power(page, runs, line)}" for line in (SILENT, FED, PRIV)]
-        both = "Both federated learning algorithms outperformed the single-agent baseline in terms of fairness regret."
-        page.sentences(
-            (both, f"Fed / B0 {fed}", f"Fed < B0: {fed.at_most(1)}"),
-            (both, f"Priv / B0 {private}; noise alone {placebo}", f"Priv < B0: {private.at_most(1)}"),
-            (
-                "We show that both Fed-FairX-LinUCB and Priv-FairX-LinUCB achieve near-optimal fairness regret.",
-                f"over the last tenfold of rounds {'; '.join(powers)}",
-                "it names no optimum",
-            ),
-        )
+        _regrets(page, runs, (SILENT, FED, PRIV))
+        page.verdicts(_is_less(_ratios(page, runs, *((line, SILENT) for line in THESIS[1:]))))
         page.claims(runs[PRIV].claims)
         return
-    lines = runs.by("line")
-    best, ours, sum_ = least(lines, SILENT), WEIGHTED + PLACEBO, "Priv-FairX-LinUCB-on-sum"
+    _regrets(page, runs)
+    lines = runs.by()
+    best, ours, sum_ = stats.least(lines, SILENT), WEIGHTED + PLACEBO, "Priv-FairX-LinUCB-on-sum"
     pairs = [
         (PRIV, SILENT), (PRIV, best), (best, SILENT), (WEIGHTED, best), (ours, best), (sum_, SILENT),
         ("Priv-FairX-LinUCB-printed", SILENT), ("best-arm", "equal-shares"),
     ]  # fmt: skip
-    found = [_over(page, runs, *pair) for pair in pairs]
-    improves = (
-        "Priv-FairX-LinUCB significantly improves over non-collaborative learning while maintaining privacy"
+    page.verdicts(
+        [*_is_less(_ratios(page, runs, *pairs)), ("least fairness regret", stats.least(lines), "-")]
     )
-    page.sentences(
-        (improves, f"Priv / B0 {found[0]}", f"Priv < B0: {found[0].at_most(1)}"),
-        (
-            improves,
-            f"Priv / the best silence here ({best}) {found[1]}",
-            f"Priv < the best silence here: {found[1].at_most(1)}",
-        ),
-    )
-    page.table("least", [{"fairness regret": "least of all", "algorithm": least(lines)}])
 
 
 def _report_exp2(page: Section, runs: PanelRuns) -> None:
-    _regrets(page, runs)
-    first, second = (_over(page, runs, PRIV, line) for line in ("B1", "B2"))
-    powers = [_power(page, runs, line) for line in ("B2", PRIV)]
-    page.sentences(
-        (
-            "Priv-FairX-LinUCB outperforms B1 while producing comparable performance for B2.",
-            f"Priv / B1 {first}; Priv / B2 {second}",
-            f"Priv < B1: {first.at_most(1)}; Priv < B2: {second.at_most(1)}; comparable: no measure is named",
-        ),
-        (
-            "in theory, fairness regrets could be as bad as O(T)",
-            f"over the last tenfold of rounds B2 grows like T^{powers[0]}, Priv like T^{powers[1]}",
-            "it names no measure",
-        ),
-    )
+    _regrets(page, runs, ("B2", PRIV))
+    page.verdicts(_is_less(_ratios(page, runs, (PRIV, "B1"), (PRIV, "B2"))))
 
 
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("agents")
     curves = each(lines, final_regret)
-    page.table("regrets", by_x(curves, "federation", "{:g} agents"))
+    page.table("regrets", stats.by_x(curves, "federation", "{:g} agents"))
     page.draw(curves)
-    page.record({line: over(own, lines[SILENT]) for line, own in lines.items()}, "{} / B0")
-    said = []
-    for line, expected in ((FED, -0.5), (PRIV, -0.5), (SILENT, 0)):
-        power = mean_of(exponents(lines[line]), ".3f")
-        page.say(**{f"{line}, power of m": power})
-        trend = "" if line == SILENT else f"; falls at every step: {falls(lines[line])[0]}"
-        said.append((
-            "The fairness regret scales as expected with respect to the number of agents, validating theoretical "
-            "results.",
-            f"{line}: like m^{power}",
-            f"{lies_within(expected, power)}{trend}",
-        ))  # fmt: skip
-    page.sentences(*said)
+    page.record({line: stats.over(own, lines[SILENT]) for line, own in lines.items()}, "{} / B0")
+    powers = {line: mean_of(stats.exponents(lines[line]), ".3f") for line in (FED, PRIV, SILENT)}
+    page.say({f"{line}, power of m": power for line, power in powers.items()})
+    expected = {FED: -0.5, PRIV: -0.5, SILENT: 0}
+    page.verdicts([
+        *((f"{line}, power of m", powers[line], stats.lies_within(at, powers[line])) for line, at in expected.items()),
+        *((f"{line} falls with each number of agents", "-", stats.falls(lines[line])) for line in (FED, PRIV)),
+    ])  # fmt: skip
 
 
 def _report_exp4(page: Section, runs: PanelRuns) -> None:
-    lines = runs.lines("epsilon")
-    silent, greedy = runs[SILENT], runs[GREEDY]
+    lines, silent, greedy = runs.lines("epsilon"), runs[SILENT], runs[GREEDY]
     table = [
         {
             "budget": f"epsilon {epsilon:g}",
@@ -324,23 +270,15 @@ def _report_exp4(page: Section, runs: PanelRuns) -> None:
     ]
     page.table("regrets", table)
     page.draw(each(lines, final_regret))
-    page.record({WEIGHTED: over(lines[WEIGHTED], silent)}, "{} / B0")
-    page.say(**{GREEDY: final_regret(greedy), f"{GREEDY} / B0": ratio(greedy, silent)})
+    page.record({WEIGHTED: stats.over(lines[WEIGHTED], silent)}, "{} / B0")
+    page.say({GREEDY: final_regret(greedy), f"{GREEDY} / B0": ratio(greedy, silent)})
     from_one = {epsilon: result for epsilon, result in lines[PRIV].items() if epsilon >= 1}
-    private, silence = over(from_one, silent), over(from_one, greedy)
-    page.sentences((
-        "The private algorithm achieved reasonable performance for ε values of 1 or greater, highlighting the "
-        "trade-off between privacy and regret.",
-        f"at epsilon of 1 or greater {_range(private.values(), '.2f')} times B0's, {_range(silence.values(), '.2f')} "
-        f"times that of {GREEDY}",
-        f"falls at every step with epsilon: {falls(lines[PRIV])[0]}; at most B0's: {all_at_most(private.values())}; at "
-        f"most {GREEDY}'s: {all_at_most(silence.values())}",
-    ))  # fmt: skip
-
-
-def _range(ratios: Iterable[Ratio], spec: str) -> str:
-    values = [one.value for one in ratios]
-    return f"{min(values):{spec}} to {max(values):{spec}}"
+    silence = stats.over(from_one, greedy).values()
+    page.verdicts([
+        (f"{PRIV} falls with each epsilon", "-", stats.falls(lines[PRIV])),
+        judged("epsilon of 1 or greater: / B0", stats.over(from_one, silent).values()),
+(f"epsilon of 1 or greater: / {GREEDY}", _range(silence, ".2f"), stats.all_within(silence)),
+    ])  # fmt: skip
 
 
 _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
@@ -349,14 +287,13 @@ _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 def _report_solver(page: Section, runs: PanelRuns) -> None:
     if runs.panel == "radius":
         curves = each(runs.lines("radius"), final_regret)
-        page.table("regrets", by_x(curves, "radius", "radius times {:g}"))
+        page.table("regrets", stats.by_x(curves, "radius", "radius times {:g}"))
         # A logarithmic axis has no 0.
         zero = runs.values("radius")[1] / 3
         page.draw({line: {x or zero: mean for x, mean in points.items()} for line, points in curves.items()})
-        at = {(line, x): runs.one(line, radius=x) for line in (SILENT, FED) for x in (0.0, 1.0)}
-        for line in (SILENT, FED):
-            page.say(**{f"{line}, radius 0 / printed": ratio(at[line, 0.0], at[line, 1.0])})
-        page.say(**{f"{FED} / {SILENT}": ratio(at[FED, 1.0], at[SILENT, 1.0])})
+        free, printed = runs.where(radius=0.0), runs.where(radius=1.0)
+        page.say({f"{line}, radius 0 / printed": ratio(free[line], printed[line]) for line in (SILENT, FED)})
+        page.say({f"{FED} / {SILENT}": printed.ratio(FED, SILENT)})
         return
     kinds = [*product((SILENT, FED), _FEW_AND_MANY)]
     lines = [
@@ -370,18 +307,21 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
     ]
     page.table("regrets", lines)
     page.draw(each({f"{line}, {solver}": runs.by(solver, line=line) for line, solver in kinds}, final_regret))
-    fewer = []
-    for line, solver in kinds:
-        value = ratio(*(runs.one(line, **{solver: count}) for count in _FEW_AND_MANY[solver]))
-        says = {"fewer steps, less fairness regret": value.at_most(1), "ratio": value}
-        fewer.append({"run": f"{line}, {solver}", **says})
-    page.table("fewer steps", fewer)
-    pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
-    shared = {
-        "true data / silence, all solvers": _range(pairs, ".3f"),
-        "less fairness regret": all_at_most(pairs),
+    fewer = {
+        f"{line}, {solver}: fewer steps / more": ratio(
+            *(runs.one(line, **{solver: count}) for count in _FEW_AND_MANY[solver])
+        )
+        for line, solver in kinds
     }
-    page.table("true data", [shared])
+    pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
+    page.verdicts([
+        *_is_less(fewer),
+        ("true data / silence, all solvers", _range(pairs, ".3f"), stats.all_within(pairs)),
+    ])  # fmt: skip
+
+
+def _range(ratios: Iterable[Ratio], spec: str) -> str:
+    return stats.spread((one.value for one in ratios), spec)
 
 
 def _report_private(page: Section, runs: PanelRuns) -> None:
@@ -417,7 +357,7 @@ def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
         Shares by algorithm and by the worker's rank, where rank 1 has the largest deserved share. The last entry,
         ``deserved``, has the shares that the workers deserve, so that its curve is drawn on top of similar ones.
     """
-    totals = {line: result.totals["pulls"] for line, result in runs.by("line").items()}
+    totals = {line: result.totals["pulls"] for line, result in runs.by().items()}
     totals["deserved"] = runs["best-arm"].totals["deserved"]
     found = {name: total.mean(axis=(0, 1)) / runs["best-arm"].rounds[-1] for name, total in totals.items()}
     order = np.argsort(-found["deserved"], kind="stable")
@@ -427,20 +367,22 @@ def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
 def _report_shares(page: Section, runs: PanelRuns) -> None:
     found = shares(runs)
     deserved = found["deserved"]
-    lines = []
-    for rank, share in deserved.items():
-        got = {f"{line} ({what})": f"{found[line][rank]:.3f}" for line, what in LEARNERS.items()}
-        lines.append({"worker, in order of merit": f"worker {rank}", "deserved": f"{share:.3f}", **got})
+    heads = {"deserved": "deserved"} | {line: f"{line} ({what})" for line, what in LEARNERS.items()}
+    lines = [
+        {"worker, in order of merit": f"worker {rank}"}
+        | {head: f"{found[line][rank]:.3f}" for line, head in heads.items()}
+        for rank in deserved
+    ]
     page.table("shares", lines)
     page.draw(found)
-    sums = {line: sum(abs(got[i] - deserved[i]) for i in got) for line, got in found.items()}
     differences = [
         {
             "algorithm": line,
-            "absolute differences, added up over workers": f"{sums[line]:.3f}",
-            "fairness regret at T (± 95 %)": final_regret(result),
+            "absolute differences, added up over workers": f"{sum(abs(got[i] - deserved[i]) for i in got):.3f}",
+            "fairness regret at T (± 95 %)": final_regret(runs[line]),
         }
-        for line, result in runs.by("line").items()
+        for line, got in found.items()
+        if line != "deserved"
     ]
     page.table("differences", differences)
 
@@ -448,38 +390,28 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
 def price_falls(runs: PanelRuns) -> Statement:
     """Returns the verdict on whether a best-arm learner's reward regret, which is negative, nears 0 with each scale."""
     found = [-run.info["reward_regret"].mean(axis=1) for run in runs.lines("merit")["best-arm"].values()]
-    return all_at_most(compare(later, earlier) for earlier, later in pairwise(found))
+    return stats.all_within(stats.compare(later, earlier) for earlier, later in pairwise(found))
 
 
 def _report_price(page: Section, runs: PanelRuns) -> None:
-    columns: dict[str, dict[float, Mean]] = {}
-    curves: dict[str, Any] = {}
-    for line, results in runs.lines("merit").items():
-        fairness = {x: mean_of(regret_by_instance(one) / one.rounds[-1], ".4f") for x, one in results.items()}
-        reward = {x: mean_of(one.info["reward_regret"].mean(axis=1), ".4f") for x, one in results.items()}
-        columns |= {f"{line}: fairness": fairness, f"{line}: reward": reward}
-        curves[line] = [(fairness[scale].value, reward[scale]) for scale in results]
-    page.table("regrets", by_x(columns, "merit", "exp({:g} mu)"))
-    page.draw(curves)
-    page.table(
-        "price",
-        [{"the price of fairness": "falls with the steepness of merit", "verdict": price_falls(runs)}],
+    lines = runs.lines("merit")
+    fairness = each(lines, lambda run: mean_of(stats.regret_by_instance(run) / run.rounds[-1], ".4f"))
+    reward = each(lines, lambda run: mean_of(run.info["reward_regret"].mean(axis=1), ".4f"))
+    columns: dict[str, Any] = {}
+    for line in lines:
+        columns |= {f"{line}: fairness": fairness[line], f"{line}: reward": reward[line]}
+    page.table("regrets", stats.by_x(columns, "merit", "exp({:g} mu)"))
+    page.draw(
+        {line: [(fairness[line][x].value, mean) for x, mean in own.items()] for line, own in reward.items()}
     )
+    page.verdicts([("the price of fairness falls with the steepness of merit", "-", price_falls(runs))])
 
 
-def _experiment(
-    title: str,
-    shows: str,
-    x: str,
-    runs: Callable[[Plan], list[RunSpec]],
-    report: Callable[[Section, PanelRuns], None],
-    scales: Mapping[str, Scale] = SCALES,
-    axes: Mapping[str, str] = {},
-    **others: Any,
-) -> Experiment:
+def _experiment(title: str, shows: str, x: str, runs: Any, report: Any, **others: Any) -> Experiment:
     """Returns an experiment whose y axis is fairness regret, if ``axes`` has no other."""
-    known = {"x": x, "y": "cumulative fairness regret per agent", **axes}
-    return Experiment(f"Exposure fairness, {title}", shows, known, scales, runs, report, **others)
+    axes = {"x": x, "y": "cumulative fairness regret per agent", **others.pop("axes", {})}
+    scales = others.pop("scales", SCALES)
+    return Experiment(f"Exposure fairness, {title}", shows, axes, scales, runs, report, **others)
 
 
 EXPERIMENTS = {
@@ -504,7 +436,7 @@ EXPERIMENTS = {
     ),
     "fairx-private": _experiment(
         "whether private federation pays", "Private sharing beside tuned silence; half an hour",
-        "epsilon", _private, _report_private, PRIVATE_SCALES,
+        "epsilon", _private, _report_private, scales=PRIVATE_SCALES,
         panels={"0.1": "Reward noise 0.1", "0.5": "Reward noise 0.5"},
     ),
     "fairx-shares": _experiment(

@@ -7,10 +7,9 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import Mean, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.stats import Mean, bounded, compare, mean_of, ratio
 
 DIM, RADIUS = 15, 0.5
 SILENT, SHARED = "LinUCB", "OFUL-shared"
@@ -39,14 +38,11 @@ def _runs(plan: Plan) -> list[RunSpec]:
     if plan.panel != "theory":
         lines = {name: (name, {}) for name in ("FedLinUCB", "Async-LinUCB", SHARED)}
         lines |= {name: (name, {"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)}
+    env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"
+    env = {"num_agents": 50 if plan.panel.endswith("50") else 15}
     return [
-        run_of(
-            baseline, "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0",
-            plan.scale.rounds, plan.scale.trials, policy_kwargs=policy, labels={"line": line},
-            env_kwargs={"num_agents": 50 if plan.panel.endswith("50") else 15},
-        )
-        for line, (baseline, policy) in lines.items()
-    ]  # fmt: skip
+        plan.run(line, env_id, baseline, env=env, policy=policy) for line, (baseline, policy) in lines.items()
+    ]
 
 
 def _report(section: Section, runs: PanelRuns) -> None:

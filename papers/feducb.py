@@ -11,24 +11,29 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
     Ratio,
+    Row,
     Statement,
+    by_line,
+    by_x,
     each,
     exponents,
     falls,
     final_regret,
+    joined,
+    judged,
+    links,
     mean_of,
-    ordered,
     over,
     over_line,
     over_rounds,
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, Table, all_over_rounds, by_line, by_x
-from fedbandit_envs.papers.variants import baseline_of, run_of
+from fedbandit_envs.papers.variants import baseline_of
 
 DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
@@ -83,14 +88,14 @@ def linear_run(
         policy: Arguments of the baseline's policy that are changed.
         **labels: Further labels.
     """
-    known = {"line": baseline, "agents": float(agents), "dim": float(dim), "gap": gap}
+    known = {"agents": float(agents), "dim": float(dim), "gap": gap}
     # Baselines are registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one of
     # another figure and is played only once.
     changed = {} if epsilon in (None, 1) else {"privatizer": {"epsilon": epsilon}}
-    return run_of(
-        baseline=baseline, env_id="FedLinear-v0", rounds=plan.scale.rounds, seeds=plan.scale.trials, delta=DELTA,
-        env_kwargs={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
-        policy_kwargs={**policy}, wrapper_kwargs={**wrappers, **changed},
+    return plan.run(
+        labels.pop("line", baseline), "FedLinear-v0", baseline, delta=DELTA,
+        env={"num_agents": int(agents), "dim": int(dim), "num_arms": arms or int(dim) ** 2, "gap": gap},
+        policy=policy, wrappers={**wrappers, **changed},
         labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
         # Lean scales leave out costly runs, but a trial still takes minutes. So each trial is stored as a shard
         # of its own, and a run with more trials can reuse it.
@@ -194,7 +199,7 @@ def _graphs(plan: Plan) -> list[RunSpec]:
     return runs
 
 
-def _equal_privacy(runs: PanelRuns) -> Table:
+def _equal_privacy(runs: PanelRuns) -> Iterable[Row]:
     """Yields a table of the noise and the privacy claims of FedUCB as the paper prints it, and as corrected here.
 
     Both forms promise the same epsilon. The noise is the largest standard deviation of a diagonal entry of a sum of
@@ -241,10 +246,6 @@ def _verdicts(page: Section, lines: Iterable[tuple[str, Any, str]], name: str = 
     page.table(name, [{"what": what, "here": here, "verdict": verdict} for what, here, verdict in lines])
 
 
-def _joined(ratios: Iterable[Ratio]) -> str:
-    return "; ".join(map(str, ratios))
-
-
 _USUAL = {
     "ours / printed": ("FedUCB", "FedUCB-printed"),
     "silence / true data": (SILENCE, SHARED),
@@ -260,7 +261,7 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
     usual, named = {"epsilon": 1.0, "agents": 10.0}[panel], runs.lines(panel, _name_of)
     shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in named.items()])
     _regrets(page, shown)
-    page.say(**{name: ratio(shown[above], shown[below]) for name, (above, below) in _USUAL.items()})
+    page.say({name: ratio(shown[above], shown[below]) for name, (above, below) in _USUAL.items()})
     if panel == "epsilon":
         page.table("equal privacy", _equal_privacy(shown))
     page.table("sweep", by_x(each(named, final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
@@ -278,11 +279,10 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
 def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     by_budget = dict(reversed(runs.by("budget").items()))
-    statement, links = ordered(by_budget.values())
-    lines = [(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", _joined(links), str(statement))]
+    lines = [judged(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", links(by_budget.values()))]
     if runs.panel != "nonprivate":
         for rival in (RANDOM, SILENCE):
-            lines.append((f"over {rival}", _joined(over(by_budget, runs[rival]).values()), "-"))
+            lines.append((f"over {rival}", joined(over(by_budget, runs[rival]).values()), "-"))
     _verdicts(page, lines)
     # The first rounds are left out, since all curves agree there.
     first, curves = min(100, page.plan.scale.rounds // 10), {}
@@ -301,7 +301,7 @@ def _report_fig1c(page: Section, runs: PanelRuns) -> None:
     head = "exponent of d, fitted (± 95 % over trials)"
     page.table("powers", [{"algorithm": name, head: power} for name, power in powers.items()])
     _verdicts(
-        page, [(f"{name}: d^2", powers[name], powers[name].holds(2)) for name in PRIVATE if name in powers]
+        page, [(f"{name}: d^2", powers[name], powers[name].contains(2)) for name in PRIVATE if name in powers]
     )
     page.draw(curves)
 
@@ -313,7 +313,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     by_gap = {line: over(own, most[line]) for line, own in least.items()}
     page.table("regrets", by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
     page.table("over random", by_line(over_random, "over random arms'", "gap {:g}"))
-    _verdicts(page, [(f"{name}: falls with the gap", "-", falls(own)[0]) for name, own in lines.items()])
+    _verdicts(page, [(f"{name}: falls with the gap", "-", falls(own)) for name, own in lines.items()])
     head = f"regret at epsilon {min(epsilons):g} over that at {max(epsilons):g}"
     page.table("sensitivity", by_line(by_gap, head, "gap {:g}"))
     nearer = []
@@ -343,11 +343,16 @@ def _factor_to_one(value: Ratio) -> tuple[float, float]:
 
 def _report_graphs(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
-    statement, links = ordered(runs.by("diameter").values())
     alone = ratio(runs["line"], runs[SILENCE])
     order = f"regret orders {' < '.join(GRAPHS)}"
-    _verdicts(page, [(order, _joined(links), statement), (f"line / {SILENCE} is 1", alone, alone.holds(1))])
-    page.draw(all_over_rounds(runs))
+    _verdicts(
+        page,
+        [
+            judged(order, links(runs.by("diameter").values())),
+            (f"line / {SILENCE} is 1", alone, alone.contains(1)),
+        ],
+    )
+    page.draw_over_rounds(runs)
 
 
 def _report_horizon(page: Section, runs: PanelRuns) -> None:
@@ -365,8 +370,8 @@ def _report_horizon(page: Section, runs: PanelRuns) -> None:
     if len(decades) > 1:
         for name in FEDERATIONS:
             start, end = (regret_by_instance(runs[name], k) for k in decades[-2:])
-            page.say(**{f"{name}, last decade": mean_of(end / start, ".2f")})
-    page.draw(all_over_rounds(runs))
+            page.say({f"{name}, last decade": mean_of(end / start, ".2f")})
+    page.draw_over_rounds(runs)
 
 
 def _scales(small: Scale, paper: Mapping[str, Any] = {}, medium: Mapping[str, Any] = {}) -> dict[str, Scale]:

@@ -20,10 +20,18 @@ from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers.comparison import FAILS, each, exponents, final_regret, mean_of, regret_by_instance
 from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
-from fedbandit_envs.papers.page import Section, by_line
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
+    FAILS,
+    by_line,
+    each,
+    exponents,
+    final_regret,
+    mean_of,
+    regret_by_instance,
+)
 from fedbandit_envs.papers.variants import baseline_of
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
@@ -363,7 +371,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
         {"measured": "ratio of noise: furthest from sqrt(M)", "here": f"{furthest:.1%}", "verdict": ""}
     ]
     for bound in (-1 / 4, -1 / 2):
-        lies = {"holds": "within the interval", FAILS: "outside the interval"}.get(power.holds(bound))
+        lies = {"holds": "within the interval", FAILS: "outside the interval"}.get(power.contains(bound))
         what = f"exponent of M in FedUCB's regret: is it {bound:g}?"
         rows.append({"measured": what, "here": power, "verdict": lies or "exploratory"})
     section.table("verdicts", rows)

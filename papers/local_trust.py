@@ -11,18 +11,18 @@ from typing import Any
 
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
     bounded,
+    by_line,
     final_regret,
     over_line,
     pays_at,
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, all_over_rounds, by_line
 from fedbandit_envs.papers.trust import Releases, against_fellow
-from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 
 SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
@@ -87,11 +87,11 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
     if line == HALF:
         wrappers["channel"]["stage"] = {"name": "aggregator", "honest": max(1, agents // 2)}
     printed = "Printed" if line in (EXACT, *NOISE_OF) else ""
-    return run_of(
-        BASELINE_OF[line], f"FedLinearSphere{printed}-v0", scale.rounds, scale.trials,
-        env_kwargs={} if agents == USUAL["agents"] else {"num_agents": agents},
-        policy_kwargs=noise | {"gap": gap} if line in NOISE_OF else {}, wrapper_kwargs=wrappers,
-        delta=at["delta"], labels={"line": line, **varied},
+    return Plan("", scale).run(
+        line, f"FedLinearSphere{printed}-v0", BASELINE_OF[line],
+        env={} if agents == USUAL["agents"] else {"num_agents": agents},
+        policy=noise | {"gap": gap} if line in NOISE_OF else {}, wrappers=wrappers,
+        delta=at["delta"], labels=varied,
     )  # fmt: skip
 
 
@@ -101,10 +101,9 @@ def protecting_agents(line: str, epsilon: float, scale: Scale) -> RunSpec:
     multiplier = 2 * sqrt(RELEASES.number) * analytic_noise_multiplier(epsilon, delta)
     privatizer, schedule = RELEASES.settings(multiplier, delta)
     stage = {"stage": {"name": "aggregator", "honest": agents - 1}} if line == MOST else {}
-    return run_of(
-        BASELINE_OF[TRUE], "FedLinearSphere-v0", scale.rounds, scale.trials, stack=[privatizer], delta=delta,
-        wrapper_kwargs={"channel": {"schedule": schedule, **stage}},
-        labels={"line": f"{line}, all data of an agent", "epsilon": epsilon},
+    return Plan("", scale).run(
+        f"{line}, all data of an agent", "FedLinearSphere-v0", BASELINE_OF[TRUE], stack=[privatizer], delta=delta,
+        wrappers={"channel": {"schedule": schedule, **stage}}, labels={"epsilon": epsilon},
     )  # fmt: skip
 
 
@@ -157,7 +156,7 @@ def _figure(section: Section, runs: PanelRuns) -> None:
             }
         )
     section.table("lines", rows)
-    section.draw(all_over_rounds(runs))
+    section.draw_over_rounds(runs)
 
 
 def _report(section: Section, runs: PanelRuns) -> None:

@@ -25,21 +25,18 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.plots import figure_of
 from fedbandit_envs.experiments.store import Cell, Store
-from fedbandit_envs.papers.comparison import Mean, Ratio, over_rounds
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan
+from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, over_rounds
 
-COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
-"""Columns of a paper's table of numbers, behind ``experiment``, ``scale`` and ``settings``.
+_MADE = ("experiment", "scale", "settings")
+COLUMNS = (*_MADE, "panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
+"""Columns of a paper's table of numbers.
 
 A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
 cell of a table. For a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``x`` is
 the quantity that is varied. ``printed`` is the text as it is on the page.
 """
-_MADE = ("experiment", "scale", "settings")
 
-Row = Mapping[str, Any]
-Table = Iterable[Row]
-Curves = Mapping[str, Mapping[Any, Any]]
 Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
 
 
@@ -49,7 +46,7 @@ class Section:
     Attributes:
         plan: The panel and the other settings that the user has chosen.
         tables: Markdown tables so far, by name.
-        rows: Rows of numbers so far, each a mapping with the keys :data:`COLUMNS`.
+        rows: Rows of numbers so far, each a mapping with the keys :data:`COLUMNS`, except the first three.
         curves: Curves of the picture so far, by name: x, y and the lengths of the error bars below and above.
         beside: Names of curves that are drawn dotted, each with the name of the curve whose colour it has.
     """
@@ -62,7 +59,7 @@ class Section:
         self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
         self.beside: dict[str, str] = {}
 
-    def table(self, name: str, lines: Table) -> None:
+    def table(self, name: str, lines: Iterable[Row]) -> None:
         """Adds a table, and its cells that contain digits to the rows.
 
         Args:
@@ -73,23 +70,21 @@ class Section:
         text = [f"| {' | '.join(lines[0])} |", "|" + "---|" * len(lines[0])]
         for line in lines:
             first, *others = line.items()
-            text.append(f"| {' | '.join(str(cell) for cell in line.values())} |")
+            text.append(f"| {' | '.join(map(str, line.values()))} |")
             for column, cell in others:
                 if any(letter.isdigit() for letter in str(cell)):
                     self._record(str(first[1]), column, "", cell, str(cell))
         self.tables[name] = "\n".join(text)
 
-    def sentences(self, *said: tuple[str, Any, str]) -> None:
-        """Adds the table ``sentences``, which compares a paper's sentences with this project's measurements.
+    def verdicts(self, lines: Iterable[tuple[str, Any, str]], name: str = "verdicts") -> None:
+        """Adds a table of verdicts.
 
         Args:
-            *said: For each line, the paper's sentence letter by letter, the measurement, and the verdict.
+            lines: For each line what was measured, the figures, and the verdict; see :func:`.stats.judged`.
+            name: Name of the table.
         """
-        lines = [
-            {"the paper says": f'"{sentence}"', "here": here, "verdict": verdict}
-            for sentence, here, verdict in said
-        ]
-        self.table("sentences", lines)
+        heads = ("what", "here", "verdict")
+        self.table(name, [dict(zip(heads, line, strict=True)) for line in lines])
 
     def claims(self, claims: Iterable[Claim]) -> None:
         """Adds the table ``claims`` with a line for each privacy claim, such as those of a result."""
@@ -105,11 +100,11 @@ class Section:
         ]
         self.table("claims", lines)
 
-    def say(self, **values: Any) -> None:
+    def say(self, values: Mapping[str, Any]) -> None:
         """Adds values that sentences of the page state to the rows, and to the table ``numbers``.
 
         Args:
-            **values: Each value by its name: a mean or ratio (:class:`.comparison.Mean`), a number, or a text.
+            values: Each value by its name: a mean or ratio (:class:`.stats.Mean`), a number, or a text.
         """
         text = self.tables.get("numbers", "| number | here |\n|---|---|")
         for name, cell in values.items():
@@ -149,43 +144,17 @@ class Section:
             values, below, above = zip(*bars, strict=True)
             self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
 
+    def draw_over_rounds(self, runs: PanelRuns) -> None:
+        """Draws cumulative regret per agent over rounds for each algorithm (label ``line``)."""
+        self.draw({labels["line"]: over_rounds(result) for labels, result in runs.rows})
+
     def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
-        numbers = {"value": float(cell)} if isinstance(cell, Real) else {}
+        numbers: dict[str, Any] = {"value": float(cell)} if isinstance(cell, Real) else {}
         if isinstance(cell, Mean):
-            found = {key: getattr(cell, key) for key in ("value", "low", "high", "instances")}
-            numbers = {key: number for key, number in found.items() if not isnan(number)}
-        known = {"panel": self.plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
-        self.rows.append({column: (known | numbers).get(column, "") for column in COLUMNS})
-
-
-def all_over_rounds(runs: PanelRuns) -> dict[str, dict[int, Mean]]:
-    """Returns for each algorithm (label ``line``) the curve of cumulative regret per agent over rounds."""
-    return {labels["line"]: over_rounds(result) for labels, result in runs.rows}
-
-
-def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> list[Row]:
-    """Returns the lines of a table that has a line for each x and a column for each curve.
-
-    Args:
-        curves: Cells by the name of the curve and by x; all curves have the same x.
-        head: Head of the first column, which names x.
-        label: Format of the first column's cells, such as ``"{:g} agents"``.
-        names: Names of the curves that become columns, in order; all by default.
-    """
-    columns = {name: curves[name] for name in names or curves}
-    xs = next(iter(columns.values()))
-    return [{head: label.format(x)} | {name: own[x] for name, own in columns.items()} for x in xs]
-
-
-def by_line(curves: Curves, head: str, label: str) -> list[Row]:
-    """Returns the lines of a table that has a line for each curve and a column for each x.
-
-    Args:
-        curves: Cells by the name of the curve and by x.
-        head: Head of the first column, which has the names of the curves.
-        label: Format of the heads of the other columns, such as ``"{:g} agents"``.
-    """
-    return [{head: name} | {label.format(x): cell for x, cell in own.items()} for name, own in curves.items()]
+            numbers = {key: getattr(cell, key) for key in ("value", "low", "high", "instances")}
+        row = {"panel": self.plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
+        known = {key: number for key, number in numbers.items() if not isnan(number)}
+        self.rows.append(dict.fromkeys(COLUMNS[3:], "") | row | known)
 
 
 class Reproduction:
@@ -198,18 +167,14 @@ class Reproduction:
     """
 
     def __init__(
-        self,
-        name: str,
-        experiment: Experiment,
-        out: Path,
-        *,
+        self, name: str, experiment: Experiment, out: Path, *,
         scale: str,
         panel: str = "all",
         mode: str = "default",
         rounds: int | None = None,
         trials: int | None = None,
         data: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Determines the runs that are needed; nothing is played yet.
 
         Args:
@@ -240,21 +205,20 @@ class Reproduction:
             )
         if data is None and panel in needing:
             raise ValueError(f"data of {name} is None; a table of your own is required for panel {panel!r}")
-        changes = {"rounds": rounds, "trials": trials}
-        sizes: dict[str, Any] = {key: value for key, value in changes.items() if value is not None}
+        sizes = {"rounds": rounds, "trials": trials}
+        given: dict[str, Any] = {key: value for key, value in sizes.items() if value is not None}
         parts = {"panel": (panel, "all"), "mode": (mode, experiment.modes[0])}
-        chosen = {key: given for key, (given, default) in parts.items() if given != default}
-        options: dict[str, Any] = {"scale": scale, **sizes, **chosen}
+        chosen = {key: own for key, (own, default) in parts.items() if own != default}
+        options = {"scale": scale, **given, **chosen}
         if data is not None:
             options["data"] = shlex.quote(json.dumps(data))
         self._command = " ".join([f"fedbandit reproduce {name}", *(f"--{k} {v}" for k, v in options.items())])
-        settings = "-".join([*(f"{key}{value}" for key, value in sizes.items()), *chosen.values()])
-        self._made = {"experiment": name, "scale": scale, "settings": settings}
+        settings = "-".join([*(f"{key}{value}" for key, value in given.items()), *chosen.values()])
+        self._made = dict(zip(_MADE, (name, scale, settings), strict=True))
         self.stem = "-".join(part for part in self._made.values() if part)
-        self._out = out
-        self.folder = out / "shards"
+        self._out, self.folder = out, out / "shards"
         self._experiment = experiment
-        size = replace(experiment.scales[scale], **sizes)
+        size = replace(experiment.scales[scale], **given)
         plans = [Plan(one, size, mode, data) for one in panels if data is not None or one not in needing]
         self._runs = [(plan, experiment.runs(plan)) for plan in plans]
         self.cells: list[Cell] = [run for _, runs in self._runs for run in runs]
@@ -266,32 +230,27 @@ class Reproduction:
             Paths of the paper's page, of its compressed table of numbers, and of the picture.
         """
         experiment, store = self._experiment, Store(self.folder)
-        sections: dict[str, Section] = {}
+        sections = {plan.panel: Section(plan) for plan, _ in self._runs}
         seconds = 0.0
         for plan, runs in self._runs:
             results = [(run.labels, store.load(run)) for run in runs]
             seconds += sum(result.cpu_seconds for _, result in results)
-            section = sections[plan.panel] = Section(plan)
-            experiment.report(section, PanelRuns(plan, results))
-        page, numbers, picture = (
-            self._out / name
-            for name in (f"{experiment.paper}.md", f"{experiment.paper}.csv.gz", f"{self.stem}.png")
-        )
-        made = f"Made by `{self._command}`, whose runs took {seconds:.0f} CPU-seconds."
-        tables = {
-            f"{panel} {name}": text
+            experiment.report(sections[plan.panel], PanelRuns(plan, results))
+        page, numbers = (self._out / f"{experiment.paper}{ending}" for ending in (".md", ".csv.gz"))
+        picture = self._out / f"{self.stem}.png"
+        parts = {
+            f"{self.stem} {panel} {name}": text
             for panel, section in sections.items()
             for name, text in section.tables.items()
         }
+        parts[f"{self.stem} made"] = f"Made by `{self._command}`, whose runs took {seconds:.0f} CPU-seconds."
         known = page.read_text() if page.exists() else f"# {experiment.paper}\n"
         if f"<!-- {self.stem} " not in known:
             known += f"\n## {experiment.title} ({self.stem})\n\n![{experiment.title}]({picture.name})\n"
-        page.write_text(
-            filled(known, {f"{self.stem} {name}": text for name, text in {**tables, "made": made}.items()})
-        )
-        rows = [self._made | row for section in sections.values() for row in section.rows]
+        page.write_text(filled(known, parts))
         others = read_numbers(numbers) if numbers.exists() else []
         kept = [row for row in others if any(row[key] != value for key, value in self._made.items())]
+        rows = [self._made | row for section in sections.values() for row in section.rows]
         write_numbers(numbers, [*kept, *rows])
         titles = experiment.panels
         figure_of(
@@ -335,7 +294,7 @@ def read_numbers(path: Path) -> list[dict[str, str]]:
 def write_numbers(path: Path, rows: Iterable[Row]) -> None:
     """Writes a paper's compressed table of numbers, sorted by experiment, scale and settings."""
     text = StringIO()
-    writer = csv.DictWriter(text, (*_MADE, *COLUMNS), lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(sorted(rows, key=lambda row: [row[name] for name in _MADE]))
     # Without a time the same numbers make the same file.

@@ -13,26 +13,10 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import mean_and_half_width
-from fedbandit_envs.papers.comparison import (
-    Ratio,
-    Statement,
-    all_at_most,
-    all_hold,
-    by_instance,
-    claim_of,
-    compare,
-    each,
-    falls,
-    final_regret,
-    holds_if,
-    over,
-    over_line,
-    ratio,
-    regret_by_instance,
-)
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, Table, all_over_rounds
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
@@ -117,43 +101,30 @@ PRINTED = {"FCB": "FCB-printed", "FCB-every-round": "FCB-printed", "P-FCB": "P-F
 
 
 def _run(
-    plan: Plan,
-    line: str,
-    baseline: str = "",
-    *,
+    plan: Plan, line: str, baseline: str = "", *,
     markets: str = "slack",
     margin: float = 0,
     env: Mapping[str, Any] = {},
     policy: Mapping[str, Any] = {},
     wrappers: Mapping[str, dict[str, Any]] = {},
     **labels: Any,
-) -> RunSpec:
+) -> RunSpec:  # fmt: skip
     """Returns one run over the panel's markets; ``line``, ``markets`` and ``margin`` are among its labels.
 
-    Args:
-        plan: The panel's settings.
-        line: Name of the run on the page.
-        baseline: Name of the corrected baseline; by default ``line``.
-        markets: Kind of the markets: ``slack`` (the quality constraint does not bind) or ``binding``.
-        margin: Amount that the policy adds to the quality threshold.
-        env: Arguments of the environment that extend or override ten agents and the markets.
-        policy: Arguments of the policy that differ from the baseline's, besides ``margin``.
-        wrappers: Arguments of the wrappers that differ from the baseline's, by the wrapper's role.
-        **labels: Further labels.
+    ``markets`` is their kind, ``slack`` or ``binding``. ``margin`` is the amount that the policy adds to the quality
+    threshold.
     """
-    name, (distribution, number) = baseline or line, SAMPLES[plan.panel]
+    name, (law, number) = baseline or line, SAMPLES[plan.panel]
     seeds = getattr(choose_markets(plan.panel), markets)
-    return run_of(
-        baseline=PRINTED.get(name, name) if plan.mode == "printed" else name,
-        env_id=_ENV_IDS[distribution],
-        rounds=plan.scale.rounds,
+    return plan.run(
+        line, _ENV_IDS[law], PRINTED.get(name, name) if plan.mode == "printed" else name,
+        env={"num_agents": 10, "instance_seed": list(seeds), **env},
+        policy={"margin": margin, **policy} if margin else policy,
+        wrappers=wrappers,
         seeds=len(seeds) * (plan.scale.trials if number == PROTOCOL else 1),
-        env_kwargs={"num_agents": 10, "instance_seed": list(seeds), **env},
-        policy_kwargs={"margin": margin, **policy} if margin else {**policy},
-        wrapper_kwargs={**wrappers},
         instances=len(seeds),
-        labels={"line": line, "markets": markets, "margin": margin, **labels},
-    )
+        labels={"markets": markets, "margin": margin, **labels},
+    )  # fmt: skip
 
 
 _FCB_READINGS = ("FCB-checked", "FCB", "FCB-every-round", "FCB-printed")
@@ -172,10 +143,10 @@ def _exp1(plan: Plan) -> list[RunSpec]:
         # In mode "printed" `_run` would replace corrected baselines by printed ones; here both are wanted.
         named = partial(_run, plan._replace(mode="default"))
         return [
-            *(named(name) for name in ("SS-UCB", "P-FCB")),
+            *map(named, ("SS-UCB", "P-FCB")),
             named("P-FCB, printed rounds", "P-FCB", wrappers=rounds),
             named("P-FCB, no guards", "P-FCB", policy={"guards": False}),
-            *(named(name) for name in ("P-FCB-printed", "FCB-every-round", "FCB-printed")),
+            *map(named, ("P-FCB-printed", "FCB-every-round", "FCB-printed")),
         ]
     kinds = [("binding", 0), ("binding", MARGIN), ("slack", MARGIN)]
     return [_run(plan, name) for name in _ALGORITHMS] + [
@@ -188,13 +159,13 @@ def _exp1(plan: Plan) -> list[RunSpec]:
 
 def _exp2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP2 (Figure 4): regret relative to agents who do not communicate, against epsilon."""
-    runs = []
-    for epsilon in plan.scale.sweeps["epsilon"]:
-        # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
-        # of another experiment and is played only once.
-        wrappers = {} if epsilon == 1 else {"privatizer": {"epsilon": epsilon}}
-        runs.append(_run(plan, "P-FCB", wrappers=wrappers, budget=epsilon))
-    return runs + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
+    # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
+    # of another experiment and is played only once.
+    private = [
+        _run(plan, "P-FCB", wrappers={} if at == 1 else {"privatizer": {"epsilon": at}}, budget=at)
+        for at in plan.scale.sweeps["epsilon"]
+    ]
+    return private + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
 
 
 def _exp3(plan: Plan) -> list[RunSpec]:
@@ -211,45 +182,43 @@ def _fig2(plan: Plan) -> list[RunSpec]:
 
     Both are played in a homogeneous setting (all agents have the same costs and capacities) and a heterogeneous one.
     """
-    settings = {
-        "homogeneous": {"market": {"name": SAMPLES[plan.panel][0], "homogeneous": True}},
-        "heterogeneous": {},
-    }
+    alike = {"market": {"name": SAMPLES[plan.panel][0], "homogeneous": True}}
     return [
         _run(plan, line, baseline, env=env, setting=setting)
         for line, baseline in (("SS-UCB", ""), ("shared", "FCB-every-round"))
-        for setting, env in settings.items()
+        for setting, env in (("homogeneous", alike), ("heterogeneous", {}))
     ]
 
 
-# Regret of P-FCB and SS-UCB divided by that of the non-private FCB. The paper (section 6.2) prints "136%, 233% more
-# regret" than FCB for the uniform distribution, and "235%, 394%" for the normal one.
-_PAPER_ABOVE_FCB = {"uniform": {"P-FCB": 2.36, "SS-UCB": 3.33}, "normal": {"P-FCB": 3.35, "SS-UCB": 4.94}}
-_READINGS = {
-    "FCB-checked": "as the paper defines it: P-FCB on true values, its check kept",
-    "FCB": "FCB-checked without the check: P-FCB's rounds, omega2 = 10",
-    "FCB-every-round": "every round, omega2 = 1, without the check: Algorithm 1, its radius corrected",
-    "FCB-printed": "every round, without the check, radius divided by n twice: Algorithm 1 as printed",
-}
+PAPER_ABOVE_FCB = {"uniform": {"P-FCB": 2.36, "SS-UCB": 3.33}, "normal": {"P-FCB": 3.35, "SS-UCB": 4.94}}
+"""Regret of P-FCB and SS-UCB over that of the non-private FCB, by the distribution of markets.
+
+The paper (section 6.2) prints "136%, 233% more regret" than FCB for the uniform distribution, and "235%, 394%" for the
+normal one.
+"""
 _CHANGES = {
-    "the eight more communications": ("P-FCB, printed rounds", "P-FCB"),
-    "no guards": ("P-FCB, no guards", "P-FCB"),
-    "both (Algorithm 2)": ("P-FCB-printed", "P-FCB"),
-    "FCB's radius divided by n twice (Algorithm 1)": ("FCB-printed", "FCB-every-round"),
+    "regret with the eight more communications": ("P-FCB, printed rounds", "P-FCB"),
+    "regret with no guards": ("P-FCB, no guards", "P-FCB"),
+    "regret with both (Algorithm 2)": ("P-FCB-printed", "P-FCB"),
+    "regret with FCB's radius divided by n twice (Algorithm 1)": ("FCB-printed", "FCB-every-round"),
 }
 
 
-def _verdict(statement: Statement, plan: Plan) -> str:
-    """Returns the verdict on a statement of the paper, or ``not the paper's setting`` for another horizon."""
-    if plan.scale.rounds != SCALES["paper"].rounds:
-        return "not the paper's setting"
-    return {"holds": "agrees", "does **not** hold": "**differs**"}.get(statement, statement)
+def _beside(head: str, below: RunResult) -> dict[str, Any]:
+    """Returns the columns that compare a run's regret with another's: the ratio, and the median of single markets'.
+
+    The median shows whether the ratio is due to one market in which the quality constraint nearly binds.
+    """
+
+    def median(above: RunResult) -> str:
+        single = stats.regret_by_instance(above) / stats.regret_by_instance(below)
+        return f"{np.median(single):.3f}"
+
+    return {head: partial(ratio, denominator=below), "median market": median}
 
 
-def _compared(head: str, above: RunResult, below: RunResult) -> dict[str, Any]:
-    # The median shows whether the ratio is due to one market in which the quality constraint nearly binds.
-    single = regret_by_instance(above) / regret_by_instance(below)
-    return {head: ratio(above, below), "median market": f"{np.median(single):.3f}"}
+def _compared(head: str, above: RunResult, below: RunResult) -> Row:
+    return {name: cell(above) for name, cell in _beside(head, below).items()}
 
 
 def elsewhere(above: RunResult, below: RunResult) -> Ratio:
@@ -261,12 +230,18 @@ def elsewhere(above: RunResult, below: RunResult) -> Ratio:
         above: The run whose regret is divided.
         below: The run by whose regret it is divided.
     """
-    top, under = map(regret_by_instance, (above, below))
+    top, under = map(stats.regret_by_instance, (above, below))
     value = top.mean() / under.mean()
     _, half = mean_and_half_width(top / top.mean() - under / under.mean())
     # The half width is for a mean over these markets alone; the paper's mean varies, too.
     reach = half * np.sqrt(1 + top.size / PROTOCOL)
     return Ratio(nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), top.size)
+
+
+def _consistent(printed: float, there: Ratio, plan: Plan) -> str:
+    """Returns the verdict on whether a number that the paper prints lies where it is expected in other markets."""
+    at_the_papers = plan.scale.rounds == SCALES["paper"].rounds
+    return there.contains(printed) if at_the_papers else "not the paper's setting"
 
 
 def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
@@ -280,7 +255,7 @@ def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
 def explained(points: Mapping[float, RunResult]) -> tuple[float, float]:
     """Returns R^2 of two curves fitted to the mean regret at each x: of a straight line, and of a power of x."""
     sizes = np.array(list(points))
-    regrets: Array = np.array([regret_by_instance(result).mean() for result in points.values()])
+    regrets: Array = np.array([stats.regret_by_instance(result).mean() for result in points.values()])
     line = np.polyval(np.polyfit(sizes, regrets, 1), sizes)
     power = np.exp(np.polyval(np.polyfit(np.log(sizes), np.log(regrets), 1), np.log(sizes)))
     shares = [1 - ((regrets - fit) ** 2).mean() / regrets.var() for fit in (line, power)]
@@ -293,133 +268,76 @@ def is_linear(points: Mapping[float, RunResult]) -> Statement:
     It does if it falls from each x to the next, and a straight line fits at least as well as a power of x. Where the
     power fits better, it does if the regret's ratio to the straight line between the ends may be 1 at each x.
     """
-    statement, _ = falls(points)
+    statement = stats.falls(points)
     line, power = explained(points)
     if statement != "holds" or line >= power:
         return statement
-    return all_hold(s for value in chords(points).values() for s in (value.at_least(1), value.at_most(1)))
+    return stats.all_hold(s for value in chords(points).values() for s in (value.at_least(), value.at_most()))
 
 
-def _listed(ratios: Mapping[float, Ratio]) -> str:
-    return "; ".join(f"{x:g}: {value}" for x, value in ratios.items())
-
-
-def _violations(result: RunResult, kept: bool = False) -> str:
-    share = result.info["violation"].mean()
-    return f"{1 - share if kept else share:.3%}"
-
-
-def _printed_ratios(plan: Plan) -> Mapping[str, float]:
-    return _PAPER_ABOVE_FCB[SAMPLES[plan.panel][0]]
+def _violations(result: RunResult) -> str:
+    return f"{result.info['violation'].mean():.3%}"
 
 
 def _report_exp1(page: Section, runs: PanelRuns) -> None:
     main = runs.where(markets="slack", margin=0)
     silent = main["SS-UCB"]
-    page.draw(all_over_rounds(main))
-    regrets = []
-    for name, result in main.by("line").items():
-        cells = _compared("/ SS-UCB (FRR)", result, silent)
-        regrets.append({
-            "algorithm": name,
-            "regret (± 95 %)": final_regret(result),
-            **(cells if name != "SS-UCB" else cells | {"/ SS-UCB (FRR)": "1"}),
-            "rounds that violate": _violations(result),
-        })  # fmt: skip
-    page.table("regrets", regrets)
+    page.draw_over_rounds(main)
+    cells = {
+        "regret (± 95 %)": final_regret,
+        **_beside("/ SS-UCB (FRR)", silent),
+        "rounds that violate": _violations,
+    }
+    page.table("regrets", main.table("algorithm", cells))
+    private = main["P-FCB-printed" if page.plan.mode == "printed" else "P-FCB"]
+    page.claims(one for one in private.claims if one.adjacency in ("one-quantity", "one-round"))
     if page.plan.mode == "printed":
         ways = {"holds": "rises", "does **not** hold": "falls"}
-        values = {change: ratio(runs[old], runs[new]) for change, (old, new) in _CHANGES.items()}
-        lines = [
-            {
-                "change": change,
-                "regret over the corrected form's": value,
-                "regret": ways.get(value.at_least(1), value.at_least(1)),
-            }
-            for change, value in values.items()
-        ]
-        page.table("changes", lines)
-        _report_claims(page, runs["P-FCB-printed"])
+        found = {change: runs.ratio(*pair) for change, pair in _CHANGES.items()}
+        says = {change: value.at_least() for change, value in found.items()}
+        page.verdicts(
+            (change, value, ways.get(says[change], says[change])) for change, value in found.items()
+        )
         return
-    private, quiet = main["P-FCB"], ratio(main["SS-UCB-0.8"], silent)
-    frr, placebo = ratio(private, silent), ratio(main["P-FCB-placebo"], silent)
-    saved = {"P-FCB saves": frr, "the placebo saves": placebo, "radius 0.8 saves": quiet}
-    page.say(**{name: f"{1 - value.value:.1%}" for name, value in saved.items()})
+    names = {"P-FCB": "P-FCB", "the placebo": "P-FCB-placebo", "radius 0.8": "SS-UCB-0.8"}
+    page.say(
+        {f"{title} saves": f"{1 - main.ratio(name, 'SS-UCB').value:.1%}" for title, name in names.items()}
+    )
     page.table("over FCB", _over_fcb(main))
     if SAMPLES[runs.panel][1] == PROTOCOL:
         page.table("markets", _single_markets(main))
-    improves, held = _verdict(frr.at_most(1), page.plan), ""
+    verdicts = [judged("P-FCB / SS-UCB", [ratio(private, silent)])]
     if choose_markets(runs.panel).binding:
         _report_margins(page, runs)
-        bound, free = (runs.one(name, markets="binding", margin=0) for name in ("P-FCB", "SS-UCB"))
-        above = ratio(bound, free)
-        improves += (
-            f" in slack markets; {_verdict(above.at_most(1), page.plan)} where the constraint binds: {above}"
-        )
-        held = f" ({_violations(bound, kept=True)} where the constraint binds)"
-    _report_claims(page, private)
-    basic, exact = claim_of(private, "basic"), claim_of(private, "exact")
-    promises = [_verdict(holds_if((claim.epsilon or nan) <= 1), page.plan) for claim in (basic, exact)]
-    here, says = _more_than_fcb(main)
-    page.sentences(
-        (
-            "Compared to FCB, P-FCB (ϵ = 1) and Non-federated incurs 136%, 233% more regret respectively for uniform "
-            "sampling and 235%, 394% more regret respectively for normal sampling.",
-            here,
-            says,
-        ),
-        (
-            "P-FCB shows significant improvement in terms of regret (Fig. 3) at the cost of relatively low privacy "
-            "budget.",
-            f"P-FCB / SS-UCB {frr}; noise alone {placebo}; SS-UCB with the radius times 0.8 {quiet}",
-            improves,
-        ),
-        (
-            "We further show that our algorithm provides an improvement in terms of regret while upholding quality "
-            "threshold and meaningful privacy guarantees.",
-            f"threshold held in {_violations(private, kept=True)} of rounds{held}, by SS-UCB in "
-            f"{_violations(silent, kept=True)}; one quantity costs epsilon {basic.epsilon:.3f} at delta "
-            f"{basic.delta:.3g} (basic), {exact.epsilon:.3f} at delta {exact.delta:.3g} exactly",
-            f"regret: {improves}; threshold: no rate is printed; epsilon = 1: {promises[0]} (basic), {promises[1]} "
-            "exactly",
-        ),
-    )
+        binding = runs.where(markets="binding", margin=0)
+        verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
+    for how, composition in (("as the paper adds up", "basic"), ("exactly", "exact")):
+        epsilon = stats.claim_of(private, composition).epsilon or nan
+        what = f"epsilon of one quantity is at most 1, {how}"
+        verdicts.append((what, f"{epsilon:.3f}", stats.holds_if(epsilon <= 1)))
+    page.verdicts(verdicts)
 
 
-def _report_claims(page: Section, private: RunResult) -> None:
-    page.claims(one for one in private.claims if one.adjacency in ("one-quantity", "one-round"))
-
-
-def _over_fcb(runs: PanelRuns) -> Table:
-    for reading, meaning in _READINGS.items():
-        for name, paper in _printed_ratios(runs.plan).items():
+def _over_fcb(runs: PanelRuns) -> Iterator[Row]:
+    for reading in _FCB_READINGS:
+        for name, paper in PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]].items():
             other = elsewhere(runs[name], runs[reading])
             yield {
                 "ratio": f"{name} / {reading}",
-                "FCB": meaning,
                 **_compared("here", runs[name], runs[reading]),
                 "five other markets": other,
                 "paper": paper,
-                "verdict": _verdict(other.holds(paper), runs.plan),
+                "verdict": _consistent(paper, other, runs.plan),
             }
 
 
-def _more_than_fcb(runs: PanelRuns) -> tuple[str, str]:
-    """Returns by how much regret exceeds that of the readings of FCB, and whether the paper agrees."""
-    here, says = [], []
-    for line in _over_fcb(runs):
-        if "printed" not in line["ratio"]:
-            here.append(f"{line['ratio']}: {line['here'].value - 1:.0%} more")
-            says.append(f"{line['ratio']} {line['verdict']}")
-    return "; ".join(here), "; ".join(says)
-
-
-def _single_markets(runs: PanelRuns) -> Table:
+def _single_markets(runs: PanelRuns) -> Iterator[Row]:
     chosen, results = choose_markets(runs.panel), [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
-    violations = by_instance(results[0], results[0].info["violation"].mean(axis=1))
-    regret = zip(*map(regret_by_instance, results), strict=True)
-    for seed, surplus, own, violated in zip(chosen.slack, chosen.surplus, regret, violations, strict=True):
-        silent, private, checked = own
+    violations = stats.by_instance(results[0], results[0].info["violation"].mean(axis=1))
+    regrets = map(stats.regret_by_instance, results)
+    for seed, surplus, violated, silent, private, checked in zip(
+        chosen.slack, chosen.surplus, violations, *regrets, strict=True
+    ):
         yield {
             "market": f"seed {seed}",
             "surplus": f"{surplus:.3f}",
@@ -435,8 +353,8 @@ def _single_markets(runs: PanelRuns) -> Table:
 def _report_margins(page: Section, runs: PanelRuns) -> None:
     chosen, lines = choose_markets(runs.panel), []
     for kind, number in (("slack", len(chosen.slack)), ("binding", len(chosen.binding))):
-        plain, asking = (runs.where(markets=kind, margin=margin) for margin in (0, MARGIN))
-        for margin, at in ((0, plain), (MARGIN, asking)):
+        found = {margin: runs.where(markets=kind, margin=margin).by() for margin in (0, MARGIN)}
+        for margin, at in found.items():
             lines.append({
                 "markets": f"{number} {kind}, margin {margin:g}",
                 "SS-UCB (± 95 %)": final_regret(at["SS-UCB"]),
@@ -444,36 +362,25 @@ def _report_margins(page: Section, runs: PanelRuns) -> None:
                 **_compared("P-FCB / SS-UCB", at["P-FCB"], at["SS-UCB"]),
                 "P-FCB's rounds that violate": _violations(at["P-FCB"]),
             })  # fmt: skip
-        page.say(**{f"margin, {number} {kind}": ratio(asking["P-FCB"], plain["P-FCB"])})
+        page.say({f"margin, {number} {kind}": ratio(found[MARGIN]["P-FCB"], found[0]["P-FCB"])})
     page.table("margins", lines)
 
 
 def _report_exp2(page: Section, runs: PanelRuns) -> None:
     silent, private = runs["SS-UCB"], runs.by("budget")
-    above = _printed_ratios(page.plan)
-    paper = above["P-FCB"] / above["SS-UCB"]
-    page.say(**{"SS-UCB": final_regret(silent)})
-    controls = {
-        "FCB-checked": "true values, checked: no privacy",
-        "FCB": "true values, unchecked: no privacy",
-        "P-FCB-placebo": "noise of epsilon 1 alone",
+    columns = {
+        "regret (± 95 %)": final_regret,
+        **_beside("/ SS-UCB (FRR)", silent),
+        "five other markets": partial(elsewhere, below=silent),
     }
-    lines = [("P-FCB", f"{epsilon:g}", result) for epsilon, result in private.items()]
-    lines += [(name, what, runs[name]) for name, what in controls.items()]
-    table = []
-    for name, what, result in lines:
-        there = elsewhere(result, silent)
-        table.append({
-            "algorithm": name,
-            "epsilon": what,
-            "regret (± 95 %)": final_regret(result),
-            **_compared("/ SS-UCB (FRR)", result, silent),
-            "five other markets": there,
-            "paper": f"{paper:.2f} (EXP1)" if what == "1" else "drawn" if name == "P-FCB" else "-",
-            "verdict": _verdict(there.holds(paper), page.plan) if what == "1" else "",
-        })  # fmt: skip
-    page.table("regrets", table)
-    page.draw(over_line(runs.lines("budget"), "SS-UCB"))
+
+    def name(labels: Mapping[str, Any]) -> str:
+        return labels["line"] + (f", epsilon {labels['budget']:g}" if "budget" in labels else "")
+
+    page.table("regrets", runs.table("algorithm", columns, name))
+    page.draw(stats.over_line(runs.lines("budget"), "SS-UCB"))
+    printed = PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]]
+    paper = printed["P-FCB"] / printed["SS-UCB"]
     page.draw({f"paper, T = {SCALES['paper'].rounds:,} (from EXP1)": {1.0: paper}})
     beyond = [
         {"epsilon": f"{epsilon:g}", "first share": f"{share:.2f}", "true delta": f"{delta:.2g}"}
@@ -481,32 +388,16 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
     ]
     if beyond:
         page.table("beyond the proof", beyond)
-    trend, links = falls(private)
     first, last = min(private), max(private)
-    bent = chords(private)[1.0]
-    within = over({epsilon: result for epsilon, result in private.items() if epsilon <= 1}, silent)
-    page.sentences(
-        (
-            "We observe that according to our expectations, the regret decreases as privacy budget is increased.",
-            f"each over the one of the next smaller epsilon: {'; '.join(map(str, reversed(links)))}",
-            _verdict(trend, page.plan),
-        ),
-        (
-            "This decrease in regret is sub-linear in terms of increasing ϵ values.",
-            f"regret at epsilon = 1 over that of the straight line from {first:g} to {last:g}: {bent}",
-            _verdict(bent.at_most(1), page.plan),
-        ),
-        (
-            "From Fig. 4, we note that P-FCB performs well within this privacy budget.",
-            f"FRR up to epsilon = 1: {_listed(within)}",
-            f"below silence: {_verdict(all_at_most(within.values()), page.plan)}",
-        ),
-        (
-            "P-FCB achieves reduction in regret (compared to non-federated setting) for low privacy budgets.",
-            f"FRR at epsilon = {first:g}: {within[first]}",
-            _verdict(within[first].at_most(1), page.plan),
-        ),
-    )
+    within = stats.over({epsilon: result for epsilon, result in private.items() if epsilon <= 1}, silent)
+    says = _consistent(paper, elsewhere(private[1], silent), page.plan)
+    page.verdicts([
+        judged("regret at each epsilon / at the next smaller one", stats.falling(private)[::-1]),
+        judged(f"at 1 / the straight line's from {first:g} to {last:g}", [chords(private)[1.0]]),
+        judged("FRR up to epsilon = 1", within.values()),
+        judged(f"FRR at epsilon = {first:g}", [within[first]]),
+        ("FRR at epsilon = 1 from EXP1's numbers", f"{paper:.2f}", says),
+    ])  # fmt: skip
 
 
 def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float, float, float]]:
@@ -535,12 +426,11 @@ def median_agent(result: RunResult) -> RunResult:
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("size")
     silent, private, placebo = (lines[name] for name in ("SS-UCB", "P-FCB", "P-FCB-placebo"))
-    first, last = min(private), max(private)
-    page.draw(each(lines, final_regret))
+    page.draw(stats.each(lines, final_regret))
     table = []
     for size, own in silent.items():
         # Mean regret of each agent in each market: one agent in one market may have most of the federation's regret.
-        agents = by_instance(own, own.regret[-1].T)
+        agents = stats.by_instance(own, own.regret[-1].T)
         table.append({
             "agents": f"{size:g}",
             "SS-UCB (± 95 %)": final_regret(own),
@@ -551,25 +441,15 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
             "SS-UCB's regret that one agent bears": f"{np.max(agents) / np.sum(agents):.1%}",
         })  # fmt: skip
     page.table("regrets", table)
-    line, power = explained(private)
-    trend, middle = falls(private)[0], falls({n: median_agent(result) for n, result in private.items()})[0]
-    gains = over(private, silent)
-    page.sentences(
-        (
-            "We see (Fig. 5) an approximately linear decrease in per agent regret as the number of learning agents "
-            "increases.",
-            f"over the straight line from {first:g} to {last:g} agents: {_listed(chords(private))}; of the variance a "
-            f"straight line explains {line:.1%}, a power of n {power:.1%}",
-            f"decrease: {_verdict(trend, page.plan)}, of the median agent: {_verdict(middle, page.plan)}; linear: "
-            f"{_verdict(is_linear(private), page.plan)}",
-        ),
-        (
-            "This reinforces the notion of reduction of regret, suggested in Section 4, by engaging in federated "
-            "learning is valid in a heterogeneous private setting.",
-            f"P-FCB / SS-UCB with {first:g} agents: {gains[first]}; with {last:g}: {gains[last]}",
-            _verdict(all_at_most(gains.values()), page.plan),
-        ),
-    )
+    shares, bent = explained(private), stats.joined(chords(private).values())
+    middle = {size: median_agent(result) for size, result in private.items()}
+    page.verdicts([
+        ("regret falls with the agents", "-", stats.falls(private)),
+        ("the median agent's regret falls", "-", stats.falls(middle)),
+        ("linearly: regret / the straight line's between the ends", bent, is_linear(private)),
+        ("variance that a straight line explains; a power of n", "{:.1%}; {:.1%}".format(*shares), "-"),
+        judged("P-FCB / SS-UCB with each number of agents", stats.over(private, silent).values()),
+    ])  # fmt: skip
 
 
 def _report_fig2(page: Section, runs: PanelRuns) -> None:
@@ -578,8 +458,8 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     for setting, shared in lines["shared"].items():
         pair = shared, lines["SS-UCB"][setting]
         decades = [int(np.searchsorted(shared.rounds, shared.rounds[-1] // part)) for part in (100, 10, 1)]
-        frr = [np.divide(*(regret_by_instance(run, k) for run in pair)) for k in decades]
-        changes[setting] = [compare(later, earlier) for earlier, later in pairwise(frr)]
+        frr = [np.divide(*(stats.regret_by_instance(run, k) for run in pair)) for k in decades]
+        changes[setting] = [stats.compare(later, earlier) for earlier, later in pairwise(frr)]
         for k in decades:
             upto, silent = (replace(run, regret=run.regret[: k + 1]) for run in pair)
             table.append({
@@ -590,21 +470,12 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
                 **_compared("shared / SS-UCB (FRR)", upto, silent),
             })  # fmt: skip
     page.table("regrets", table)
-    values = over(lines["shared"], lines["SS-UCB"])
-    moves = "; ".join(f"{setting}: {', '.join(map(str, own))}" for setting, own in changes.items())
-    page.sentences(
-        (
-            "From Fig. 2 we observe that the trend for both homogeneous and heterogeneous settings are quite similar.",
-            f"FRR at T / 10 over that at T / 100, and at T over that at T / 10: {moves}",
-            f"same directions: {_verdict(same_directions(changes), page.plan)}",
-        ),
-        (
-            "This shows that, similar to the homogeneous setting, employing federated learning reduces regret even in "
-            "the heterogeneous setting.",
-            "FRR at T: " + "; ".join(f"{setting} {value}" for setting, value in values.items()),
-            _verdict(all_at_most(values.values()), page.plan),
-        ),
-    )
+    values = stats.over(lines["shared"], lines["SS-UCB"])
+    page.verdicts([
+        *((f"FRR at T/10 / at T/100, T / T/10, {name}", stats.joined(own), "-") for name, own in changes.items()),
+        ("both change in the same directions", "-", same_directions(changes)),
+        judged("FRR at T, homogeneous; heterogeneous", values.values()),
+    ])  # fmt: skip
 
 
 def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
@@ -619,10 +490,9 @@ def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
 
 def same_directions(changes: Mapping[str, list[Ratio]]) -> Statement:
     """Returns the verdict on whether ratios change in the same direction in both settings, between the same rounds."""
-    ways = [[value.at_most(1) for value in own] for own in changes.values()]
-    if {"exploratory", "undecided"} & {way for own in ways for way in own}:
-        return all_hold(way for own in ways for way in own if way in ("exploratory", "undecided"))
-    return holds_if(ways[0] == ways[1])
+    one, other = ([value.at_most() for value in own] for own in changes.values())
+    unclear = [way for way in (*one, *other) if way in ("exploratory", "undecided")]
+    return stats.all_hold(unclear) if unclear else stats.holds_if(one == other)
 
 
 _REGRET, _FRR = "cumulative regret per agent", "regret / SS-UCB's (FRR)"

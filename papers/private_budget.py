@@ -11,11 +11,10 @@ import numpy as np
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import Mean, claim_of, final_regret, least, over, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.stats import Mean, claim_of, final_regret, least, over, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     classic_noise_multiplier,
@@ -220,7 +219,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
     rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
-    silence = run_of(names[TUNED], env_id, rounds, plan.scale.trials, delta=DELTA, labels={"line": TUNED})
+    silence = plan.run(TUNED, env_id, names[TUNED], rounds=rounds, delta=DELTA)
     return [silence] + [
         replace(
             silence,

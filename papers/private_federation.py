@@ -24,8 +24,11 @@ from fedbandit_envs.baselines.comparison_lines import (
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
     Ratio,
+    Row,
     final_regret,
     lies_within,
     over,
@@ -33,9 +36,6 @@ from fedbandit_envs.papers.comparison import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Row, Section
-from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
@@ -158,11 +158,11 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     # With 10 agents, the default, the argument is left out, so that the run is the same as one of the other sweeps and
     # is played only once.
     agents = labels.get("agents", 10)
-    return run_of(
-        BASELINE_OF[name][line], where.env_id, rounds, plan.scale.trials * trials,
-        env_kwargs={} if agents == 10 else {"num_agents": int(agents)}, policy_kwargs=policy,
-        wrapper_kwargs={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
-        delta=delta, labels={"line": line, **labels},
+    return plan.run(
+        line, where.env_id, BASELINE_OF[name][line], rounds=rounds, seeds=plan.scale.trials * trials,
+        env={} if agents == 10 else {"num_agents": int(agents)}, policy=policy,
+        wrappers={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
+        delta=delta, labels=labels,
     )  # fmt: skip
 
 

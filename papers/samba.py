@@ -3,7 +3,7 @@
 K is the number of arms (each has a data owner), N the number of rounds. A run "in the open" is one without encryption.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from time import process_time
@@ -18,19 +18,10 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
-    Ratio,
-    Statement,
-    all_at_most,
-    all_hold,
-    compare,
-    each,
-    lies_within,
-    mean_of,
-)
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Curves, Section, Table
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Curves, Ratio, Row, compare, each, mean_of
 from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.owners import Algorithm, run_vertical
 from fedbandit_envs.samba.runs import SambaSettings, run_samba
@@ -115,16 +106,12 @@ def select(
 
 
 def _run(
-    plan: Plan,
-    algorithm: str,
-    arms: int,
-    budget: int,
-    *,
+    plan: Plan, algorithm: str, arms: int, budget: int, *,
     plain: bool,
     seeds: int = TIMED,
     line: str = "",
     **others: Any,
-) -> Measurement:
+) -> Measurement:  # fmt: skip
     """Returns the runs of an algorithm on a vertical federation.
 
     Args:
@@ -145,14 +132,9 @@ def _run(
     if not plain:
         require_extra()
     settings = {
-        "algorithm": algorithm,
-        "ratings": plan.panel,
-        "arms": arms,
-        "budget": budget,
-        "parameters": PARAMETERS[plan.panel].get(algorithm, {}),
-        "plain": plain,
-        **others,
-    }
+        "algorithm": algorithm, "ratings": plan.panel, "arms": arms, "budget": budget, "plain": plain,
+        "parameters": PARAMETERS[plan.panel].get(algorithm, {}), **others,
+    }  # fmt: skip
     return Measurement(
         select,
         settings,
@@ -214,22 +196,20 @@ def _privacy(plan: Plan) -> list[RunSpec | Measurement]:
     Agents with UCB1 do not communicate, share true data, or share noisy data. Data owners with UCB are played with
     encryption and without.
     """
-    scale, arms = plan.scale, int(plan.scale.sweeps["arms"][0])
+    arms = int(plan.scale.sweeps["arms"][0])
     lines: list[tuple[str, dict[str, float]]] = [(name, {}) for name in (RANDOM, SILENT, SHARED)]
-    lines += [(name, {"epsilon": at}) for at in scale.sweeps["epsilon"] for name in (PRIVATE, PLACEBO)]
+    lines += [(name, {"epsilon": at}) for at in plan.scale.sweeps["epsilon"] for name in (PRIVATE, PLACEBO)]
     agents = [
-        run_of(
-            name, "FedArms-v0", scale.rounds, scale.trials,
-            env_kwargs={"means": plan.panel, "num_arms": arms, "num_agents": AGENTS},
-            wrapper_kwargs={"privatizer": {**epsilon, "delta": DELTA}} if epsilon else {},
-            delta=DELTA, labels={"line": name, **epsilon},
+        plan.run(
+            name, "FedArms-v0", env={"means": plan.panel, "num_arms": arms, "num_agents": AGENTS},
+            wrappers={"privatizer": {**epsilon, "delta": DELTA}} if epsilon else {}, delta=DELTA, labels=epsilon,
         )
         for name, epsilon in lines
     ]  # fmt: skip
-    pulls = AGENTS * scale.rounds
+    pulls = AGENTS * plan.scale.rounds
     return [
         *agents,
-        _run(plan, "ucb", arms, pulls, plain=True, seeds=scale.trials, line=OPEN),
+        _run(plan, "ucb", arms, pulls, plain=True, seeds=plan.scale.trials, line=OPEN),
         _run(plan, "ucb", arms, pulls, plain=False, line=ENCRYPTED),
     ]
 
@@ -253,39 +233,24 @@ The runs are on MovieLens with K = 100 arms and N = 1e5 rounds.
 PUBLISHED_RUNS = 150
 
 _IN_THE_OPEN = ", in the open"
-Values = Mapping[str, Mapping[int, Array]]
-"""Values of runs ``(seeds,)`` by algorithm and by a size: the number of rounds N or the number of arms K."""
 
 
 def _titled(curves: Curves, end: str = "") -> Curves:
     return {ALGORITHMS[name] + end: own for name, own in curves.items()}
 
 
-def _verdicts(page: Section, lines: Iterable[tuple[str, Any, str]]) -> None:
-    page.table(
-        "verdicts", [{"what": what, "here": here, "verdict": verdict} for what, here, verdict in lines]
-    )
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(ALGORITHMS[name] for name in names)
 
 
-def _range(values: Iterable[float], spec: str) -> str:
-    found = list(values)
-    return f"{min(found):{spec}} to {max(found):{spec}}"
-
-
-def slowest_first(last: Mapping[str, Array]) -> list[str]:
-    """Returns the algorithms with one iteration a round (all but Pursuit) by their CPU seconds, the slowest first."""
-    return sorted((name for name in last if name != TWICE), key=lambda name: -last[name].mean())
-
-
-def over_others(last: Mapping[str, Array], name: str) -> list[Ratio]:
-    """Returns an algorithm's CPU seconds over those of each other algorithm with one iteration a round."""
-    return [compare(last[name], last[other]) for other in slowest_first(last) if other != name]
+def _means(ratios: Iterable[Ratio], spec: str) -> str:
+    return stats.spread((value.value for value in ratios), spec)
 
 
 def _report_times(page: Section, runs: PanelRuns) -> None:
     by_rounds = len(runs.values("budget")) > 1
-    letter, column = ("N", "budget") if by_rounds else ("K", "arms")
-    most, papers_most = max(runs.values(column)), PAPER_ROUNDS if by_rounds else MOST_ARMS
+    letter, column, papers = ("N", "budget", PAPER_ROUNDS) if by_rounds else ("K", "arms", MOST_ARMS)
+    most = max(runs.values(column))
     results = [runs.where(plain=plain).lines(column) for plain in (False, True)]
     encrypted, plain = (each(own, attrgetter("spent")) for own in results)
     overheads = {
@@ -296,78 +261,66 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         name: linregress(list(own), [spent.mean() for spent in own.values()])
         for name, own in encrypted.items()
     }
-    seconds, fits = [], []
-    for name, own in encrypted.items():
-        cells: dict[str, Any] = {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
-        for size, spent in own.items():
-            cells[f"{letter} = {size:,}"] = f"{mean_of(spent, ',.2f')} / {plain[name][size].mean():.3f}"
-        seconds.append(cells)
-        line = lines[name]
-        fits.append({
+    seconds = [
+        {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
+        | {
+            f"{letter} = {size:,}": f"{mean_of(spent, ',.2f')} / {plain[name][size].mean():.3f}"
+            for size, spent in own.items()
+        }
+        for name, own in encrypted.items()
+    ]
+    fits = [
+        {
             "line through them": ALGORITHMS[name],
             f"ms for each of {letter}": f"{1e3 * line.slope:.3f}",
             "at 0, s": f"{line.intercept:.2f}",
             "R^2": f"{line.rvalue**2:.4f}",
             f"encrypted / open at {letter} = {most:,}": overheads[name][most],
-        })  # fmt: skip
+        }
+        for name, line in lines.items()
+    ]
     page.table("seconds", seconds)
     page.table("lines", fits)
-    curves = [each(spent, mean_of) for spent in (encrypted, plain)]
     beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
-    page.draw({**_titled(curves[0]), **_titled(curves[1], _IN_THE_OPEN)}, beside)
+    page.draw({**_titled(each(encrypted, mean_of)), **_titled(each(plain, mean_of), _IN_THE_OPEN)}, beside)
     page.record(overheads, "{}, encrypted / open")
+    # Pursuit has two iterations a round, all others one.
     last = {name: own[most] for name, own in encrypted.items()}
-    double = compare(last[TWICE], np.mean([spent for name, spent in last.items() if name != TWICE], axis=0))
+    order = sorted(last.keys() - {TWICE}, key=lambda name: (last[name].mean(), list(last).index(name)))
+    double = compare(last[TWICE], np.mean([last[name] for name in last if name != TWICE], axis=0))
+    slowest, fastest = (
+        [compare(last[one], last[other]) for other in order if other != one] for one in (SLOWEST, FASTEST)
+    )
     ratios = [value for own in overheads.values() for value in own.values()]
-    order = ", ".join(ALGORITHMS[name] for name in reversed(slowest_first(last)))
-    ahead = {name: line.slope * papers_most + line.intercept for name, line in lines.items()}
     same = [
-        one
-        for name, own in results[0].items()
-        for size, run in own.items()
-        for one in run.reward == results[1][name][size].reward
+        results[0][name][size].reward == results[1][name][size].reward
+        for name, own in encrypted.items()
+        for size in own
     ]
-    _verdicts(page, [
+    within = stats.all_within(ratios, high=ORDER_OF_MAGNITUDE)
+    ahead = (
+        f"{ALGORITHMS[name]} {line.slope * papers + line.intercept:,.0f}" for name, line in lines.items()
+    )
+    page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
+        (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", _means(ratios, ",.0f"), within),
+        (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, stats.lies_within(2, double)),
+        ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
+        ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
         (
-            f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}",
-            _range((value.value for value in ratios), ",.0f"),
-            all_at_most(ratios, ORDER_OF_MAGNITUDE),
-        ),
-        (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, lies_within(2, double)),
-        ("Thompson is the slowest", order, all_hold(value.at_least(1) for value in over_others(last, SLOWEST))),
-        ("fixed epsilon is the fastest", order, all_at_most(over_others(last, FASTEST))),
-        (
-            f"CPU seconds by the lines at {letter} = {papers_most:,}, {PAPER_SECONDS} in the paper",
-            ", ".join(f"{ALGORITHMS[name]} {found:,.0f}" for name, found in ahead.items()),
+            f"CPU seconds by the lines at {letter} = {papers:,}, {PAPER_SECONDS} in the paper",
+            ", ".join(ahead),
             "another machine",
         ),
-        ("encrypted runs that earn what the open ones do", f"{sum(same)} of {len(same)}", "-"),
+        ("encrypted runs that earn what the open ones do", f"{np.sum(same)} of {np.size(same)}", "-"),
     ])  # fmt: skip
-
-
-def rewards_of(runs: PanelRuns) -> dict[str, dict[int, Array]]:
-    """Returns the cumulative rewards of a panel's runs by algorithm and number of rounds N, ``(seeds,)`` each."""
-    return {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by("line").items()}
-
-
-def thompson_over(rewards: Values) -> dict[str, dict[int, Ratio]]:
-    """Returns Thompson Sampling's mean reward divided by each algorithm's, by algorithm and number of rounds N."""
-    best = rewards["thompson"]
-    return {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
-
-
-def is_best(rewards: Values, budgets: Sequence[int]) -> Statement:
-    """Returns the verdict on whether Thompson Sampling has the largest reward at each given number of rounds."""
-    rivals = [own for name, own in thompson_over(rewards).items() if name != "thompson"]
-    return all_hold(own[budget].at_least(1) for own in rivals for budget in budgets)
 
 
 def _mean_sd(values: Array) -> str:
     return f"{values.mean():,.0f} ({values.std(ddof=1):,.0f})"
 
 
-def published(rewards: Values) -> Table:
+def published(rewards: Curves) -> Iterator[Row]:
     """Yields a table with a line for each algorithm: reward in the authors' published runs and in ours.
 
     They agree if the 95 % interval of their difference contains 0.
@@ -392,153 +345,123 @@ def independent_sd(run: SimpleNamespace) -> float:
 
 
 def _report_rewards(page: Section, runs: PanelRuns) -> None:
-    rewards, ucb = rewards_of(runs), runs["ucb"]
-    last, over = ucb.noted[-1], thompson_over(rewards)
+    rewards = {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by().items()}
+    best, ucb = rewards["thompson"], runs["ucb"]
+    last = ucb.noted[-1]
+    over = {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
+    rivals = [own for name, own in over.items() if name != "thompson"]
     lines = [
         {
             "reward, mean (sd)": ALGORITHMS[name],
-            **{f"N = {budget:,}": _mean_sd(values) for budget, values in rewards[name].items()},
-            "Thompson / it at the last N": "1" if name == "thompson" else ratios[last],
+            **{f"N = {budget:,}": _mean_sd(values) for budget, values in own.items()},
+            "Thompson / it at the last N": "1" if name == "thompson" else over[name][last],
         }
-        for name, ratios in over.items()
+        for name, own in rewards.items()
     ]
     page.table("rewards", lines)
     page.draw(_titled(each(rewards, mean_of)))
     page.record(over, "thompson / {}")
     order = sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
-    ends = [np.max(ucb.means) * last, np.mean(ucb.means) * last]
-    _verdicts(page, [
-        ("Thompson has the most reward at each N", "-", is_best(rewards, ucb.noted)),
-        ("the same at the last N", ", ".join(ALGORITHMS[name] for name in order), is_best(rewards, [last])),
-        ("always the best arm, and arms at random, on average", f"{ends[0]:,.0f}, {ends[1]:,.0f}", "-"),
+    every, at_last = [value for own in rivals for value in own.values()], [own[last] for own in rivals]
+    page.verdicts([
+        ("Thompson has the most reward at each N", "-", stats.all_within(every, 1, np.inf)),
+        ("the same at the last N", _listed(order), stats.all_within(at_last, 1, np.inf)),
+        (
+            "always the best arm, and arms at random, on average",
+            f"{np.max(ucb.means) * last:,.0f}, {np.mean(ucb.means) * last:,.0f}",
+            "-",
+        ),
     ])  # fmt: skip
     if runs.panel == "movielens" and last == PAPER_ROUNDS:
         page.table("published", published(rewards))
-        sds = (
-            f"{PUBLISHED['ucb'][1]}",
-            f"{independent_sd(ucb):,.0f}",
-            f"{rewards['ucb'][last].std(ddof=1):,.0f}",
-        )
-        page.table("deviations", [dict(zip(("UCB's sd", "if independent", "ours"), sds, strict=True))])
+        independent, ours = independent_sd(ucb), rewards["ucb"][last].std(ddof=1)
+        deviations = {"if independent": f"{independent:,.0f}", "ours": f"{ours:,.0f}"}
+        page.table("deviations", [{"UCB's sd": f"{PUBLISHED['ucb'][1]}"} | deviations])
 
 
-Shares = Mapping[tuple[str, int], Mapping[str, Array]]
-"""Shares of the CPU time, ``(seeds,)`` each, by run (a pair of algorithm and number of arms K) and by role."""
+def shares_of(run: SimpleNamespace) -> dict[str, Array]:
+    """Returns each role's share of the CPU time, ``(seeds,)``.
 
-
-def shares_of(runs: PanelRuns) -> dict[tuple[str, int], dict[str, Array]]:
-    """Returns each role's share of the CPU time, ``(seeds,)``, by run and role.
-
-    A run is a pair of algorithm and number of arms K. The roles are ``comp``, ``controller`` and ``customer``; and for
-    the owners, each of whom is a role, ``owner`` (the mean of their shares), ``all owners`` (the sum), and ``largest``
-    and ``smallest`` (the share of the owner with the largest and with the smallest mean over seeds).
+    The roles are ``comp``, ``controller`` and ``customer``; and for the owners, each of whom is a role, ``owner`` (the
+    mean of their shares), ``all owners`` (the sum), and ``largest`` and ``smallest`` (the share of the owner with the
+    largest and with the smallest mean over seeds).
     """
-    found = {}
-    for labels, result in runs.rows:
-        roles: dict[str, Array] = dict(zip(result.roles, result.seconds.T / result.spent, strict=True))
-        owners = np.array([roles.pop(role) for role in result.roles if role.startswith("owner-")])
-        means = owners.mean(axis=1)
-        found[labels["line"], labels["arms"]] = roles | {
-            "owner": owners.mean(axis=0),
-            "all owners": owners.sum(axis=0),
-            "largest": owners[means.argmax()],
-            "smallest": owners[means.argmin()],
-        }
-    return found
-
-
-def mean_shares(shares: Shares, role: str) -> Array:
-    """Returns the mean over seeds of a role's share of the CPU time, for each run, ``(runs,)``."""
-    means: Array = np.array([own[role].mean() for own in shares.values()])
-    return means
-
-
-def over_role(shares: Shares, role: str, other: str) -> Array:
-    """Returns a role's mean share of the CPU time divided by another role's, for each run, ``(runs,)``.
-
-    Args:
-        shares: Shares of the CPU time by run and role.
-        role: The role whose share is divided.
-        other: The role by whose share it is divided.
-    """
-    return mean_shares(shares, role) / mean_shares(shares, other)
+    roles: dict[str, Array] = dict(zip(run.roles, run.seconds.T / run.spent, strict=True))
+    owners = np.array([roles.pop(role) for role in run.roles if role.startswith("owner-")])
+    means = owners.mean(axis=1)
+    return roles | {
+        "owner": owners.mean(axis=0),
+        "all owners": owners.sum(axis=0),
+        "largest": owners[means.argmax()],
+        "smallest": owners[means.argmin()],
+    }
 
 
 def _report_shares(page: Section, runs: PanelRuns) -> None:
-    shares = shares_of(runs)
     heads = {
         "Comp": "comp", "Controller": "controller", "data customer": "customer", "all owners": "all owners",
     }  # fmt: skip
-    uneven, controller = over_role(shares, "largest", "smallest"), over_role(shares, "controller", "owner")
-    titles = [f"{ALGORITHMS[name]}, K = {arms}" for name, arms in shares]
+    found = {(own["line"], own["arms"]): shares_of(run) for own, run in runs.rows}
+    means = {run: {role: share.mean() for role, share in own.items()} for run, own in found.items()}
+    uneven, controller = (
+        {run: own[above] / own[below] for run, own in means.items()}
+        for above, below in (("largest", "smallest"), ("controller", "owner"))
+    )
+    titles = {(name, arms): f"{ALGORITHMS[name]}, K = {arms}" for name, arms in found}
     lines = [
         {
-            "algorithm": title,
+            "algorithm": titles[run],
             "CPU seconds": mean_of(result.spent, ",.2f"),
-            **{head: f"{roles[name].mean():.1%}" for head, name in heads.items()},
-            "an owner": f"{roles['owner'].mean():.2%}",
-            "largest owner / smallest": f"{ratio:.2f}",
+            **{head: f"{means[run][role]:.1%}" for head, role in heads.items()},
+            "an owner": f"{means[run]['owner']:.2%}",
+            "largest owner / smallest": f"{uneven[run]:.2f}",
         }
-        for title, (_, result), roles, ratio in zip(titles, runs.rows, shares.values(), uneven, strict=True)
+        for run, (_, result) in zip(found, runs.rows, strict=True)
     ]
     page.table("shares", lines)
-    by_arms: dict[str, dict[int, Ratio]] = {}
-    for (name, arms), own in shares.items():
-        by_arms.setdefault(f"{name}, Comp / all", {})[arms] = compare(own["comp"], np.ones(own["comp"].size))
-    page.record(by_arms)
+    comp = {
+        f"{name}, Comp / all": {
+            arms: compare(own["comp"], np.ones(own["comp"].size))
+            for (of, arms), own in found.items()
+            if of == name
+        }
+        for name in ALGORITHMS
+    }
+    page.record(comp)
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
-    for title, roles in zip(titles, shares.values(), strict=True):
-        page.draw({title: {x: mean_of(100 * roles[role]) for x, role in bars}})
-    most, least = (choose(runs.values("arms")) for choose in (max, min))
-    changes = [compare(shares[name, most]["comp"], shares[name, least]["comp"]) for name in ALGORITHMS]
-    _verdicts(page, [
-        ("Comp takes more than any other node", "-", comp_is_largest(shares)),
-        (
-            f"Comp's share at K = {most} over that at K = {least}",
-            _range((value.value for value in changes), ".2f"),
-            around_one(changes),
-        ),
-        ("largest owner / smallest, at most", f"{uneven.max():.2f}", "no measure named"),
-        ("Controller / an owner", _range(controller, ".2f"), "no measure named"),
-        ("the data customer's share, at most", f"{mean_shares(shares, 'customer').max():.2%}", "no measure named"),
-    ])  # fmt: skip
-
-
-def comp_is_largest(shares: Shares) -> Statement:
-    """Returns the verdict on whether Comp takes more CPU time than any other role, in every run."""
+    page.draw({titles[run]: {x: mean_of(100 * own[role]) for x, role in bars} for run, own in found.items()})
     rivals = ("controller", "customer", "largest")
-    return all_hold(compare(own["comp"], own[name]).at_least(1) for own in shares.values() for name in rivals)
+    larger = [compare(own["comp"], own[role]) for own in found.values() for role in rivals]
+    most, least = (choose(runs.values("arms")) for choose in (max, min))
+    changes = [compare(found[name, most]["comp"], found[name, least]["comp"]) for name in ALGORITHMS]
+    customer = max(own["customer"] for own in means.values())
+    page.verdicts([
+        ("Comp takes more than any other node", "-", stats.all_within(larger, 1, np.inf)),
+        (f"Comp's share at K = {most} over that at K = {least}", _means(changes, ".2f"), around_one(changes)),
+        ("largest owner / smallest, at most", f"{max(uneven.values()):.2f}", "no measure named"),
+        ("Controller / an owner", stats.spread(controller.values(), ".2f"), "no measure named"),
+        ("the data customer's share, at most", f"{customer:.2%}", "no measure named"),
+    ])  # fmt: skip
 
 
 def around_one(ratios: Sequence[Ratio]) -> str:
     """Returns a text that says within how many of the ratios' intervals 1 lies, if instances are enough for that."""
-    verdicts = [ratio.holds(1) for ratio in ratios]
+    verdicts = [ratio.contains(1) for ratio in ratios]
     if "exploratory" in verdicts:
         return "whether it is 1: exploratory"
     return f"1 lies within {verdicts.count('holds')} of {len(verdicts)} intervals"
 
 
-def regrets_a_pull(runs: PanelRuns) -> Curves:
-    """Returns regret per pull, ``(seeds,)``, by the run's name and epsilon.
-
-    Regret is computed from the means of the arms that were pulled. A run without an epsilon is repeated for all
-    epsilons. An encrypted run gets the regret of the run without encryption, since both pull the same arms.
-    """
-
-    def regret(result: Any) -> Array:
-        total: Array = result.regret[-1].sum(axis=1) if isinstance(result, RunResult) else runs[OPEN].regret
-        return total / pulls(runs)
-
-    return each(runs.lines("epsilon"), regret)
-
-
-def pulls(runs: PanelRuns) -> int:
-    """Returns the number of pulls by all agents together; a run of data owners has as many rounds, one pull in each."""
-    return AGENTS * runs.plan.scale.rounds
-
-
 def _report_privacy(page: Section, runs: PanelRuns) -> None:
-    found, best = regrets_a_pull(runs), max(runs[OPEN].means)
+    # A run of data owners has as many rounds as all agents together have pulls, one pull in each.
+    pulls, encrypted, open_ = AGENTS * runs.plan.scale.rounds, runs[ENCRYPTED], runs[OPEN]
+
+    def regret_a_pull(result: Any) -> Array:
+        # Encrypted owners pull the same arms as those in the open.
+        total: Array = result.regret[-1].sum(axis=1) if isinstance(result, RunResult) else open_.regret
+        return total / pulls
+
+    found, best = each(runs.lines("epsilon"), regret_a_pull), max(open_.means)
     lines = []
     for labels, result in runs.rows:
         line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
@@ -548,31 +471,26 @@ def _report_privacy(page: Section, runs: PanelRuns) -> None:
             "run": f"{line} {at:g}" if "epsilon" in labels else line,
             "regret a pull (± 95 %)": mean_of(regret, ",.4f"),
             "reward a pull": f"{best - regret.mean():.4f}",
-            "cumulative reward": f"{pulls(runs) * (best - regret.mean()):,.0f}",
+            "cumulative reward": f"{pulls * (best - regret.mean()):,.0f}",
             "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),
-            "bytes a pull": f"{sent / pulls(runs):,.2f}",
-            "CPU µs a pull": f"{spent / pulls(runs):,.2f}",
+            "bytes a pull": f"{sent / pulls:,.2f}",
+            "CPU µs a pull": f"{spent / pulls:,.2f}",
             "trust": trust,
             "epsilon claimed": epsilon,
         })  # fmt: skip
     page.table("protections", lines)
     regrets = each(found, mean_of)
     page.draw({line: regrets[line] for line in (PRIVATE, PLACEBO, SILENT, SHARED, ENCRYPTED)})
-    encrypted, open_ = runs[ENCRYPTED], runs[OPEN]
     same = encrypted.reward.size
-    costs = (
-        f"{encrypted.bytes.mean() / pulls(runs):,.0f} bytes a pull, "
-        f"{compare(encrypted.spent, open_.spent[:same]).value:,.0f} times the CPU time"
-    )
+    times = compare(encrypted.spent, open_.spent[:same]).value
     earned = "" if encrypted.reward.tolist() == open_.reward[:same].tolist() else "**not** "
+    costs = f"{encrypted.bytes.mean() / pulls:,.0f} bytes a pull, {times:,.0f} times the CPU time"
     verdicts = [("encryption", costs, f"{earned}earned what it earns in the open")]
     for epsilon, private in found[PRIVATE].items():
         ratios = [compare(private, found[line][epsilon]) for line in (SHARED, PLACEBO, SILENT)]
-        here = "{}; {}; {}".format(*ratios)
-        verdicts.append(
-            (f"epsilon {epsilon:g}: over true data, noise alone, silence", here, ratios[2].at_most(1))
-        )
-    _verdicts(page, verdicts)
+        what = f"epsilon {epsilon:g}: over true data, noise alone, silence"
+        verdicts.append((what, stats.joined(ratios), ratios[-1].at_most()))
+    page.verdicts(verdicts)
 
 
 def _facts(result: Any) -> tuple[float, float, str, str]:
@@ -590,11 +508,15 @@ def _facts(result: Any) -> tuple[float, float, str, str]:
     spent = 1e6 * result.cpu_seconds / result.regret.shape[1]
     if not result.claims:
         return sent, spent, *(("everybody", "none") if result.traffic else ("nobody", "nothing is told"))
-    known = [claim for claim in result.claims if claim.epsilon is not None]
-    texts = []
-    for adjacency in dict.fromkeys(claim.adjacency for claim in known):
-        least = min((c for c in known if c.adjacency == adjacency), key=lambda c: c.epsilon or 0.0)
-        texts.append(f"{least.epsilon:.3g} ({adjacency}, delta {least.delta:.0e})")
+    least: dict[str, Any] = {}
+    for claim in sorted((c for c in result.claims if c.epsilon is not None), key=lambda c: c.epsilon or 0.0):
+        least.setdefault(claim.adjacency, claim)
+    known = [
+        least[adjacency]
+        for adjacency in dict.fromkeys(c.adjacency for c in result.claims)
+        if adjacency in least
+    ]
+    texts = [f"{claim.epsilon:.3g} ({claim.adjacency}, delta {claim.delta:.0e})" for claim in known]
     return sent, spent, str(result.claims[0].trust), "; ".join(texts) or "none"
 
 
@@ -605,52 +527,33 @@ _ENDS = {"arms": (10, 100)}
 _TIME = {"y": "CPU seconds", "xscale": "linear"}
 
 EXPERIMENTS = {
-    "samba-fig8a": Experiment(
-        "SAMBA, Figure 8 (a): execution time against N, K = 100",
-        "Whether time is linear in rounds, and what encryption costs; hours",
-        {"x": "N", **_TIME},
-        {"small": Scale(2_000, 20, _SHARES), "paper": _TENTHS},
-        _times,
-        _report_times,
-        PANELS,
-    ),
-    "samba-fig8b": Experiment(
-        "SAMBA, Figure 8 (b): execution time against K",
-        "Whether time is linear in arms; hours",
-        {"x": "K", **_TIME},
-        {"small": Scale(1_000, 20, {"arms": (10, 40, 70, 100)}), "paper": _BY_ARMS},
-        _times,
-        _report_times,
-        PANELS,
-    ),
-    "samba-fig8c": Experiment(
-        "SAMBA, Figure 8 (c): cumulative reward against N, K = 100",
-        "Which algorithm earns most; a minute",
-        {"x": "N", "y": "cumulative reward", **LINEAR},
-        {"small": Scale(20_000, 20, _SHARES), "paper": _TENTHS},
-        _rewards,
-        _report_rewards,
-        PANELS,
-    ),
-    "samba-fig8d": Experiment(
-        "SAMBA, Figure 8 (d): shares of the CPU time by participant",
-        "Who computes how much; an hour",
-        {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
-        {"small": Scale(500, 20, _ENDS), "paper": Scale(PAPER_ROUNDS, 50, _ENDS)},
-        _shares,
-        _report_shares,
-        PANELS,
-    ),
-    "samba-privacy": Experiment(
-        "Noise beside encryption: differential privacy and SAMBA on the same arms",
-        "What each protection costs a pull; an hour",
-        {"x": "epsilon", "y": "regret a pull", "yscale": "linear"},
-        {
-            "small": Scale(2_000, 20, {"arms": (10,), "epsilon": (0.5, 2.0, 8.0)}),
-            "paper": Scale(10_000, 50, {"arms": (100,), "epsilon": (0.1, 0.5, 1.0, 2.0, 8.0)}),
-        },
-        _privacy,
-        _report_privacy,
-        PANELS,
-    ),
-}
+    f"samba-{name}": Experiment(title, shows, axes, {"small": small, "paper": paper}, runs, report, PANELS)
+    for name, title, shows, axes, small, paper, runs, report in (
+        (
+            "fig8a", "SAMBA, Figure 8 (a): execution time against N, K = 100",
+            "Whether time is linear in rounds, and what encryption costs; hours",
+            {"x": "N", **_TIME}, Scale(2_000, 20, _SHARES), _TENTHS, _times, _report_times,
+        ),
+        (
+            "fig8b", "SAMBA, Figure 8 (b): execution time against K", "Whether time is linear in arms; hours",
+            {"x": "K", **_TIME}, Scale(1_000, 20, {"arms": (10, 40, 70, 100)}), _BY_ARMS, _times, _report_times,
+        ),
+        (
+            "fig8c", "SAMBA, Figure 8 (c): cumulative reward against N, K = 100",
+            "Which algorithm earns most; a minute", {"x": "N", "y": "cumulative reward", **LINEAR},
+            Scale(20_000, 20, _SHARES), _TENTHS, _rewards, _report_rewards,
+        ),
+        (
+            "fig8d", "SAMBA, Figure 8 (d): shares of the CPU time by participant", "Who computes how much; an hour",
+            {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
+            Scale(500, 20, _ENDS), Scale(PAPER_ROUNDS, 50, _ENDS), _shares, _report_shares,
+        ),
+        (
+            "privacy", "Noise beside encryption: differential privacy and SAMBA on the same arms",
+            "What each protection costs a pull; an hour",
+            {"x": "epsilon", "y": "regret a pull", "yscale": "linear"},
+            Scale(2_000, 20, {"arms": (10,), "epsilon": (0.5, 2.0, 8.0)}),
+            Scale(10_000, 50, {"arms": (100,), "epsilon": (0.1, 0.5, 1.0, 2.0, 8.0)}), _privacy, _report_privacy,
+        ),
+    )
+}  # fmt: skip

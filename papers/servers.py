@@ -9,7 +9,10 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import (
+    Row,
     bounded,
     compare,
     each,
@@ -19,10 +22,7 @@ from fedbandit_envs.papers.comparison import (
     pays_at,
     ratio,
 )
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Row, Section
 from fedbandit_envs.papers.trust import against_fellow
-from fedbandit_envs.papers.variants import run_of
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
@@ -43,11 +43,8 @@ def _run(plan: Plan, env_id: str, env: dict[str, Any], line: str, baseline: str,
         **changes: ``labels`` of the run besides ``line``; ``wrappers``, arguments of the baseline's wrappers by role;
             and, as anything else, arguments of the policy.
     """
-    labels, wrappers = ({"line": line, **changes.pop("labels", {})}, changes.pop("wrappers", {}))
-    return run_of(
-        baseline, env_id, plan.scale.rounds, plan.scale.trials, env_kwargs=env, policy_kwargs=changes,
-        wrapper_kwargs=wrappers, labels=labels,
-    )  # fmt: skip
+    labels, wrappers = changes.pop("labels", {}), changes.pop("wrappers", {})
+    return plan.run(line, env_id, baseline, env=env, policy=changes, wrappers=wrappers, labels=labels)
 
 
 def _generalised(plan: Plan) -> list[RunSpec]:

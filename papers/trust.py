@@ -16,10 +16,9 @@ from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
 from fedbandit_envs.experiments.tuning import FIRST_SEED
-from fedbandit_envs.papers.comparison import Ratio, final_regret, ratio
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Row, Section
-from fedbandit_envs.papers.variants import run_of
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
 
@@ -210,10 +209,10 @@ def run(
         channel["stage"] = {"name": SERVER if line == PLACEBO else line}
     if line == PLACEBO:
         stack = [["Placebo", {}], *stack]
-    return run_of(
-        BASELINE_OF[name][TUNED if line == TUNED else TRUE], problem.env_id, rounds, seeds, first_seed=first_seed,
-        env_kwargs={"num_agents": agents}, wrapper_kwargs={} if line == TUNED else {"channel": channel}, stack=stack,
-        delta=DELTA, labels={"line": line, "agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
+    return Plan("", Scale(rounds, seeds)).run(
+        line, problem.env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE], first_seed=first_seed,
+        env={"num_agents": agents}, wrappers={} if line == TUNED else {"channel": channel}, stack=stack,
+        delta=DELTA, labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Fed1-UCB, Fed2-UCB and PF-UCB, beside agents who do not communicate and controls without phases."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,81 +12,133 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import (
-    ENOUGH,
-    Mean,
-    Ratio,
-    compare,
-    mean_of,
-    over_line,
-    over_rounds,
-    ratio,
-)
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section, Table, all_over_rounds
+from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Row, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
-from fedbandit_envs.papers.variants import baseline_of, run_of
+from fedbandit_envs.papers.variants import baseline_of
 
 HORIZON = 1_000_000
 """T in the papers' experiments."""
 
-RELEASED: Mapping[tuple[str, float], tuple[float, float]] = {
-    ("Fed1-UCB", HORIZON): (13_300.0, 900.0),
-    ("Fed2-UCB", HORIZON): (15_800.0, 700.0),
-    ("Fed2-UCB, short", 10_000): (16_000.0, 900.0),
-    ("PF-UCB, alpha 0.5", HORIZON): (31_800.0, 3_400.0),
+PLAIN: Mapping[str, tuple[float, float, float]] = {
+    "PF-UCB, alpha 0": (22_197, 1_662, 23_100),
+    "PF-UCB, alpha 0.2": (14_799, 796, 15_300),
+    "PF-UCB, alpha 0.9": (16_841, 770, 15_700),
+    "PF-UCB, alpha 1": (7_363, 215, 7_400),
 }
-"""Regret of all agents at the horizon, with half of its 95 % interval, in runs of the authors' released programs, by
-line and horizon. It contains 1 for each message of an agent up and down."""
+"""Regret of all agents at :data:`HORIZON`, half of its 95 % interval, and the regret in the authors' curves, by line.
 
-READ_OFF: Mapping[tuple[str, float], float] = {
-    ("PF-UCB, alpha 0", HORIZON): 23_100.0,
-    ("PF-UCB, alpha 0.2", HORIZON): 15_300.0,
-    ("PF-UCB, alpha 0.9", HORIZON): 15_700.0,
-    ("PF-UCB, alpha 1", HORIZON): 7_400.0,
+The first two are of 50 runs of a plain program written after the released one (``pf_by_phases`` in
+``tests/support/shi_reference.py``), where no run of the released program itself is known. The last is read off curves
+that are stored with the authors' program (10 runs, no interval). Regret contains 1 for each message of an agent up and
+down.
+"""
+KNOWN: Mapping[tuple[str, float], tuple[float, float, float]] = {
+    ("Fed1-UCB", HORIZON): (13_300, 900, 0),
+    ("Fed2-UCB", HORIZON): (15_800, 700, 0),
+    ("Fed2-UCB, short", 10_000): (16_000, 900, 0),
+    ("PF-UCB, alpha 0.5", HORIZON): (31_800, 3_400, 0),
+    **{(line, HORIZON): found for line, found in PLAIN.items()},
 }
-"""The same, read off curves that are stored with the authors' program (10 runs, no interval)."""
+"""The same by line and horizon, also in runs of the authors' released programs, which have no figure read off."""
 
-PLAIN: Mapping[tuple[str, float], tuple[float, float]] = {
-    ("PF-UCB, alpha 0", HORIZON): (22_197.0, 1_662.0),
-    ("PF-UCB, alpha 0.2", HORIZON): (14_799.0, 796.0),
-    ("PF-UCB, alpha 0.9", HORIZON): (16_841.0, 770.0),
-    ("PF-UCB, alpha 1", HORIZON): (7_363.0, 215.0),
+BASELINES = {
+    "10 agents from the start": "Fed2-UCB",
+    "alone": "Gaussian-UCB",
+    "shared": "Gaussian-UCB-shared",
+    "epochs": "Gaussian-epochs",
+    "true data": "Gaussian-epochs",
+    "placebo": "Gaussian-epochs-placebo",
+    "private": "Gaussian-epochs-private",
+    "silence": "Gaussian-UCB-tuned",
+    "growth 1.2": "PF-UCB-1.2",
+    "leader against challenger": "PF-leader",
 }
-"""The same, with half of a 95 % interval, in 50 runs of a plain program written after the released one
-(``pf_by_phases`` in ``tests/support/shi_reference.py``), where no run of the released program itself is known."""
+"""The baseline of a line, by the line's name up to a comma, where that is not the baseline's own name."""
 
 _LONG = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
+_TEN = {**_LONG, "agents": 10}
+# All agents have the same means, so that silence can find the best arm. Rewards are clipped at three standard
+# deviations of the mean .75.
+_SAME = {"env": {"law": "exact", "reward_bound": 2.25}, "agents": 10}
+# Without given means each agent's are drawn.
+_DRAWN = {"env": {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}}
+LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "exact": {
+        "Fed1-UCB": {},
+        "Fed1-UCB, 10 agents": {"agents": 10},
+        "Fed1-UCB, 1 agent": {"agents": 1},
+        "Fed1-UCB, a pull a phase": {"pulls": 1},
+        "Fed1-UCB-printed": {},
+        "alone": {},
+        "shared": {},
+        "epochs": {},
+    },
+    # After its last phase Fed2-UCB changes nothing any more: the rest of the horizon is added on the page.
+    "approximate": {
+        "Fed2-UCB": {**_LONG, "played": 50},
+        "Fed2-UCB, short": {**_LONG, "shorter": 100, "pulls": 50, "c1": 2.0},
+        "Fed2-UCB-printed": {**_LONG, "agents": 4094, "played": 50},
+        "10 agents from the start": {**_TEN, "joins": 10, "growth": 0.0},
+        "alone": _TEN,
+    },
+    "tuned": {"Fed1-UCB": {}, "Fed1-UCB-tuned": {}, "Fed2-UCB": _LONG, "Fed2-UCB-tuned": _LONG},
+    "private": dict.fromkeys(("true data", "placebo", "silence, tuned"), _SAME),
+    "enhanced": dict.fromkeys(("PF-UCB", "PF-UCB-enhanced"), _DRAWN),
+}
+"""The lines of panels that vary no quantity, with what they change."""
+BY_ALPHA: Mapping[str, Mapping[str, str]] = {
+    "alpha": {"alone": "alone"},
+    "controls": {
+        "printed": "PF-UCB-printed", "growth 1.2": "growth 1.2", "leader": "leader against challenger",
+    },
+    "tuned": {"tuned": "PF-UCB-tuned"},
+    "films": {"alone": "alone", "shared": "shared"},
+}  # fmt: skip
+"""The lines beside PF-UCB in panels that vary alpha, by a short name."""
 
 
-def _run(line: str, baseline: str, plan: Plan, labels: dict[str, Any], **changes: Any) -> RunSpec:
+def _run(
+    plan: Plan, line: str, *,
+    labels: Mapping[str, Any] = {},
+    env_id: str = "FedGaussian-v0",
+    env: Mapping[str, Any] = {},
+    agents: int | None = None,
+    noise: float | None = None,
+    shorter: int = 1,
+    played: int = 1,
+    **server: Any,
+) -> RunSpec:  # fmt: skip
     """Returns the run of one line.
 
     Args:
-        line: Name of the line.
-        baseline: Name of its baseline.
         plan: The panel and the scale.
+        line: Name of the line.
         labels: Further labels.
-        **changes: ``env_id``, ``agents``, ``env`` (arguments of the environment), ``rounds`` (if the simulation ends
-            before the scale's horizon), ``noise`` (epsilon of a privatizer) and, as anything else, arguments of the
-            server's policy.
+        env_id: Id of the environment.
+        env: Arguments of the environment.
+        agents: Number of agents; None for the environment's.
+        noise: Epsilon of the privatizer.
+        shorter: How many times the scale's horizon is longer than the line's.
+        played: How many times the horizon is longer than what is simulated.
+        **server: Arguments of the server's policy.
     """
-    horizon = changes.pop("horizon", plan.scale.rounds)
-    rounds = min(changes.pop("rounds", horizon), horizon)
-    env_id = changes.pop("env_id", "FedGaussian-v0")
-    env = changes.pop("env", {})
-    if "agents" in changes:
-        env = {**env, "num_agents": changes.pop("agents")}
-    wrappers: dict[str, dict[str, Any]] = {}
-    if "noise" in changes:
-        wrappers["privatizer"] = {"epsilon": changes.pop("noise")}
-    if "server" in baseline_of(baseline).wrappers:
-        policy = baseline_of(baseline).wrappers["server"].kwargs["policy"]
-        policy = dict(policy) if isinstance(policy, dict) else {"name": policy}
-        wrappers["server"] = {"policy": {**policy, "horizon": horizon, **changes}}
-    return run_of(
-        baseline, env_id, rounds, plan.scale.trials, env_kwargs=env,
-        wrapper_kwargs=wrappers, labels={"line": line, "horizon": float(horizon), **labels},
+    stem, horizon = line.partition(",")[0], plan.scale.rounds // shorter
+    baseline = BASELINES.get(stem, stem)
+    wrappers: dict[str, dict[str, Any]] = {} if noise is None else {"privatizer": {"epsilon": noise}}
+    known = baseline_of(baseline).wrappers
+    if "server" in known:
+        policy = known["server"].kwargs["policy"]
+        named = policy if isinstance(policy, dict) else {"name": policy}
+        wrappers["server"] = {"policy": {**named, "horizon": horizon, **server}}
+    return plan.run(
+        line, env_id, baseline,
+        env={**env, "num_agents": agents} if agents else env,
+        wrappers=wrappers,
+        rounds=horizon // played,
+        labels={"horizon": float(horizon), **labels},
     )  # fmt: skip
 
 
@@ -103,17 +155,14 @@ def _film_fans(plan: Plan) -> list[RunSpec]:
     # The means themselves and not the path make a stored run known, so that another table is not taken for it.
     drawn = {"means": films.means.tolist(), "reward_sd": 0.2, "law": "approximate", "spread": 0.1}
     real = {"means": users.means.tolist(), "reward_sd": 0.2, "law": "exact"}
-    fed1: dict[str, Any] = {"c1": 1.0, "c2": 0.0}
     fed2 = {"agents": 254, "pulls": 200, "c2": 0.25}
     lines = [("Fed2-UCB", drawn, fed2), ("Fed2-UCB, spread 0.02", {**drawn, "spread": 0.02}, fed2)]
     for whose, env in (("", drawn), (", real users", real)):
-        lines += [(f"Fed1-UCB{whose}", env, fed1), (f"alone{whose}", env, {}), (f"epochs{whose}", env, {})]
-    names = {"alone": "Gaussian-UCB", "epochs": "Gaussian-epochs"}
-    filled = {"filled": users.filled}
+        lines += [(f"Fed1-UCB{whose}", env, {"agents": 200, "c1": 1.0, "c2": 0.0})]
+        lines += [(line + whose, env, {"agents": 200}) for line in ("alone", "epochs")]
     return [
-        _run(line, names.get(of := line.partition(",")[0], of), plan, filled, env=env, **{"agents": 200, **changes})
-        for line, env, changes in lines
-    ]  # fmt: skip
+        _run(plan, line, labels={"filled": users.filled}, env=env, **changes) for line, env, changes in lines
+    ]
 
 
 def global_aim(plan: Plan) -> list[RunSpec]:
@@ -125,118 +174,54 @@ def global_aim(plan: Plan) -> list[RunSpec]:
     """
     if plan.panel == "films":
         return _film_fans(plan)
-    panel, sweeps = plan.panel, plan.scale.sweeps
-    if panel == "exact":
-        lines: list[tuple[str, str, dict[str, Any]]] = [
-            ("Fed1-UCB", "Fed1-UCB", {}),
-            ("Fed1-UCB, 10 agents", "Fed1-UCB", {"agents": 10}),
-            ("Fed1-UCB, 1 agent", "Fed1-UCB", {"agents": 1}),
-            ("Fed1-UCB, a pull a phase", "Fed1-UCB", {"pulls": 1}),
-            ("Fed1-UCB-printed", "Fed1-UCB-printed", {}),
-            ("alone", "Gaussian-UCB", {}),
-            ("shared", "Gaussian-UCB-shared", {}),
-            ("epochs", "Gaussian-epochs", {}),
+    sweeps = plan.scale.sweeps
+    runs = [_run(plan, line, **changes) for line, changes in LINES.get(plan.panel, {}).items()]
+    if plan.panel == "private":
+        runs += [_run(plan, "private", labels={"epsilon": at}, noise=at, **_SAME) for at in sweeps["epsilon"]]
+    if plan.panel == "constant":
+        runs += [_run(plan, "Fed1-UCB", labels={"constant": at}, c1=at) for at in sweeps["constant"]]
+        # The radius of epochs is that of the constant 2 if its scale is 1.
+        runs += [
+            _run(plan, "epochs", labels={"constant": at}, radius_scale=(at / 2) ** 0.5)
+            for at in sweeps["constant"]
         ]
-        return [_run(line, name, plan, {}, **changes) for line, name, changes in lines]
-    if panel == "approximate":
-        # After its last phase Fed2-UCB changes nothing any more: the rest of the horizon is added on the page.
-        early = {"rounds": plan.scale.rounds // 50}
-        short = {"horizon": plan.scale.rounds // 100, "pulls": 50, "c1": 2.0}
-        ten = {**_LONG, "agents": 10}
-        return [
-            _run("Fed2-UCB", "Fed2-UCB", plan, {}, **_LONG, **early),
-            _run("Fed2-UCB, short", "Fed2-UCB", plan, {}, **_LONG, **short),
-            _run("Fed2-UCB-printed", "Fed2-UCB-printed", plan, {}, **{**_LONG, "agents": 4094}, **early),
-            _run("10 agents from the start", "Fed2-UCB", plan, {}, **ten, joins=10, growth=0.0),
-            _run("alone", "Gaussian-UCB", plan, {}, **ten),
-        ]
-    if panel == "tuned":
-        names = {"Fed1-UCB": {}, "Fed2-UCB": _LONG}
-        return [
-            _run(name, name, plan, {}, **changes)
-            for of, changes in names.items()
-            for name in (of, f"{of}-tuned")
-        ]
-    if panel == "private":
-        # All agents have the same means, so that silence can find the best arm. Rewards are clipped at three standard
-        # deviations of the mean .75.
-        env = {"law": "exact", "reward_bound": 2.25}
-        lines = [
-            ("true data", "Gaussian-epochs", {}),
-            ("placebo", "Gaussian-epochs-placebo", {}),
-            ("silence, tuned", "Gaussian-UCB-tuned", {}),
-        ]
-        return [
-            _run(line, name, plan, {}, env=env, agents=10, **changes) for line, name, changes in lines
-        ] + [
-            _run(
-                "private",
-                "Gaussian-epochs-private",
-                plan,
-                {"epsilon": epsilon},
-                env=env,
-                agents=10,
-                noise=epsilon,
-            )
-            for epsilon in sweeps["epsilon"]
-        ]
-    fed1 = [_run("Fed1-UCB", "Fed1-UCB", plan, {"constant": c}, c1=c) for c in sweeps["constant"]]
-    # The radius of epochs is that of the constant 2 if its scale is 1.
-    return fed1 + [
-        _run("epochs", "Gaussian-epochs", plan, {"constant": c}, radius_scale=(c / 2) ** 0.5)
-        for c in sweeps["constant"]
-    ]
+    return runs
 
 
 def mixed_aims(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs of agents with mixed aims.
 
     The panel ``alpha`` has PF-UCB and agents alone, ``controls`` other constants and algorithms without phases,
-    ``tuned`` the tuned radius,
-    ``enhanced`` the enhanced form, and in ``films`` agents are ten users of the user's table of ratings.
+    ``tuned`` the tuned radius, ``enhanced`` the enhanced form, and in ``films`` agents are ten users of the user's
+    table of ratings.
     """
+    run = partial(_run, plan, env_id="FedMixed-v0")
+    if plan.panel == "enhanced":
+        return [run(line, **changes) for line, changes in LINES["enhanced"].items()]
+    lines, alphas, env, labels = (
+        ["PF-UCB", *BY_ALPHA[plan.panel].values()],
+        plan.scale.sweeps["alpha"],
+        {},
+        {},
+    )
     if plan.panel == "films":
         users = _films(plan, 40, 10)
-        names = {"PF-UCB": "PF-UCB", "alone": "Gaussian-UCB", "shared": "Gaussian-UCB-shared"}
-        aims = [{"means": users.means.tolist(), "num_agents": 10, "regret": alpha} for alpha in _FILM_ALPHAS]
-        return [
-            _run(line, name, plan, {"alpha": aim["regret"], "filled": users.filled}, env_id="FedMixed-v0", env=aim)
-            for aim in aims
-            for line, name in names.items()
-        ]  # fmt: skip
-    if plan.panel == "enhanced":
-        # Without given means each agent's are drawn.
-        env = {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}
-        return [
-            _run(line, line, plan, {}, env_id="FedMixed-v0", env=env)
-            for line in ("PF-UCB", "PF-UCB-enhanced")
-        ]
-    lines = {"PF-UCB": "PF-UCB", "alone": "Gaussian-UCB"}
-    if plan.panel == "tuned":
-        lines = {name: name for name in ("PF-UCB", "PF-UCB-tuned")}
-    if plan.panel == "controls":
-        lines = {
-            "PF-UCB": "PF-UCB",
-            "PF-UCB-printed": "PF-UCB-printed",
-            "growth 1.2": "PF-UCB-1.2",
-            "leader against challenger": "PF-leader",
-        }
+        alphas, labels = _FILM_ALPHAS, {"filled": users.filled}
+        env = {"means": users.means.tolist(), "num_agents": 10}
     return [
-        _run(line, name, plan, {"alpha": alpha}, env_id="FedMixed-v0", env={"regret": alpha})
-        for alpha in plan.scale.sweeps["alpha"]
-        for line, name in lines.items()
+        run(line, labels={"alpha": alpha, **labels}, env={**env, "regret": alpha})
+        for alpha in alphas
+        for line in lines
     ]
 
 
-def regret_at(result: RunResult, horizon: float) -> Array:
-    """Returns regret of all agents until a horizon, ``(seeds,)``; what is not simulated goes on as it did at the end.
+def regret_at_horizon(result: RunResult) -> Array:
+    """Returns regret of all agents until the horizon, ``(seeds,)``.
 
-    Args:
-        result: The result of a run that may have ended before the horizon.
-        horizon: T.
+    The horizon is the run's label of this name. What is not simulated goes on as it did at the end.
     """
     regret = result.regret.sum(axis=2)
-    return np.asarray(regret[-1] + (horizon - result.rounds[-1]) * slope(result))
+    return np.asarray(regret[-1] + (result.labels["horizon"] - result.rounds[-1]) * slope(result))
 
 
 def slope(result: RunResult) -> Array:
@@ -254,14 +239,9 @@ def cost(result: RunResult) -> Array:
     return np.asarray(result.messages[-1].sum(axis=1) / 2)
 
 
-def total(result: RunResult, horizon: float) -> Array:
-    """Returns regret of all agents until a horizon and the cost of their messages, ``(seeds,)``."""
-    return regret_at(result, horizon) + cost(result)
-
-
-def horizon_of(runs: PanelRuns, result: RunResult) -> float:
-    """Returns the horizon T of a result, which is among its labels."""
-    return float(next(labels["horizon"] for labels, own in runs.rows if own is result))
+def total(result: RunResult) -> Array:
+    """Returns regret of all agents until the horizon and the cost of their messages, ``(seeds,)``."""
+    return regret_at_horizon(result) + cost(result)
 
 
 def unsettled(result: RunResult) -> str:
@@ -270,153 +250,127 @@ def unsettled(result: RunResult) -> str:
     return f"{int(regretting.sum())} of {regretting.size}"
 
 
-def released(line: str, horizon: float) -> str:
+def _thousands(measure: Any) -> Any:
+    return lambda result: mean_of(measure(result), ",.0f")
+
+
+def _median(measure: Any) -> Any:
+    return lambda result: f"{np.median(measure(result)):,.0f}"
+
+
+def _named(labels: Mapping[str, Any]) -> str:
+    varied = [f"{of} {labels[of]:g}" for of in ("alpha", "epsilon") if labels.get(of) is not None]
+    return ", ".join([labels["line"], *varied])
+
+
+def _known(result: RunResult) -> tuple[float, float, float] | None:
+    return KNOWN.get((_named(result.labels), result.labels["horizon"]))
+
+
+def released(result: RunResult) -> str:
     """Returns the regret in runs of the authors' released program or of a plain one, with its interval, as text."""
-    if (line, horizon) in RELEASED:
-        value, half = RELEASED[line, horizon]
-        return f"{value:,.0f} ± {half:,.0f}"
-    if (line, horizon) in PLAIN:
-        value, half = PLAIN[line, horizon]
-        return f"{READ_OFF[line, horizon]:,.0f} (read off); plain program {value:,.0f} ± {half:,.0f}"
-    return "-"
-
-
-def agrees(line: str, horizon: float, result: RunResult) -> str:
-    """Returns whether our mean and the other program's differ by no more than both intervals together, as text."""
-    if (line, horizon) not in {**PLAIN, **RELEASED}:
+    known = _known(result)
+    if known is None:
         return "-"
-    value, half = {**PLAIN, **RELEASED}[line, horizon]
-    own = mean_of(total(result, horizon))
-    close = abs(own.value - value) <= float(np.hypot(half, (own.high - own.low) / 2))
-    return "exploratory" if own.instances < ENOUGH else "agrees" if close else "does **not** agree"
+    text = f"{known[0]:,.0f} ± {known[1]:,.0f}"
+    return f"{known[2]:,.0f} (read off); plain program {text}" if known[2] else text
 
 
-def regret_table(runs: PanelRuns) -> Table:
-    """Yields a table with a line for each algorithm (and aim): regret, messages, and the released program's number."""
-    for labels, result in runs.rows:
-        horizon = labels["horizon"]
-        line = ", ".join(
-            [labels["line"], *(f"{of} {labels[of]:g}" for of in ("alpha", "epsilon") if of in labels)]
-        )
-        known = {"released program": released(line, horizon), "joint interval": agrees(line, horizon, result)}
-        yield {
-            "line": line,
-            "T": f"{horizon:,.0f}",
-            "regret (± 95 %)": mean_of(regret_at(result, horizon), ",.0f"),
-            "median": f"{np.median(regret_at(result, horizon)):,.0f}",
-            "messages": mean_of(cost(result), ",.0f"),
-            "regret and messages (± 95 %)": mean_of(total(result, horizon), ",.0f"),
-            # What is known is not of the user's means.
-            **(known if runs.panel != "films" else {}),
-            "still regretting": unsettled(result),
-        }
+def agrees(result: RunResult) -> str:
+    """Returns whether our mean and the other program's differ by no more than both intervals together, as text."""
+    known, own = _known(result), mean_of(total(result))
+    if known is None:
+        return "-"
+    close = abs(own.value - known[0]) <= float(np.hypot(known[1], (own.high - own.low) / 2))
+    return "exploratory" if own.instances < stats.ENOUGH else "agrees" if close else "does **not** agree"
 
 
-def _over(page: Section, runs: PanelRuns, above: str, below: str, name: str) -> Ratio:
-    """Returns the ratio of two lines' regret without messages, and adds it to the numbers."""
-    one, two = runs[above], runs[below]
-    value = compare(regret_at(one, horizon_of(runs, one)), regret_at(two, horizon_of(runs, two)))
-    page.say(**{name: value})
-    return value
-
-
-def _curves(runs: PanelRuns, column: str) -> dict[str, dict[float, Mean]]:
-    """Returns a curve for each line over a quantity: regret with messages."""
-    return {
-        line: {x: mean_of(total(result, horizon_of(runs, result)), ",.0f") for x, result in points.items()}
-        for line, points in runs.lines(column).items()
+def regret_table(runs: PanelRuns) -> list[Row]:
+    """Returns a table with a line for each algorithm (and aim): regret, messages, and the released program's number."""
+    known = {"released program": released, "joint interval": agrees}
+    columns = {
+        "T": lambda result: f"{result.labels['horizon']:,.0f}",
+        "regret (± 95 %)": _thousands(regret_at_horizon),
+        "median": _median(regret_at_horizon),
+        "messages": _thousands(cost),
+        "regret and messages (± 95 %)": _thousands(total),
+        # What is known is not of the user's means.
+        **(known if runs.panel != "films" else {}),
+        "still regretting": unsettled,
     }
+    return runs.table("line", columns, _named)
 
 
-def _less(name: str, value: Ratio) -> dict[str, str]:
-    return {"regret without messages": name, "it is less": value.at_most(1)}
+def _compare(page: Section, pairs: Mapping[str, tuple[RunResult, RunResult]]) -> None:
+    """Writes ratios of regret without messages to the numbers, and whether they are below 1."""
+    found = {name: stats.compare(*map(regret_at_horizon, pair)) for name, pair in pairs.items()}
+    page.say(found)
+    page.verdicts(stats.judged(name, [value]) for name, value in found.items())
 
 
 def _report_global(page: Section, runs: PanelRuns) -> None:
-    panel, less = runs.panel, []
+    panel = runs.panel
     if panel == "constant":
         page.table("regrets", _constants(runs))
-        page.draw(_curves(runs, "constant"))
+        page.draw(stats.each(runs.lines("constant"), _thousands(total)))
         return
     if panel == "private":
-        silence, lines = runs["silence, tuned"], []
-        for labels, result in runs.rows:
-            epsilon = f", epsilon {labels['epsilon']:g}" if "epsilon" in labels else ""
-            lines.append({
-                "line": f"{labels['line']}{epsilon}",
-                "regret (± 95 %)": mean_of(result.regret[-1].sum(axis=1), ",.0f"),
-                "/ silence": "1" if result is silence else ratio(result, silence),
-                "claim against a fellow agent": against_fellow(result),
-            })  # fmt: skip
-        page.table("regrets", lines)
-        page.draw(over_line(runs.lines("epsilon"), "silence, tuned"))
+        columns = {
+            "regret (± 95 %)": stats.of_all_agents,
+            "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
+            "claim against a fellow agent": against_fellow,
+        }
+        page.table("regrets", runs.table("line", columns, _named))
+        page.draw(stats.over_line(runs.lines("epsilon"), "silence, tuned"))
         return
     page.table("regrets", regret_table(runs))
     if panel in ("exact", "films"):
-        page.draw(all_over_rounds(runs))
+        page.draw_over_rounds(runs)
     else:
-        summed = {
-            labels["line"]: replace(result, regret=result.regret.sum(axis=2, keepdims=True))
-            for labels, result in runs.rows
-        }
-        page.draw({line: over_rounds(result) for line, result in summed.items()})
-    if panel == "tuned":
-        pairs = [(f"{line}-tuned", line, f"{line}-tuned / {line}") for line in ("Fed1-UCB", "Fed2-UCB")]
-    else:
-        ends = {"films": ("", ", real users"), "exact": ("",)}.get(panel, ())
-        pairs = [
-            (line + whose, f"Fed1-UCB{whose}", f"{line} / Fed1-UCB{whose}")
-            for whose in ends
-            for line in ("alone", "epochs")
-        ]
-    for above, below, name in pairs:
-        less.append(_less(name, _over(page, runs, above, below, name)))
-    if less:
-        page.table("verdicts", less)
+        summed = [(own, replace(run, regret=run.regret.sum(axis=2, keepdims=True))) for own, run in runs.rows]
+        page.draw_over_rounds(PanelRuns(runs.plan, summed))
+    pairs = {
+        "exact": [("alone", "Fed1-UCB"), ("epochs", "Fed1-UCB")],
+        "tuned": [(f"{line}-tuned", line) for line in ("Fed1-UCB", "Fed2-UCB")],
+    }
+    pairs["films"] = [
+        (line + whose, below + whose) for whose in ("", ", real users") for line, below in pairs["exact"]
+    ]
+    if panel in pairs:
+        _compare(page, {f"{a} / {b}": (runs[a], runs[b]) for a, b in pairs[panel]})
 
 
-def _constants(runs: PanelRuns) -> Table:
+def _constants(runs: PanelRuns) -> Iterator[Row]:
     for constant in runs.values("constant"):
         row: dict[str, Any] = {"constant": f"{constant:g}"}
-        for line, result in runs.where(constant=constant).by("line").items():
-            both = total(result, horizon_of(runs, result))
-            row[f"{line}, regret and messages (± 95 %)"] = mean_of(both, ",.0f")
-            row[f"{line}, median of both"] = f"{np.median(both):,.0f}"
+        for line, result in runs.where(constant=constant).by().items():
+            row[f"{line}, regret and messages (± 95 %)"] = mean_of(total(result), ",.0f")
+            row[f"{line}, median of both"] = _median(total)(result)
             row[f"{line}, still regretting"] = unsettled(result)
         yield row
-
-
-_AGAINST_PF = {
-    "controls": {
-        "printed": "PF-UCB-printed", "growth 1.2": "growth 1.2", "leader": "leader against challenger",
-    },
-    "tuned": {"tuned": "PF-UCB-tuned"},
-    "alpha": {"alone": "alone"},
-    "films": {"alone": "alone", "shared": "shared"},
-}  # fmt: skip
 
 
 def _report_mixed(page: Section, runs: PanelRuns) -> None:
     page.table("regrets", regret_table(runs))
     if runs.panel == "enhanced":
-        page.draw(all_over_rounds(runs))
-        name = "PF-UCB-enhanced / PF-UCB"
-        page.table("verdicts", [_less(name, _over(page, runs, "PF-UCB-enhanced", "PF-UCB", name))])
+        page.draw_over_rounds(runs)
+        _compare(page, {"PF-UCB-enhanced / PF-UCB": (runs["PF-UCB-enhanced"], runs["PF-UCB"])})
         return
-    page.draw(_curves(runs, "alpha"))
-    less = []
-    for alpha in runs.values("alpha"):
-        for short, line in _AGAINST_PF[runs.panel].items():
-            name = f"{short} / PF-UCB, alpha {alpha:g}"
-            less.append(_less(name, _over(page, runs.where(alpha=alpha), line, "PF-UCB", name)))
-    page.table("verdicts", less)
+    page.draw(stats.each(runs.lines("alpha"), _thousands(total)))
+    by_alpha = {alpha: runs.where(alpha=alpha).by() for alpha in runs.values("alpha")}
+    pairs = {
+        f"{short} / PF-UCB, alpha {alpha:g}": (found[line], found["PF-UCB"])
+        for alpha, found in by_alpha.items()
+        for short, line in BY_ALPHA[runs.panel].items()
+    }
+    _compare(page, pairs)
 
 
 _ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
 _FILM_ALPHAS = (0.0, 0.1, 0.9, 1.0)
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
 _ALL_ROUNDS = {"x": "round", "y": "regret of all agents, without messages"}
-_CONSTANTS = (0.25, 0.5, 1.0, 2.0, 4.0, 6.0)
+_GLOBAL = {"constant": (0.25, 0.5, 1.0, 2.0, 4.0, 6.0), "epsilon": (0.1, 1.0, 10.0)}
 
 EXPERIMENTS = {
     "fed-ucb": Experiment(
@@ -425,22 +379,17 @@ EXPERIMENTS = {
         {"x": "constant of the radius", "y": "regret of all agents, with messages"},
         {
             "tiny": Scale(2_000, 2, {"constant": (1.0, 4.0), "epsilon": (1.0,)}),
-            "small": Scale(100_000, 20, {"constant": _CONSTANTS, "epsilon": (0.1, 1.0, 10.0)}),
-            "paper": Scale(HORIZON, 50, {"constant": _CONSTANTS, "epsilon": (0.1, 1.0, 10.0)}),
+            "small": Scale(100_000, 20, _GLOBAL),
+            "paper": Scale(HORIZON, 50, _GLOBAL),
         },
-        global_aim,
-        _report_global,
+        global_aim, _report_global,
         {
-            "exact": "The exact model",
-            "approximate": "Agents drawn from a population",
-            "constant": "The constant of the radius",
-            "tuned": "Tuned radii",
-            "private": "Private epochs",
+            "exact": "The exact model", "approximate": "Agents drawn from a population",
+            "constant": "The constant of the radius", "tuned": "Tuned radii", "private": "Private epochs",
             "films": "Films",
         },
         panel_axes={
-            **dict.fromkeys(("exact", "films"), _ROUNDS),
-            **dict.fromkeys(("approximate", "tuned"), _ALL_ROUNDS),
+            "exact": _ROUNDS, "films": _ROUNDS, "approximate": _ALL_ROUNDS, "tuned": _ALL_ROUNDS,
             "private": {"x": "epsilon", "y": "regret / silence's"},
         },
         needs_data=("films",),
@@ -454,19 +403,12 @@ EXPERIMENTS = {
             "small": Scale(100_000, 20, {"alpha": _ALPHAS}),
             "paper": Scale(HORIZON, 50, {"alpha": _ALPHAS}),
         },
-        mixed_aims,
-        _report_mixed,
+        mixed_aims, _report_mixed,
         {
-            "alpha": "Values of alpha",
-            "controls": "Other constants, other lengths of phases, no phases",
-            "tuned": "The tuned radius",
-            "enhanced": "The enhanced form",
-            "films": "Films",
+            "alpha": "Values of alpha", "controls": "Other constants, other lengths of phases, no phases",
+            "tuned": "The tuned radius", "enhanced": "The enhanced form", "films": "Films",
         },
-        panel_axes={
-            **{panel: {"xscale": "linear"} for panel in ("alpha", "controls", "tuned", "films")},
-            "enhanced": _ROUNDS,
-        },
+        panel_axes={panel: {"xscale": "linear"} for panel in BY_ALPHA} | {"enhanced": _ROUNDS},
         needs_data=("films",),
     ),
-}
+}  # fmt: skip

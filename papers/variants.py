@@ -6,7 +6,6 @@ from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.experiments.spec import RunSpec
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "FCB-checked": ("FCB", {"policy": {"check": True}}),
@@ -50,38 +49,4 @@ def baseline_of(name: str) -> Baseline:
     }
     return replace(
         baseline, policy_kwargs={**baseline.policy_kwargs, **settings.get("policy", {})}, wrappers=wrappers
-    )
-
-
-def run_of(
-    baseline: str,
-    env_id: str,
-    rounds: int,
-    seeds: int,
-    *,
-    policy_kwargs: Mapping[str, Any] = {},
-    wrapper_kwargs: Mapping[str, Mapping[str, Any]] = {},
-    **spec: Any,
-) -> RunSpec:
-    """Returns the run of a line of a table: a baseline, or one of :data:`VARIANTS`; see :class:`RunSpec`.
-
-    Args:
-        baseline: Name of the line.
-        env_id: Id of the environment.
-        rounds: Horizon.
-        seeds: Number of seeds.
-        policy_kwargs: Changes to the arguments of the policy.
-        wrapper_kwargs: Changes to the arguments of the wrappers, by part.
-        **spec: Other arguments of :class:`RunSpec`.
-    """
-    known, settings = VARIANTS.get(baseline, (baseline, {}))
-    parts = {**{part: {} for part in settings if part != "policy"}, **wrapper_kwargs}
-    return RunSpec(
-        known,
-        env_id,
-        rounds,
-        seeds,
-        policy_kwargs={**settings.get("policy", {}), **policy_kwargs},
-        wrapper_kwargs={part: {**settings.get(part, {}), **given} for part, given in parts.items()},
-        **spec,
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fedbandit_envs.papers.comparison import FAILS, Mean, all_hold, verdict
 from fedbandit_envs.papers.page import read_numbers
+from fedbandit_envs.papers.stats import FAILS, Mean, all_hold, verdict
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproductions"
 PAGE = (PAGES / "claims.md").read_text()

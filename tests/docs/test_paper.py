@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbandit_envs.papers.comparison import ENOUGH
+from fedbandit_envs.papers.stats import ENOUGH
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "docs" / "paper"

@@ -6,9 +6,9 @@ import pytest
 from pages import check_section
 from toy_paper import TOY
 
-from fedbandit_envs.papers.comparison import Mean, Ratio
 from fedbandit_envs.papers.experiment import Plan
 from fedbandit_envs.papers.page import Section, filled, parts_of, read_numbers, write_numbers
+from fedbandit_envs.papers.stats import Mean, Ratio
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 20)
 
@@ -29,7 +29,7 @@ def written():
         ),
     ]
     section.table("regrets", (dict(zip(heads, line, strict=True)) for line in lines))
-    section.say(saving=Ratio(0.3, 0.25, 0.35, 20))
+    section.say({"saving": Ratio(0.3, 0.25, 0.35, 20)})
     section.record({"P-FCB": {10: RATIO}}, "{} / silent")
     section.draw(
         {

@@ -17,11 +17,11 @@ from fedbandit_envs.experiments.statistics import ratio_with_interval
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.papers import private_budget, private_federation
-from fedbandit_envs.papers.comparison import Ratio
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.page import parts_of
 from fedbandit_envs.papers.private_budget import uneven_shares
 from fedbandit_envs.papers.private_federation import pays_from
+from fedbandit_envs.papers.stats import Ratio
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from fedbandit_envs.cli import app
 from fedbandit_envs.papers import fairx
 from fedbandit_envs.papers.catalogue import experiments
-from fedbandit_envs.papers.comparison import falls, ordered, ratio
 from fedbandit_envs.papers.experiment import PanelRuns, Plan, Scale
+from fedbandit_envs.papers.stats import falls, judged, links, ratio
 
 
 @pytest.mark.parametrize("name", every_second(name for name in experiments() if name.startswith("fairx")))
@@ -30,7 +30,7 @@ def test_every_experiment_on_exposure_writes_its_page(tmp_path, name):
     assert fairx.SILENT in page
     if name.startswith("fairx-exp"):
         assert fairx.PRIV in page
-        assert "| the paper says |" in page
+        assert "| verdict |" in page
 
 
 def test_placebos_are_the_same_runs_on_noise():
@@ -65,14 +65,14 @@ def _played(name, folder, panel="all", **sweeps):
 def test_the_thesis_over_1e5_rounds(tmp_path):
     """Ten agents, epsilon 2: Fed < Priv < B0, Priv < B1; regret falls with agents and epsilon. Half an hour."""
     first = _played("fairx-exp1", tmp_path, "thesis")
-    assert ordered([first[name] for name in (fairx.FED, fairx.PRIV, fairx.SILENT)])[0] == "holds"
+    assert judged("", links(first[name] for name in (fairx.FED, fairx.PRIV, fairx.SILENT)))[2] == "holds"
     second = _played("fairx-exp2", tmp_path)
     assert ratio(second[fairx.PRIV], second["B1"]).at_most(1) == "holds"
     third = _played("fairx-exp3", tmp_path, agents=(2, 5, 10))
     for name in (fairx.FED, fairx.PRIV):
-        assert falls(third.by("agents", line=name))[0] == "holds"
+        assert falls(third.by("agents", line=name)) == "holds"
     fourth = _played("fairx-exp4", tmp_path, epsilon=(0.5, 2.0, 8.0))
-    assert falls(fourth.by("epsilon", line=fairx.PRIV))[0] == "holds"
+    assert falls(fourth.by("epsilon", line=fairx.PRIV)) == "holds"
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ from fedbandit_envs.cli import app
 from fedbandit_envs.papers.byzantine import EXPERIMENTS as BYZANTINE
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.classification import ALPHA, EXPERIMENTS
-from fedbandit_envs.papers.comparison import Ratio, bounded
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.fedlinucb import EXPERIMENTS as FEDLINUCB
 from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Ratio, bounded
 
 TINY = {
     "byzantine": ("small", "garbage", 30),

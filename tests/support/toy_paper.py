@@ -1,25 +1,23 @@
 """An experiment that is no paper's: one panel, seeds with markets of their own, one mode."""
 
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.comparison import ordered, over_rounds
 from fedbandit_envs.papers.experiment import Experiment, Scale
+from fedbandit_envs.papers.stats import judged, links, over_rounds
 
 
 def runs(plan):
     return [
-        RunSpec(
-            name, "FedProcurement-v0", plan.scale.rounds, plan.scale.trials,
-            policy_kwargs={"radius_scale": radius}, delta=0.1, labels={"line": name, "radius": radius},
+        plan.run(
+            name, "FedProcurement-v0", policy={"radius_scale": radius}, delta=0.1, labels={"radius": radius}
         )
         for name in ("SS-UCB", "P-FCB")
         for radius in plan.scale.sweeps["radius"]
-    ]  # fmt: skip
+    ]
 
 
 def report(page, runs):
-    order, links = ordered(runs.by("radius", line="SS-UCB").values())
-    page.sentences(("A narrow radius has less regret.", links[0], order))
-    page.record({"narrow / wide": {"": links[0]}})
+    (narrow,) = links(runs.by("radius", line="SS-UCB").values())
+    page.verdicts([judged("narrow / wide", [narrow])])
+    page.record({"narrow / wide": {"": narrow}})
     page.claims(runs.one("P-FCB", radius=1.0).claims)
     page.draw({f"{own['line']} {own['radius']:g}": over_rounds(result) for own, result in runs.rows})
 

@@ -9,27 +9,29 @@ from scipy.stats import t as student
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.statistics import ratio_with_interval
 from fedbandit_envs.papers import pfcb as analysis
-from fedbandit_envs.papers.comparison import (
+from fedbandit_envs.papers.experiment import Plan, Scale
+from fedbandit_envs.papers.stats import (
+    FAILS,
     Ratio,
-    all_at_most,
     all_hold,
+    all_within,
     falls,
     final_regret,
+    judged,
     lies_within,
+    links,
     mean_of,
-    ordered,
     pays_at,
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.experiment import Plan, Scale
 
 
-def test_verdicts_are_given_at_the_paper_s_horizon_alone():
-    at_end, elsewhere = (Plan("uniform", Scale(*size), "default") for size in ((100_000, 2), (99_999, 20)))
-    found = [analysis._verdict(s, at_end) for s in ("holds", "does **not** hold", "undecided")]
-    assert found == ["agrees", "**differs**", "undecided"]
-    assert analysis._verdict("holds", elsewhere) == "not the paper's setting"
+def test_a_printed_number_is_judged_at_the_paper_s_horizon_alone():
+    at_end, elsewhere = (Plan("uniform", Scale(*size)) for size in ((100_000, 2), (99_999, 20)))
+    value = Ratio(np.nan, 0.6, 0.8, 20)
+    assert [analysis._consistent(number, value, at_end) for number in (0.7, 0.9)] == ["holds", FAILS]
+    assert analysis._consistent(0.7, value, elsewhere) == "not the paper's setting"
 
 
 def test_regret_over_the_line_between_the_ends_and_what_fits_a_sweep():
@@ -106,9 +108,9 @@ def test_ratios_elsewhere_are_predicted():
     within = 0
     for _ in range(400):
         expected = analysis.elsewhere(*drawn(20))
-        within += expected.holds(ratio(*drawn(5)).value) == "holds"
+        within += expected.contains(ratio(*drawn(5)).value) == "holds"
     assert within >= 350
-    assert analysis.elsewhere(*drawn(5)).holds(0.7) == "exploratory"
+    assert analysis.elsewhere(*drawn(5)).contains(0.7) == "exploratory"
 
 
 def test_measures_write_themselves():
@@ -116,7 +118,7 @@ def test_measures_write_themselves():
     assert str(value) == "0.700 [0.680, 0.720]"
     span = Ratio(np.nan, 0.6, 0.8, 20)
     assert str(span) == "[0.60, 0.80]"
-    assert [span.holds(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
+    assert [span.contains(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
         "holds", "holds", "does **not** hold", "does **not** hold",
     ]  # fmt: skip
 
@@ -137,8 +139,8 @@ def test_no_verdict_follows_from_fewer_than_twenty_instances():
     for verdict in (
         lambda value: value.at_most(100),
         lambda value: value.at_least(0),
-        lambda value: value.holds(0.7),
-        lambda value: all_at_most([enough, value]),
+        lambda value: value.contains(0.7),
+        lambda value: all_within([enough, value]),
     ):
         assert verdict(few) == "exploratory"
         assert verdict(enough) == "holds"
@@ -147,7 +149,7 @@ def test_no_verdict_follows_from_fewer_than_twenty_instances():
     # Five markets are five instances, whatever the number of their runs.
     assert ratio(played(np.ones(100), 5), played(np.ones(100), 5)).at_most(2) == "exploratory"
     assert ratio(played(np.ones(100), 20), played(np.ones(100), 20)).at_most(2) == "holds"
-    assert falls({x: played(np.full(19, 1 / x)) for x in (1.0, 2.0)})[0] == "exploratory"
+    assert falls({x: played(np.full(19, 1 / x)) for x in (1.0, 2.0)}) == "exploratory"
 
 
 def test_bounds_hold_do_not_or_are_undecided():
@@ -172,12 +174,15 @@ def test_orders_are_those_of_the_means():
     rng = np.random.default_rng(0)
     luck = rng.gamma(9.0, size=40)
     low, middle, high = (played(factor * luck + rng.normal(0, 0.1, 40)) for factor in (1.0, 1.5, 2.0))
-    holds, ratios = ordered([low, middle, high])
-    assert holds == "holds"
-    assert [link.value for link in ratios] == pytest.approx([1 / 1.5, 1.5 / 2], abs=0.02)
-    assert ordered([low, high, middle])[0] == "does **not** hold"
-    assert ordered([low, low, high])[0] == "holds"  # at most means at most
-    assert ordered([low, played(luck[::-1]), high])[0] != "holds"
+
+    def order(*runs):
+        return judged("", links(runs))[2]
+
+    assert [link.value for link in links([low, middle, high])] == pytest.approx([1 / 1.5, 1.5 / 2], abs=0.02)
+    assert order(low, middle, high) == "holds"
+    assert order(low, high, middle) == "does **not** hold"
+    assert order(low, low, high) == "holds"  # at most means at most
+    assert order(low, played(luck[::-1]), high) != "holds"
 
 
 def test_bounds_on_equal_runs_are_mostly_undecided():

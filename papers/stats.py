@@ -1,4 +1,4 @@
-"""Comparison of a paper's statements with measurements: ratios of regret with their uncertainty, and verdicts.
+"""What a paper's tables say of runs: means and ratios of regret with their uncertainty, and the verdicts from them.
 
 The unit of replication is the problem instance: where several seeds play one instance, their mean is one value.
 Verdicts on bounds come from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
@@ -9,7 +9,7 @@ joint verdict "does not hold" is less safe, since one wrong verdict among them i
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isnan
 from typing import Any, Literal
@@ -26,6 +26,10 @@ ENOUGH = 20
 
 Statement = Literal["holds", "does **not** hold", "undecided", "exploratory"]
 FAILS: Statement = "does **not** hold"
+Row = Mapping[str, Any]
+"""A line of a table: its cells by the heads of all columns, in order."""
+Curves = Mapping[str, Mapping[Any, Any]]
+"""Values by the name of a curve and by x."""
 
 
 @dataclass(frozen=True)
@@ -44,38 +48,39 @@ class Mean:
     low: float
     high: float
     instances: int
-    spec: str = field(default=".0f", kw_only=True)
+    spec: str = ".0f"
 
     def __str__(self) -> str:
         """Returns the mean with the half width of its interval, if there is one."""
         half = "" if isnan(self.low) else f" ± {(self.high - self.low) / 2:{self.spec}}"
         return f"{self.value:{self.spec}}{half}"
 
-    def holds(self, number: float) -> Statement:
+    def contains(self, number: float) -> Statement:
         """Returns the verdict on whether a number lies within the interval, as the true value does."""
         return "exploratory" if self.instances < ENOUGH else holds_if(self.low <= number <= self.high)
 
-    def at_most(self, bound: float) -> Statement:
+    def at_most(self, bound: float = 1) -> Statement:
         """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
         return verdict(self, high=bound)
 
-    def at_least(self, bound: float) -> Statement:
+    def at_least(self, bound: float = 1) -> Statement:
         """Returns the verdict on whether the value is at least ``bound``; undecided if the interval contains it."""
         return verdict(self, low=bound)
 
 
-@dataclass(frozen=True)
 class Ratio(Mean):
-    """Regret of one run divided by that of another run over the same instances.
-
-    Its value is NaN if this is only a prediction interval.
-    """
+    """A ratio with its 95 % interval; the value is NaN if this is only a prediction interval."""
 
     def __str__(self) -> str:
         """Returns the ratio and its interval, if there is one."""
         if isnan(self.value):
             return f"[{self.low:.2f}, {self.high:.2f}]"
         return f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
+
+
+class _OfItself(Ratio):
+    def __str__(self) -> str:
+        return "1"
 
 
 def verdict(measure: Mean, low: float = -inf, high: float = inf) -> Statement:
@@ -107,14 +112,30 @@ def all_hold(statements: Iterable[Statement]) -> Statement:
     return next((statement for statement in worst if statement in found), "holds")
 
 
-def all_at_most(ratios: Iterable[Ratio], bound: float = 1) -> Statement:
-    """Returns the joint verdict on whether all ratios are at most ``bound``."""
-    return all_hold(value.at_most(bound) for value in ratios)
+def all_within(values: Iterable[Mean], low: float = -inf, high: float = 1) -> Statement:
+    """Returns the joint verdict on whether all values lie between two bounds.
+
+    By default they have to be at most 1, as a ratio of regret is where the first algorithm has less.
+    """
+    return all_hold(verdict(value, low, high) for value in values)
+
+
+def judged(
+    what: str, values: Iterable[Mean], low: float = -inf, high: float = 1
+) -> tuple[str, Any, Statement]:
+    """Returns a line of a table of verdicts: what was measured, all values, and :func:`all_within`."""
+    values = list(values)
+    return what, values[0] if len(values) == 1 else joined(values), all_within(values, low, high)
+
+
+def joined(values: Iterable[Mean]) -> str:
+    """Returns several values as text."""
+    return "; ".join(map(str, values))
 
 
 def lies_within(number: float, measure: Mean) -> str:
     """Returns a text that says whether a number lies within the interval of a measured mean or ratio."""
-    lies = {"holds": "lies", FAILS: "does **not** lie"}.get(measure.holds(number))
+    lies = {"holds": "lies", FAILS: "does **not** lie"}.get(measure.contains(number))
     return f"{number:g} {lies} within the interval" if lies else f"whether it is {number:g}: exploratory"
 
 
@@ -142,7 +163,7 @@ def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
 def mean_of(values: Array, spec: str = ".0f") -> Mean:
     """Returns the mean of values ``(instances,)`` with Student's 95 % interval, or without one if they are too few."""
     mean, half = (float(part) for part in mean_and_half_width(values))
-    return Mean(mean, mean - half, mean + half, values.size, spec=spec)
+    return Mean(mean, mean - half, mean + half, values.size, spec)
 
 
 def final_regret(result: RunResult) -> Mean:
@@ -150,10 +171,19 @@ def final_regret(result: RunResult) -> Mean:
     return mean_of(regret_by_instance(result))
 
 
+def of_all_agents(result: RunResult, spec: str = ",.0f") -> Mean:
+    """Returns cumulative regret of all agents together at the horizon, with its 95 % interval over seeds."""
+    return mean_of(result.regret[-1].sum(axis=1), spec)
+
+
 def over_rounds(result: RunResult) -> dict[int, Mean]:
     """Returns the curve of cumulative regret per agent over rounds; each mean has its interval over instances."""
-    regret = by_instance(result, result.regret.mean(axis=2))
-    return {at: mean_of(values) for at, values in zip(result.rounds, regret, strict=True)}
+    return curve_of(result, by_instance(result, result.regret.mean(axis=2)))
+
+
+def curve_of(result: RunResult, values: Array) -> dict[int, Mean]:
+    """Returns the curve over rounds of values ``(checkpoints, instances)``, each mean with its interval."""
+    return {at: mean_of(own) for at, own in zip(result.rounds, values, strict=True)}
 
 
 def compare(above: Array, below: Array, middle: Middle = "mean") -> Ratio:
@@ -166,6 +196,8 @@ def ratio(
 ) -> Ratio:
     """Returns the regret of one run divided by that of another over the same problem instances.
 
+    The ratio of a run to itself is written as 1.
+
     Args:
         numerator: The run whose regret is divided.
         denominator: The run by whose regret it is divided.
@@ -175,17 +207,12 @@ def ratio(
     Raises:
         ValueError: The runs have different numbers of seeds, or of problem instances.
     """
-    (above, instances), (below, others) = (
-        (run.regret.shape[1], run.instances) for run in (numerator, denominator)
-    )
-    if (below, others) != (above, instances):
-        raise ValueError(
-            f"denominator has {below} seeds of {others or 'as many'} instances; the numerator's {above} of "
-            f"{instances or 'as many'} are required"
-        )
-    return compare(
-        regret_by_instance(numerator, checkpoint), regret_by_instance(denominator, checkpoint), middle
-    )
+    above, below = (regret_by_instance(run, checkpoint) for run in (numerator, denominator))
+    if (above.size, numerator.instances) != (below.size, denominator.instances):
+        raise ValueError(f"denominator has {below.size} instances; the numerator's {above.size} are required")
+    if numerator is denominator:
+        return _OfItself(1.0, 1.0, 1.0, above.size)
+    return compare(above, below, middle)
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:
@@ -198,18 +225,19 @@ def over_line(lines: Mapping[str, Mapping[Any, RunResult]], rival: str) -> dict[
     return {name: over(own, lines[rival]) for name, own in lines.items() if name != rival}
 
 
-def ordered(runs: Iterable[RunResult]) -> tuple[Statement, list[Ratio]]:
-    """Returns the verdict on whether regret rises from each run to the next, and each run's over the next one's."""
-    ratios = [ratio(before, after) for before, after in pairwise(runs)]
-    return all_at_most(ratios), ratios
+def links(runs: Iterable[RunResult]) -> list[Ratio]:
+    """Returns the ratio of each run's regret to the next one's."""
+    return [ratio(before, after) for before, after in pairwise(runs)]
 
 
-def falls(points: Mapping[float, RunResult]) -> tuple[Statement, list[Ratio]]:
-    """Returns the verdict on whether regret falls as x rises, and the ratios of regret at neighbouring x.
+def falling(points: Mapping[float, RunResult]) -> list[Ratio]:
+    """Returns the ratio of regret at each x to that at the next smaller x, the largest x first."""
+    return links([points[x] for x in sorted(points, reverse=True)])
 
-    The ratios are each one's regret over that at the next smaller x, the largest x first.
-    """
-    return ordered([points[x] for x in sorted(points, reverse=True)])
+
+def falls(points: Mapping[float, RunResult]) -> Statement:
+    """Returns the verdict on whether regret falls with each x."""
+    return all_within(falling(points))
 
 
 def exponents(points: Mapping[float, RunResult]) -> Array:
@@ -230,7 +258,7 @@ def pays_at(points: Mapping[float, Ratio]) -> str:
 
     The text is ``exploratory`` if a ratio has too few instances, and ``none of those tried`` if no x qualifies.
     """
-    found = {x: value.at_most(1) for x, value in points.items()}
+    found = {x: value.at_most() for x, value in points.items()}
     if "exploratory" in found.values():
         return "exploratory"
     return ", ".join(f"{x:g}" for x, says in found.items() if says == "holds") or "none of those tried"
@@ -242,12 +270,18 @@ def claim_of(result: RunResult, composition: Composition) -> Claim:
     return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
 
 
-def each(lines: Mapping[str, Mapping[Any, Any]], measure: Callable[[Any], Any]) -> dict[str, dict[Any, Any]]:
+def each(lines: Curves, measure: Callable[[Any], Any]) -> dict[str, dict[Any, Any]]:
     """Returns the value of a function of each result, by name and x."""
     return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
 
 
-def bounded(head: str, what: str, here: Mean | str, bound: float | None = None) -> dict[str, Mean | str]:
+def spread(values: Iterable[float], spec: str) -> str:
+    """Returns the smallest and the largest of some values as text."""
+    found = list(values)
+    return f"{min(found):{spec}} to {max(found):{spec}}"
+
+
+def bounded(head: str, what: str, here: Mean | str, bound: float | None = None) -> Row:
     """Returns a row of a table of verdicts: what was measured, and whether it is at most a bound, if there is one.
 
     Args:
@@ -256,7 +290,32 @@ def bounded(head: str, what: str, here: Mean | str, bound: float | None = None) 
         here: The measurement.
         bound: The bound; None for a measurement without a verdict.
     """
-    limit, verdict_here = "", ""
+    limit, says = "", ""
     if bound is not None and isinstance(here, Mean):
-        limit, verdict_here = f"at most {bound:.3g}", here.at_most(bound)
-    return {head: what, "here": here, "bound": limit, "verdict": verdict_here}
+        limit, says = f"at most {bound:.3g}", here.at_most(bound)
+    return {head: what, "here": here, "bound": limit, "verdict": says}
+
+
+def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> list[Row]:
+    """Returns the lines of a table that has a line for each x and a column for each curve.
+
+    Args:
+        curves: Cells by the name of the curve and by x; all curves have the same x.
+        head: Head of the first column, which names x.
+        label: Format of the first column's cells, such as ``"{:g} agents"``.
+        names: Names of the curves that become columns, in order; all by default.
+    """
+    columns = {name: curves[name] for name in names or curves}
+    xs = next(iter(columns.values()))
+    return [{head: label.format(x)} | {name: own[x] for name, own in columns.items()} for x in xs]
+
+
+def by_line(curves: Curves, head: str, label: str) -> list[Row]:
+    """Returns the lines of a table that has a line for each curve and a column for each x.
+
+    Args:
+        curves: Cells by the name of the curve and by x.
+        head: Head of the first column, which has the names of the curves.
+        label: Format of the heads of the other columns, such as ``"{:g} agents"``.
+    """
+    return [{head: name} | {label.format(x): cell for x, cell in own.items()} for name, own in curves.items()]
