@@ -91,7 +91,7 @@ def _listed() -> list[Row]:
                 made = resolve(one.federation) if kind == "environment" else one.federation
                 # The name of the folder of the environment's class.
                 known = {"problem": made.__module__.split(".")[-2:][0], **known}
-            rows.append({"kind": kind, "name": name, **known, "package": package and str(package)})
+            rows.append({"kind": kind, "name": name, **known, "package": package})
     return rows
 
 

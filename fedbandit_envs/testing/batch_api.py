@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
+from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.federated_env import BatchReset, BatchStep
-from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.testing.assertions import difference, refusal, require, require_same, taken
+from fedbandit_envs.testing.assertions import mapped, refusal, require, require_same, require_zero, taken
 from fedbandit_envs.testing.episodes import (
-    HORIZON,
     SEEDS,
     Trial,
     by_agent,
@@ -24,71 +23,18 @@ from fedbandit_envs.testing.episodes import (
     require_in_space,
 )
 
-
-def check_spaces(trial: Trial) -> None:
-    """Checks that names, spaces, horizon and metadata are as :class:`FederatedEnv` documents them."""
-    env = trial.make()
-    names = [f"agent_{j}" for j in range(env.max_num_agents)]
-    require(
-        bool(names) and list(env.possible_agents) == names,
-        f"possible_agents is {env.possible_agents}; 'agent_0', 'agent_1' and so on are required",
-    )
-    require(
-        isinstance(env.max_cycles, int | np.integer) and env.max_cycles >= 1,
-        f"max_cycles is {env.max_cycles!r}; an integer >= 1 is required",
-    )
-    for what, found, kind in (
-        ("single_observation_space", env.single_observation_space, spaces.Dict),
-        ("single_release_space", env.single_release_space, spaces.Dict),
-        ("hidden_space", env.hidden_space, spaces.Dict),
-        ("metadata['name']", env.metadata.get("name"), str),
-        ("metadata['render_modes']", env.metadata.get("render_modes"), list),
-    ):
-        require(isinstance(found, kind), f"{what} is {found!r}; a {kind.__name__} is required")
-    for name in ("observation", "action"):
-        single = getattr(env, f"single_{name}_space")
-        for agent in names:
-            require(
-                getattr(env, f"{name}_space")(agent) is single,
-                f"{name}_space({agent!r}) is not single_{name}_space"
-                "; the same object is required at each call",
-            )
-    expected = PolicySpec(
-        observation=env.single_observation_space,
-        action=env.single_action_space,
-        horizon=env.max_cycles,
-        release=env.single_release_space,
-        agents=env.max_num_agents,
-        public=env.public,
-        action_formats=env.action_formats,
-        features=getattr(env, "features", None),
-    )
-    require(
-        not difference(env.policy_spec, expected), f"policy_spec is {env.policy_spec}; {expected} is required"
-    )
+_NUMBER = spaces.Box(np.finfo(np.float64).min, np.finfo(np.float64).max, (), np.float64)
 
 
 def check_action_formats(trial: Trial) -> None:
     """Checks that every action format produces playable actions, and that the first is the environment's own."""
     env = trial.env
-    formats = env.action_formats
-    require(bool(formats), "action_formats is empty; the environment's own actions at least are required")
-    first = next(iter(formats))
-    require(
-        formats[first].space == env.single_action_space,
-        f"the first of action_formats, {first!r}, has the space {formats[first].space}"
-        f"; the environment's own, {env.single_action_space}, is required",
-    )
-    for name, form in formats.items():
+    first = next(iter(env.action_formats.values()))
+    require_same("the space of the first action format", first.space, env.single_action_space)
+    for form in env.action_formats.values():
         observation = env.reset_batch(SEEDS).observation
         for choice in random_choices(form.space, trial.rows, rounds=3):
-            try:
-                observation = env.step_batch(form.to_action(choice, observation)).observation
-            except Exception as error:
-                raise AssertionError(
-                    f"an element of action_formats[{name!r}].space cannot be played: {error!r}; its to_action must "
-                    "return actions that step_batch takes"
-                ) from error
+            observation = env.step_batch(form.to_action(choice, observation)).observation
 
 
 def check_arrays(trial: Trial) -> None:
@@ -98,119 +44,58 @@ def check_arrays(trial: Trial) -> None:
     """
     env, rows = trial.env, trial.rows
     reset = env.reset_batch(SEEDS)
-    largest_at_reset = copied(env.largest_reward())
-    _require_arrays("reset_batch", reset, BatchReset, trial)
+    most = env.largest_reward()
+    most = None if most is None else copied(most)
+    _require_arrays("reset_batch", reset, trial)
     for name, array in reset.info.items():
-        require(not array.any(), f"info {name!r} is {array[array != 0][:1]} at reset; zeros are required")
+        require_zero(f"info {name!r} at reset", array, "nothing has happened yet")
     for action in trial.actions:
         step = env.step_batch(action)
-        _require_arrays("step_batch", step, BatchStep, trial)
-        kinds = [{name: array.dtype for name, array in info.items()} for info in (reset.info, step.info)]
-        require(
-            kinds[0] == kinds[1],
-            f"info has {kinds[0]} at reset and {kinds[1]} after a round"
-            "; reset_batch must return the names and dtypes of step_batch, with zeros",
-        )
-        largest = env.largest_reward()
-        require_same(
-            "largest_reward() after a round and at reset",
-            copied(largest),
-            largest_at_reset,
-            "a constant is required over an episode: it must not depend on data",
-        )
-        bound = [] if largest is None else [("largest_reward()", largest, np.float64)]
-        for name, array, dtype in (
-            ("reward", step.reward, np.float64),
-            ("truncated", step.truncated, np.bool_),
-            *bound,
-        ):
-            require(
-                array.dtype == dtype and array.shape == rows,
-                f"{name} is {array.dtype} {array.shape}"
-                f"; {dtype.__name__} (replicas, agents) = {rows} is required",
-            )
-        bad = step.reward[~np.isfinite(step.reward)]
-        require(not bad.size, f"reward is {bad[:1]} in places; finite numbers are required")
-        if largest is not None:
-            beyond = np.abs(step.reward) > largest * (1.0 + 1e-9)
-            require(
-                not beyond.any(),
-                f"reward is {step.reward[beyond][:1]} where largest_reward() is {largest[beyond][:1]}"
-                "; a size of at most that is required",
-            )
+        _require_arrays("step_batch", step, trial)
+        kinds = [mapped(np.result_type, info) for info in (reset.info, step.info)]
+        require_same("info at reset", *kinds, "reset_batch must return the names and dtypes of step_batch")
+        advice = "a constant is required over an episode"
+        require_same("largest_reward() after a round", env.largest_reward(), most, advice)
+        over = step.truncated
+        require_same("truncated", [over.dtype, over.shape], [np.dtype(np.bool_), rows])
+        require_in_space("reward", step.reward, _NUMBER, rows)
+        if most is not None:
+            require_in_space("largest_reward()", most, _NUMBER, rows)
+            beyond = np.abs(step.reward) > most * (1.0 + 1e-9)
+            found, bound = step.reward[beyond][:1], most[beyond][:1]
+            require(not beyond.any(), f"reward is {found} where largest_reward() is {bound}")
 
 
-def _require_arrays(
-    call: str, result: BatchReset | BatchStep, kind: type[BatchReset | BatchStep], trial: Trial
-) -> None:
-    """Requires that the result of a reset or a step, and the hidden parameters after it, are valid arrays.
-
-    Args:
-        call: Name of the method that has returned the result, for error messages.
-        result: The result.
-        kind: The type that the result must have.
-        trial: The federation and the shape of its arrays.
-    """
-    require(
-        isinstance(result, kind), f"{call} returns a {type(result).__name__}; a {kind.__name__} is required"
-    )
+def _require_arrays(call: str, result: BatchReset | BatchStep, trial: Trial) -> None:
+    """Requires that the result of a reset or a step, and the hidden parameters after it, are valid arrays."""
     env, rows = trial.env, trial.rows
     require_in_space(f"{call}: observation", result.observation, env.single_observation_space, rows)
     require_in_space(f"hidden() after {call}:", env.hidden(), env.hidden_space, rows)
-    require(
-        "regret" in result.info and result.info["regret"].dtype == np.float64,
-        f"{call}: info has {[f'{name}: {array.dtype}' for name, array in result.info.items()]}"
-        "; regret, float64, is required among it",
-    )
-    for name, array in result.info.items():
-        require(
-            array.shape == rows,
-            f"{call}: info {name!r} has shape {array.shape}; (replicas, agents) = {rows} is required",
-        )
-    arrays = {
-        f"{part} {name!r}": array
-        for part in ("observation", "info")
-        for name, array in getattr(result, part).items()
-    }
-    if isinstance(result, BatchStep):
-        arrays |= {"reward": result.reward, "truncated": result.truncated}
-    for what, array in arrays.items():
-        require(
-            not array.flags.writeable,
-            f"{call}: {what} can be written to"
-            "; a read-only view is required, as fedbandit_envs.core.buffers.Buffers makes them",
-        )
+    require_in_space(f"{call}: regret of info", result.info.get("regret"), _NUMBER, rows)
+    shapes = mapped(np.shape, result.info)
+    require_same(f"{call}: the shape of info", shapes, dict.fromkeys(shapes, rows))
+    writeable = mapped(lambda array: array.flags.writeable, result._asdict())
+    allowed = mapped(lambda array: False, writeable)
+    require_same(f"{call}: whether one can write into", writeable, allowed, "use core.buffers.Buffers")
 
 
 def check_seeds(trial: Trial) -> None:
     """Checks that a replica depends on its own seed and actions alone, not on other replicas or earlier episodes."""
     first = trial.episode()
-    require_same(
-        "of two episodes of the same seeds and actions, round",
-        trial.again().episode(),
-        first,
-        "equality is required: draw from streams.stream(seed, Purpose...) only",
-    )
     # Skipped with a noise layer: noise from a seed of its own differs between episodes, and a transport delivers noisy
     # releases, so that observations differ as well.
     if find_layer(trial.env, "noise") is None:
-        require_same(
-            "of two episodes one after the other, of the same seeds and actions, round",
-            trial.episode(),
-            first,
-            "equality is required: let reset_batch forget all of the episode before",
-        )
-    for i, seed in enumerate(SEEDS):
-        part = slice(i, i + 1)
-        alone = Trial(trial.make, [seed])
+        advice = "let reset forget all of the episode before"
+        require_same("of an episode and its repetition after reset, round", trial.episode(), first, advice)
+    advice = "draw from streams.stream(seed, Purpose...) only"
+    require_same("of two episodes of the same seeds, round", trial.again().episode(), first, advice)
+    for i, seed in enumerate(trial.seeds):
+        alone, part = Trial(trial.make, [seed], len(trial.actions)), slice(i, i + 1)
         alone.actions = [taken(action, part) for action in trial.actions]
         alone.senders = trial.senders[:, part]
-        require_same(
-            f"of a replica alone and as number {i} of {len(SEEDS)}, round",
-            alone.episode(),
-            [taken(result, part) for result in first],
-            "equality is required: let each replica draw from a stream of its own seed",
-        )
+        expected = [taken(result, part) for result in first]
+        advice = "let each replica depend on its own seed and data alone"
+        require_same(f"of replica {i}, alone and among the others, round", alone.episode(), expected, advice)
 
 
 def check_horizon(trial: Trial) -> None:
@@ -234,36 +119,10 @@ def check_horizon(trial: Trial) -> None:
         env.max_cycles = horizon
         env.reset_batch(SEEDS)
         over = [bool(env.step_batch(action).truncated.all()) for _ in range(horizon)]
-        require(
-            over == [False] * (horizon - 1) + [True],
-            f"with max_cycles {horizon}, truncated is {over} by round"
-            "; all of it is required in the last round, and nothing before",
-        )
+        expected = [False] * (horizon - 1) + [True]
+        require(over == expected, f"with max_cycles {horizon}, truncated is {over} by round, not {expected}")
         with refusal(f"step_batch after max_cycles = {horizon} rounds", ResetNeeded):
             env.step_batch(action)
-
-
-def check_pickling(trial: Trial) -> None:
-    """Checks that a copy of a federation, made by ``pickle`` in mid-episode, continues exactly like the original."""
-    half = HORIZON // 2
-    trial.env.reset_batch(SEEDS)
-    for _ in trial.rounds(0, half):
-        pass
-    try:
-        copy = trial.again()
-        copy.env = pickle.loads(pickle.dumps(trial.env))
-    except Exception as error:
-        raise AssertionError(
-            f"pickling in mid-episode raises {error!r}; keep no functions, generators or open files in the state"
-        ) from error
-    found, expected = ([*each.rounds(half), each.env.privacy(), each.env.hidden()] for each in (copy, trial))
-    require_same(
-        f"of a pickled federation and its original, in mid-episode, round {half} +",
-        found,
-        expected,
-        "equality is required: views come back as arrays of their own, unless they are "
-        "fedbandit_envs.core.buffers.Buffers",
-    )
 
 
 def check_rendering(trial: Trial) -> None:
@@ -272,51 +131,63 @@ def check_rendering(trial: Trial) -> None:
     for mode in env.metadata["render_modes"]:
         env.unwrapped.render_mode = mode
         env.reset_batch(SEEDS)
-        at_reset = env.render()
+        pictures = [env.render()]
         env.step_batch(trial.actions[0])
-        for picture in (at_reset, env.render()):
-            image = (
-                isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.shape[2:] == (3,)
-            )
-            drawn = {"ansi": isinstance(picture, str) and picture != "", "rgb_array": image}
-            require(
-                drawn.get(mode, True),
-                f"render() in the mode {mode!r} returns {repr(picture)[:60]}"
-                "; text in 'ansi', and a uint8 array (height, width, 3) in 'rgb_array', are required",
-            )
+        for picture in (*pictures, env.render()):
+            if mode == "ansi":
+                drawn = isinstance(picture, str) and picture != ""
+            else:
+                drawn = picture.dtype == np.uint8 and picture.shape[2:] == (3,)
+            require(drawn, f"render() in the mode {mode!r} returns {picture!r:.60}; a picture is required")
 
 
-def check_refusals(trial: Trial) -> None:
-    """Checks that invalid input raises errors that leave the state untouched.
+def check_disturbances(trial: Trial) -> None:
+    """Checks that a federation goes on as if nothing had happened after each of several disturbances.
 
-    The next round is compared with that of a second federation, which was not given the invalid input.
+    These are invalid input, which raises errors; writing into arrays that ``release``, ``hidden`` and ``sensitivity``
+    return; and pickling, after which the copy goes on. The next round is compared with that of a second federation,
+    which was left alone.
     """
-    env, good = trial.env, trial.actions[0]
-    open_above = getattr(env.unwrapped, "open_above", False)
-    calls: list[tuple[str, Callable[[], Any]]] = [
-        *(
-            (f"step_batch with {what}", partial(env.step_batch, bad))
-            for what, bad in _bad_actions(env.single_action_space, good, open_above)
-        ),
-        ("reset_batch(())", partial(env.reset_batch, ())),
-        ("reset_batch((-1,))", partial(env.reset_batch, (-1,))),
-        ("release with an agent less", partial(env.release, trial.everyone[:, 1:])),
+    open_above = getattr(trial.env.unwrapped, "open_above", False)
+    disturbances: list[tuple[str, Callable[[FederatedEnv], Any]]] = [
+        (f"step_batch with {what}", partial(_refused, "step_batch", bad))
+        for what, bad in _bad_actions(trial.env.single_action_space, trial.actions[0], open_above)
     ]
-    rounds = len(calls) + 1
-    trials = Trial(lambda: env, rounds=rounds), Trial(trial.make, rounds=rounds)
+    disturbances += [
+        ("reset_batch(())", partial(_refused, "reset_batch", ())),
+        ("reset_batch((-1,))", partial(_refused, "reset_batch", (-1,))),
+        ("release with an agent less", partial(_refused, "release", trial.everyone[:, 1:])),
+        ("writing into what release, hidden and sensitivity return", partial(_overwritten, trial.nobody)),
+        ("pickling in mid-episode", lambda env: pickle.loads(pickle.dumps(env))),
+    ]
+    trials = [Trial(trial.make, rounds=len(disturbances) + 1) for _ in range(2)]
     for each in trials:
         each.env.reset_batch(SEEDS)
         next(each.rounds())
-    for t, (call, ask) in enumerate(calls, 1):
-        with refusal(call, *((TypeError, ValueError) if "step" in call else (ValueError,))):
-            ask()
+    for t, (what, disturb) in enumerate(disturbances, 1):
+        try:
+            before, trials[0].env = trials[0].env, disturb(trials[0].env)
+        except Exception as error:
+            raise AssertionError(f"{what}: {error}") from error
+        if trials[0].env is not before:
+            # A copy is compared with its original: both know that their noise is drawn twice.
+            trials[1].env = before
         found, expected = ([each.env.hidden(), each.env.privacy(), *each.rounds(t, t + 1)] for each in trials)
-        require_same(
-            f"{call} is refused, but then what the next round says, in comparison with a twin that was not asked,",
-            found,
-            expected,
-            "a refusal must leave the state untouched: check all before anything happens",
-        )
+        require_same(f"after {what}, the next round", found, expected, "a disturbance must change nothing")
+
+
+def _refused(method: str, argument: Any, env: FederatedEnv) -> FederatedEnv:
+    """Requires that a method refuses an argument, and returns the environment."""
+    with refusal("it", TypeError, ValueError):
+        getattr(env, method)(argument)
+    return env
+
+
+def _overwritten(nobody: Array, env: FederatedEnv) -> FederatedEnv:
+    """Overwrites what an environment hands out, and returns the environment."""
+    handed_out = {"release": env.release(nobody), "hidden": env.hidden(), "scale": env.sensitivity().scale}
+    mapped(lambda array: array.flags.writeable and array.fill(1), handed_out)
+    return env
 
 
 def _bad_actions(space: spaces.Space[Any], good: Any, open_above: bool) -> Iterator[tuple[str, Any]]:
@@ -335,30 +206,17 @@ def _bad_actions(space: spaces.Space[Any], good: Any, open_above: bool) -> Itera
         return
     yield "an axis more", good[..., np.newaxis]
     yield "an agent less", good[:, 1:]
-    whole = not np.issubdtype(space.dtype, np.floating)
-    yield "a NaN", _altered(good, np.nan, np.float64)
+    # Gymnasium makes a box of every space of numbers, after two steps at most.
+    box: Any = batch_space(batch_space(space, 1), 1)
+    whole = not np.issubdtype(box.dtype, np.floating)
+    low, high = (bound[0, 0].astype(np.int64 if whole else np.float64) for bound in (box.low, box.high))
+    values = {"a NaN": np.nan, "a value below the space's": low - 1}
     if whole:
-        yield "a fraction", _altered(good, 0.5, np.float64)
-    low, high = _ends(space)
-    dtype = np.int64 if whole else np.float64
-    if np.isfinite(low).all():
-        yield "a value below the space's", _altered(good, low - 1, dtype)
-    if np.isfinite(high).all() and not open_above:
-        yield "a value above the space's", _altered(good, high + 1, dtype)
-
-
-def _altered(good: Array, value: Any, dtype: type) -> Array:
-    """Returns a copy of an action with another value for the last agent of the last replica."""
-    bad: Array = good.astype(dtype)
-    bad[-1, -1] = value
-    return bad
-
-
-def _ends(space: Any) -> tuple[Array, Array]:
-    """Returns the lower and the upper bounds of a space of numbers, as two arrays."""
-    if isinstance(space, spaces.Box):
-        return space.low.astype(np.float64), space.high.astype(np.float64)
-    if isinstance(space, spaces.MultiBinary):
-        return np.zeros(space.shape), np.ones(space.shape)
-    count = space.n if isinstance(space, spaces.Discrete) else space.nvec
-    return np.asarray(space.start), np.asarray(space.start + count - 1)
+        values["a fraction"] = 0.5
+    if not open_above:
+        values["a value above the space's"] = high + 1
+    for what, value in values.items():
+        if what == "a NaN" or np.isfinite(value).all():
+            bad = good.astype(np.result_type(good, value))
+            bad[-1, -1] = value
+            yield what, bad

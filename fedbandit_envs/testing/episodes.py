@@ -1,12 +1,13 @@
 """Short episodes of federations, in which random actions are played."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
+from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.testing.assertions import mapped, require, taken
@@ -34,6 +35,7 @@ class Trial:
         rows: Numbers of replicas and agents, ``(replicas, agents)``: the leading axes of all arrays.
         everyone: An array that is all true, to let all agents send, bool ``(replicas, agents)``. The attribute
             ``nobody`` is an array that is all false.
+        chosen: One agent of each replica, which :meth:`altered` lets act otherwise, bool ``(replicas, agents)``.
         actions: Actions of all agents, one array for each round.
         senders: Whether each agent sends after each round, bool ``(rounds, replicas, agents)``; all false if the
             federation has a transport, which decides when agents send.
@@ -49,28 +51,40 @@ class Trial:
         """
         self.make = make
         self.env = env = make()
-        require(
-            isinstance(env, FederatedEnv),
-            f"make() returns a {type(env).__name__}; a FederatedEnv is required",
-        )
         env.max_cycles = rounds
         for level in layers(env):
-            require(
-                level.max_cycles == rounds,
-                f"max_cycles was set to {rounds}, but {type(level).__name__} inside has {level.max_cycles}"
-                "; the horizon must be the whole stack's: let wrappers pass it on",
-            )
+            found = f"{type(level).__name__} inside has {level.max_cycles}; let wrappers pass it on"
+            require(level.max_cycles == rounds, f"max_cycles was set to {rounds}, but {found}")
         self.seeds = seeds
-        self.rows = len(seeds), env.max_num_agents
+        self.rows = replicas, agents = len(seeds), env.max_num_agents
         self.everyone = np.ones(self.rows, np.bool_)
         self.nobody = ~self.everyone
+        self.chosen: Array = np.arange(agents) == np.arange(replicas)[:, np.newaxis] % agents
         self.actions = random_choices(env.single_action_space, self.rows, rounds)
         probability = 0.5 if find_layer(env, "transport") is None else 0.0
         self.senders = np.random.default_rng(0).random((rounds, *self.rows)) < probability
 
     def again(self) -> "Trial":
         """Returns a second trial, with a new federation of the same settings and with the same actions and senders."""
-        return Trial(self.make, self.seeds, len(self.actions))
+        other = Trial(self.make, self.seeds, len(self.actions))
+        other.actions, other.senders = list(self.actions), self.senders.copy()
+        return other
+
+    def altered(self, rounds: Iterable[int], one_component: bool = False) -> "Trial":
+        """Returns a second trial, in which the chosen agents act otherwise in some rounds.
+
+        Args:
+            rounds: These rounds.
+            one_component: Whether actions of several components differ in one component only, the same one in all
+                rounds.
+        """
+        other, space, horizon = self.again(), self.env.single_action_space, len(self.actions)
+        choices = random_choices(space, self.rows, 2 * horizon)[horizon:]
+        components = space.nvec.size if one_component and isinstance(space, spaces.MultiDiscrete) else 1
+        differs = np.arange(components) == np.arange(self.rows[0])[:, np.newaxis, np.newaxis] % components
+        for t in rounds:
+            other.actions[t] = _merged(self.chosen, differs, self.actions[t], choices[t])
+        return other
 
     def rounds(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
         """Plays rounds, each followed by a release, and yields copies of each round's results, by name."""
@@ -80,6 +94,14 @@ class Trial:
     def episode(self) -> list[dict[str, Any]]:
         """Plays an episode, and returns copies of the results of its reset and of each round."""
         return [results(self.env.reset_batch(self.seeds)), *self.rounds()]
+
+
+def _merged(chosen: Array, differs: Array, old: Any, new: Any) -> Any:
+    """Returns actions, arrays or mappings of arrays, that are ``new`` for chosen agents and ``old`` for all others."""
+    if isinstance(old, dict):
+        return {name: _merged(chosen, differs, old[name], new[name]) for name in old}
+    which = chosen if old.ndim == 2 else chosen[..., np.newaxis] & differs
+    return np.where(which.reshape(which.shape + (1,) * (old.ndim - which.ndim)), new, old).astype(old.dtype)
 
 
 def inside_of_transport(make: Make) -> Make:
@@ -147,23 +169,20 @@ def require_in_space(
         found: The array; for a space ``Dict``, a mapping of arrays, which are required to have its names.
         space: Space of one row.
         rows: Numbers of replicas and agents, the leading axes.
-        any_width: Whether to accept any dtype of the space's kind, as environments do for actions: integers or
-            floating-point numbers of any number of bits, and bool for integers.
+        any_width: Whether to accept any dtype that NumPy casts to one of the same kind, as environments do for actions.
     """
     if isinstance(space, spaces.Dict):
         mapping = isinstance(found, Mapping)
-        require(
-            mapping and found.keys() == space.keys(),
-            f"{what} is {f'a mapping of {list(found)}' if mapping else repr(found)}"
-            f"; a mapping of {list(space)} is required",
-        )
+        names = f"a mapping of {list(found)}" if mapping else repr(found)
+        fits = mapping and found.keys() == space.keys()
+        require(fits, f"{what} is {names}; a mapping of {list(space)} is required")
         for name, part in space.items():
             require_in_space(f"{what} {name!r}", found[name], part, rows, any_width)
         return
     dtype, shape = np.dtype(space.dtype), (*rows, *(space.shape or ()))
-    fits = isinstance(found, np.ndarray) and found.shape == shape and _fits(found.dtype, dtype, any_width)
+    fits = isinstance(found, np.ndarray) and found.shape == shape
     # Formatting arrays and spaces is slow, so messages are made for failures only.
-    if not fits:
+    if not fits or not np.can_cast(found.dtype, dtype, "same_kind" if any_width else "no"):
         raise AssertionError(
             f"{what} is {getattr(found, 'dtype', type(found).__name__)} {np.shape(found)}"
             f"; {dtype} {shape}, as its space {space} says after (replicas, agents), is required"
@@ -173,14 +192,4 @@ def require_in_space(
         return
     for row in np.ndindex(rows):
         if not space.contains(np.asarray(found[row], dtype)):
-            raise AssertionError(
-                f"{what} is {found[row]} in row {row}; an element of its space {space} is required"
-            )
-
-
-def _fits(found: np.dtype[Any], required: np.dtype[Any], any_width: bool) -> bool:
-    if not any_width:
-        return found == required
-    if np.issubdtype(required, np.floating):
-        return np.issubdtype(found, np.floating)
-    return np.issubdtype(found, np.integer) or found == np.bool_
+            raise AssertionError(f"{what} is {found[row]} in row {row}; an element of {space} is required")

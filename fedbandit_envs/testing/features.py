@@ -1,11 +1,8 @@
 """Checks of features for neural networks."""
 
-from collections.abc import Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.policy_spec import Features
@@ -32,30 +29,14 @@ def check_features(trial: Trial) -> None:
         alone.reset((1, 1))
         shown: list[Array] = []
         kept: list[Array] = []
-        played: Iterator[Any] = chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions))
-        for result in played:
-            seen = whole.see(result.observation)
-            require_in_space(
-                f"{kind.__name__}.see:", {"features": seen}, spaces.Dict({"features": whole.space}), rows
-            )
-            require_same(
-                f"{kind.__name__}.see: features of one row, alone and among others",
-                alone.see(taken(result.observation, _PLACE)),
-                seen[_PLACE],
-                "equality is required: features of a row follow from what that row has observed",
-            )
-            shown.append(seen)
-            kept.append(np.array(seen))
-        require_same(
-            f"{kind.__name__}.see: what was returned before",
-            shown,
-            kept,
-            "an array of the caller's own is required",
-        )
+        for result in chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions)):
+            shown.append(whole.see(result.observation))
+            kept.append(np.array(shown[-1]))
+            require_in_space(f"{kind.__name__}.see: features", shown[-1], whole.space, rows)
+            own, what = alone.see(taken(result.observation, _PLACE)), "one row, alone and among others"
+            require_same(f"{kind.__name__}.see: features of {what}", own, kept[-1][_PLACE])
+        advice = "an array of the caller's own is required"
+        require_same(f"{kind.__name__}.see: what was returned before", shown, kept, advice)
         episodes.append(kept)
-    require_same(
-        f"{kind.__name__}.reset: features of an episode and of the same one played again",
-        episodes[1],
-        episodes[0],
-        "equality is required: let _start forget what was kept of an episode",
-    )
+    what = f"{kind.__name__}.reset: features of an episode and of the same one played again"
+    require_same(what, *episodes, "let _start forget what was kept of an episode")

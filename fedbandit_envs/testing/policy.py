@@ -1,20 +1,25 @@
 """Conformance checks of policies and reporters."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.policy_spec import PolicySpec, Reporter
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.core.policy_spec import Reporter
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.testing.assertions import require, require_same, taken
+from fedbandit_envs.testing.assertions import mapped, require_same, taken
 from fedbandit_envs.testing.episodes import SEEDS, Make, Trial, copied, random_choices, require_in_space
 from fedbandit_envs.views.control import Peer
 
 HORIZON = 120
 """Number of rounds that a policy plays, or a reporter observes."""
+
+Rows = tuple[slice, slice]
+"""Replicas and agents."""
+
+_ALL: Rows = (slice(None), slice(None))
 
 
 def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
@@ -33,23 +38,15 @@ def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
             correct it.
     """
     trial = Trial(make_env, rounds=HORIZON)
-    env = trial.env
-    spec, seeds = env.policy_spec, row_seeds(SEEDS, env.max_num_agents)
-    policy = make_policy()
-    observations, actions = [], []
-    observation = env.reset_batch(SEEDS).observation
-    policy.reset(spec, seeds)
-    for _ in range(HORIZON):
-        observations.append(_kept(observation))
-        action = _given("act", policy.act, observation)
-        require_in_space("action", action, env.single_action_space, trial.rows, any_width=True)
-        actions.append(copied(action))
-        observation = env.step_batch(action).observation
 
-    def replay(again: Peer, rows: tuple[slice, slice]) -> Iterable[Any]:
-        return [_given("act", again.act, taken(observation, rows)) for observation in observations]
+    def act(policy: Peer, t: int, observation: Arrays, rows: Rows) -> Any:
+        action = policy.act(observation)
+        if rows == _ALL:
+            require_in_space("action", action, trial.env.single_action_space, trial.rows, any_width=True)
+            trial.actions[t] = action
+        return copied(action)
 
-    _check_rows("action", policy, make_policy, replay, actions, spec, seeds)
+    _check_rows("action", make_policy, act, trial)
 
 
 def check_reporter(
@@ -87,112 +84,72 @@ def check_reporter(
         >>> check_reporter(Pulls, lambda: Messages(arms(), {"pulls": {"shape": [3]}}))
     """
     trial = Trial(make_env, rounds=HORIZON)
-    spec, seeds = trial.env.policy_spec, row_seeds(SEEDS, trial.env.max_num_agents)
-    questions = [None] * (HORIZON + 1)
-    if question is not None:
-        questions = random_choices(question, trial.rows, HORIZON + 1)
-    observations: list[Arrays] = []
-    shapes = {name: (*trial.rows, *(part.shape or ())) for name, part in spec.release.items()}
+    shapes = {
+        name: (*trial.rows, *(part.shape or ())) for name, part in trial.env.policy_spec.release.items()
+    }
+    questions = None if question is None else random_choices(question, trial.rows, HORIZON)
 
-    def played() -> Iterable[Arrays]:
-        for t in range(HORIZON + 1):
-            observation = (
-                trial.env.step_batch(trial.actions[t - 1]) if t else trial.env.reset_batch(SEEDS)
-            ).observation
-            observations.append(_kept(observation))
-            yield observation
+    def report(reporter: Reporter, t: int, observation: Arrays, rows: Rows) -> Any:
+        reporter.observe(observation)
+        asked = None if questions is None else taken(questions[t], rows)
+        report = copied(reporter.report(None))
+        reports = {"report": report, "answer": copied(reporter.report(asked))}
+        if rows == _ALL:
+            expected = dict.fromkeys(reports, shapes)
+            require_same("the shape of a report", mapped(np.shape, reports), expected)
+        return reports
 
-    def replay(
-        again: Reporter, rows: tuple[slice, slice], first: int = 0, seen: Iterable[Arrays] = observations
-    ) -> Iterable[Any]:
-        for t, (observation, ask) in enumerate(zip(seen, questions, strict=True)):
-            _given("observe", again.observe, taken(observation, rows))
-            if t >= first:
-                own = None if ask is None else taken(ask, rows)
-                yield {
-                    name: _given("report", again.report, each)
-                    for name, each in (("report", None), ("answer", own))
-                }
-
-    everyone = slice(None), slice(None)
-    reporter = make_reporter()
-    reporter.reset(spec, seeds)
-    reports = list(replay(reporter, everyone, seen=played()))
-    for report in reports:
-        for kind, arrays in report.items():
-            found = {name: np.shape(array) for name, array in arrays.items()}
-            require(found == shapes, f"{kind} has arrays of the shapes {found}; {shapes} is required")
-    _check_rows("report", reporter, make_reporter, replay, reports, spec, seeds)
+    seen, reports = _check_rows("report", make_reporter, report, trial)
     seldom = make_reporter()
-    seldom.reset(spec, seeds)
-    require_same(
-        "of reports in all rounds and in the last one alone, the last",
-        reports[-1:],
-        list(replay(seldom, everyone, HORIZON)),
-        "equality is required: report must not change what later reports are",
+    seldom.reset(trial.env.policy_spec, row_seeds(SEEDS, trial.rows[1]))
+    for observation in seen[:-1]:
+        seldom.observe(observation)
+    last = report(seldom, HORIZON - 1, seen[-1], _ALL)
+    what, advice = (
+        "of reports in all rounds and in the last one alone",
+        "report must not change later reports",
     )
+    require_same(f"{what}, the last", last, reports[-1], advice)
 
 
 def _check_rows(
-    noun: str,
-    used: Any,
-    make: Callable[[], Any],
-    replay: Callable[[Any, tuple[slice, slice]], Iterable[Any]],
-    expected: list[Any],
-    spec: PolicySpec,
-    seeds: Array,
-) -> None:
+    noun: str, make: Callable[[], Any], answer: Callable[[Any, int, Arrays, Rows], Any], trial: Trial
+) -> tuple[list[Arrays], list[Any]]:
     """Checks that repetitions give equal answers: by a fresh object, after another reset, and for single rows.
 
     Args:
         noun: Name of an answer, for messages.
-        used: The policy or reporter that has given the expected answers.
-        make: A function that makes another one.
-        replay: Gives the episode's observations of some rows to an object, and returns its answers by round.
-        expected: The answers for all rows, by round.
-        spec: The argument of ``reset``.
-        seeds: The seeds of all rows.
+        make: A function that makes a policy or a reporter.
+        answer: Returns its answer in a round, given the observations of some rows.
+        trial: The federation and the actions that are played.
+
+    Returns:
+        Copies of the observations of all rows, and the answers to them, by round.
     """
-
-    def require_equal(what: str, repeated_by: Any, rows: tuple[slice, slice], required: str) -> None:
-        repeated_by.reset(spec, seeds[rows])
-        require_same(
-            f"of {what}, the {noun} in round",
-            [copied(answer) for answer in replay(repeated_by, rows)],
-            [taken(answer, rows) for answer in expected],
-            f"equality is required: {required}",
-        )
-
-    all_rows, alone = (slice(None), slice(None)), make()
-    require_equal(
-        "an episode and its repetition by a fresh object, on copies of the observations",
-        make(),
-        all_rows,
-        "draw from the seeds given to reset only, and copy what is to be kept of an observation, which holds until "
-        "the next round",
-    )
-    require_equal("an episode and its repetition after reset", used, all_rows, "let reset forget everything")
-    replicas, agents = seeds.shape
+    spec, seeds = trial.env.policy_spec, row_seeds(SEEDS, trial.rows[1])
+    used, single, seen, expected = make(), make(), [], []
+    observation = trial.env.reset_batch(SEEDS).observation
+    used.reset(spec, seeds)
+    for t in range(HORIZON):
+        seen.append(_kept(observation))
+        expected.append(answer(used, t, observation, _ALL))
+        observation = trial.env.step_batch(trial.actions[t]).observation
+    replicas, agents = trial.rows
+    fresh = "draw from the seeds given to reset only, and copy what is to be kept of an observation"
+    alone = "a row may depend on the same row of observations and seeds alone"
+    repetitions = [
+        ("an episode and its repetition by a fresh object", make(), _ALL, fresh),
+        ("an episode and its repetition after reset", used, _ALL, "let reset forget everything"),
+    ]
     for r, j in ((0, 0), (1, agents // 2), (replicas - 1, agents - 1)):
-        require_equal(
-            f"agent {j} of replica {r}, alone and among the others",
-            alone,
-            (slice(r, r + 1), slice(j, j + 1)),
-            "a row may depend on the same row of observations and seeds alone",
-        )
-
-
-def _given(name: str, method: Callable[..., Any], argument: Any) -> Any:
-    """Calls a method with observations, or ``report`` with a question, and returns a copy of its answer."""
-    try:
-        return copied(method(argument))
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise AssertionError(
-            f"{name} writes into its {'question' if name == 'report' else 'observation'} ({error}); observations are "
-            "the environment's: copy what is to change"
-        ) from error
+        row = slice(r, r + 1), slice(j, j + 1)
+        repetitions.append((f"agent {j} of replica {r}, alone and among the others", single, row, alone))
+    for what, again, rows, advice in repetitions:
+        again.reset(spec, seeds[rows])
+        found = [answer(again, t, taken(observation, rows), rows) for t, observation in enumerate(seen)]
+        own = [taken(each, rows) for each in expected]
+        require_same(f"of {what}, the {noun} in round", found, own, advice)
+    return seen, expected
 
 
 def _kept(observation: Any) -> Any:

@@ -1,11 +1,10 @@
 """Checks of a problem without wrappers: its declarations, such as sensitivity, are compared with played episodes."""
 
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 from unittest.mock import patch
-from warnings import warn
 
 import numpy as np
 from gymnasium import spaces
@@ -14,8 +13,9 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.randomness.draws import Draws, EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
-from fedbandit_envs.testing.assertions import require, require_same, taken
-from fedbandit_envs.testing.episodes import Trial, copied, random_choices
+from fedbandit_envs.testing.assertions import require, require_same, require_zero, taken
+from fedbandit_envs.testing.episodes import Trial, copied
+from fedbandit_envs.testing.isolation import check_isolation as check_isolation
 
 TRIES = 36
 """Number of replicas. In each of them, one agent acts differently in a second episode."""
@@ -30,49 +30,20 @@ _SLACK = 1e-9
 """The tolerance for rounding errors."""
 
 
-def check_isolation(trial: Trial) -> None:
-    """Checks that the actions of one agent change nothing in other agents' observations, rewards and releases.
-
-    No agent releases data before the last round. Problems whose agents interact are not checked; a warning says so.
-    """
-    env: Any = trial.env
-    if env.interacting:
-        warn(
-            f"{type(env).__name__} declares interacting = True: not checked is whether agents see of others what "
-            "was not released",
-            stacklevel=2,
-        )
-        return
-    others = ~_who(trial)
-    found, expected = (
-        [taken(after, others) for after in _episode(trial, rounds)] for rounds in (range(ROUNDS), ())
-    )
-    require_same(
-        "of agents that act alike while another agent acts otherwise, round",
-        found,
-        expected,
-        "equality is required: agents learn of others by what these release and in no other way; a problem whose "
-        "agents interact declares interacting = True",
-    )
-
-
 def check_common_random_numbers(trial: Trial) -> None:
     """Checks that an agent's action in one round changes neither its rewards nor its regret in later rounds."""
     env: Any = trial.env
     if env.stateful:
         return
-    who, later = _who(trial), slice(2 + _ALTERED, None)
-    found, expected = (
-        [(taken(after["reward"], who), taken(after["info"]["regret"], who)) for after in rounds[later]]
-        for rounds in (_episode(trial, [_ALTERED]), _episode(trial))
-    )
-    require_same(
-        "reward and regret of an agent in rounds after one in which it acted otherwise, round",
-        found,
-        expected,
-        "common random numbers are required: draw in amounts that do not depend on what agents do; a problem whose "
-        "past actions change later rounds declares stateful = True",
-    )
+    played, altered = (_episode(each)[_ALTERED + 1 :] for each in (trial, trial.altered([_ALTERED])))
+    what = "of an agent in rounds after one in which it acted otherwise"
+    advice = "common random numbers are required; a problem without them declares stateful = True"
+    for found, expected in zip(altered, played, strict=True):
+        for name, one, other in (
+            ("reward", found["reward"], expected["reward"]),
+            ("regret", found["info"]["regret"], expected["info"]["regret"]),
+        ):
+            require_same(f"{name} {what}", one[trial.chosen], other[trial.chosen], advice)
 
 
 def check_neighbours(trial: Trial) -> None:
@@ -104,16 +75,16 @@ def check_worse_neighbours(trial: Trial) -> None:
     trial.env.reset_batch(trial.seeds)
     sensitivity = trial.env.sensitivity()
     wider = [name for name in sensitivity.changes if name != "one-outcome"]
-    single = isinstance(trial.env.single_action_space, spaces.Discrete)
-    as_played = _episode(trial, releases=True)
-    for whose, who, other, adjacencies in (
-        ("agents that act otherwise in one round", _who(trial), {"rounds": [_ALTERED]}, wider),
-        ("agents with other outcomes", trial.everyone, {"other_outcomes": True}, ["one-outcome"] * single),
-    ):
-        otherwise = _episode(trial, releases=True, **other)
-        before, after = (taken(rounds[1 + _ALTERED]["release"], who) for rounds in (as_played, otherwise))
+    before = _episode(trial, releases=True)
+    altered = _episode(trial.altered([_ALTERED], one_component=True), releases=True)
+    cases = [("agents that act otherwise in one round", altered, trial.chosen, wider)]
+    if isinstance(trial.env.single_action_space, spaces.Discrete):
+        lucky = _episode(trial, releases=True, other_outcomes=True)
+        cases.append(("agents with other outcomes", lucky, trial.everyone, ["one-outcome"]))
+    for whose, after, who, adjacencies in cases:
+        one, other = (taken(rounds[_ALTERED]["release"], who) for rounds in (before, after))
         own = sensitivity._replace(scale=taken(sensitivity.scale, who))
-        _require_within(whose, before, after, own, adjacencies)
+        _require_within(whose, one, other, own, adjacencies)
 
 
 def _require_within(
@@ -130,11 +101,12 @@ def _require_within(
     """
     scale = sensitivity.scale
     change = {name: np.subtract(after[name], before[name], dtype=np.float64) for name in scale}
-    units = _in_units([(change[name], scale[name]) for name in scale])
+    units = np.concatenate([_in_units(change[name], scale[name]) for name in scale], axis=-1)
     compared = [("releases", units, np.abs(units) > _SLACK, sensitivity.changes)]
     if sensitivity.pair is not None:
         total, good, changes = sensitivity.pair
-        units = _in_units([(part, scale[good]) for part in (change[good], change[total] - change[good])])
+        pair = change[good], change[total] - change[good]
+        units = np.concatenate([_in_units(part, scale[good]) for part in pair], axis=-1)
         compared.append(("good and defective outcomes", units, np.abs(units), changes))
     for what, units, differs, changes in compared:
         allowed = [changes[adjacency] for adjacency in adjacencies if adjacency in changes]
@@ -150,36 +122,24 @@ def _require_within(
             )
 
 
-def _in_units(changes: Iterable[tuple[Array, Array]]) -> Array:
-    """Returns all changes divided by their scales, side by side, ``(rows, values)``.
-
-    Args:
-        changes: Pairs of an array of changes and the array of their scales. A change other than 0 at a scale of 0 gives
-            infinity.
-    """
-    units = [
-        np.divide(change, scale, out=np.where(change == 0, 0.0, np.inf), where=scale > 0)
-        for change, scale in changes
-    ]
-    return np.concatenate([part.reshape(len(part), -1) for part in units], axis=-1)
+def _in_units(change: Array, scale: Array) -> Array:
+    """Returns a change divided by its scale, ``(rows, values)``; infinity where a number changes at a scale of 0."""
+    units = np.divide(change, scale, out=np.where(change == 0, 0.0, np.inf), where=scale > 0)
+    return units.reshape(len(units), -1)
 
 
 def check_totals(trial: Trial) -> None:
     """Checks that an episode's releases of each array add up to the growth of ``total_{name}`` in observations."""
-    first, *rounds = _episode(trial, releases=True)
+    start = trial.again().env.reset_batch(trial.seeds).observation
+    rounds = _episode(trial, releases=True)
     for name in trial.env.single_release_space:
         total = f"total_{name}"
-        require(
-            total in first["observation"], f"observations have no {total!r}; whatever is released needs one"
-        )
+        require(total in start, f"observations have no {total!r}; whatever is released needs one")
         released = np.sum([after["release"][name] for after in rounds], axis=0)
-        grown = rounds[-1]["observation"][total] - first["observation"][total]
+        grown = rounds[-1]["observation"][total] - start[total]
         bad = ~np.isclose(released, grown, rtol=_SLACK, atol=_SLACK)
-        require(
-            not bad.any(),
-            f"releases of {name!r} add up to {released[bad][:1]} where {total!r} has grown by {grown[bad][:1]}"
-            "; equality is required: a release is the growth of the statistic",
-        )
+        found, expected = released[bad][:1], grown[bad][:1]
+        require(not bad.any(), f"releases of {name!r} add up to {found} where {total!r} grew by {expected}")
 
 
 def check_regret(trial: Trial) -> None:
@@ -193,34 +153,21 @@ def check_regret(trial: Trial) -> None:
     # of the first round is compared.
     same = slice(1 if env.stateful else ROUNDS)
     regret, with_other_outcomes = (
-        np.array([after["info"]["regret"] for after in _episode(trial, other_outcomes=other)[1:]])
+        np.array([after["info"]["regret"] for after in _episode(trial, other_outcomes=other)])
         for other in (False, True)
     )
-    require(
-        env.approximate_oracle or regret.min() >= -_SLACK,
-        f"regret is {regret.min()} under random actions; a number >= 0 is required: the best expected value less that "
-        "of the action; an oracle that actions may beat declares approximate_oracle = True",
-    )
-    require_same(
-        "regret of the same actions with other outcomes and without, at (round, replica, agent),",
-        with_other_outcomes[same],
-        regret[same],
-        "equality is required: regret is in expectation over outcomes, and never what was realised",
-    )
-    observation = env.reset_batch(trial.seeds).observation
-    while (action := env.clairvoyant(observation)) is not None:
+    fits, required = env.approximate_oracle or regret.min() >= -_SLACK, "a number >= 0 is required"
+    require(fits, f"regret is {regret.min()} under random actions; {required}, or approximate_oracle = True")
+    what = "regret of the same actions with other outcomes and without, at (round, replica, agent),"
+    advice = "regret is in expectation over outcomes, and never what was realised"
+    require_same(what, with_other_outcomes[same], regret[same], f"equality is required: {advice}")
+    observation, over = env.reset_batch(trial.seeds).observation, False
+    while not over and (action := env.clairvoyant(observation)) is not None:
         step = env.step_batch(action)
-        observation, worst = step.observation, np.abs(step.info["regret"]).max()
-        require(
-            worst <= _SLACK,
-            f"regret is {worst} under the actions of clairvoyant; 0 (to {_SLACK:g}) is required",
-        )
-        require(
-            bool(regret.any()),
-            "regret is 0 under all random actions; > 0 is required of those that are not the best",
-        )
-        if step.truncated.all():
-            return
+        observation, over = step.observation, bool(step.truncated.all())
+        worst = np.abs(step.info["regret"]).max()
+        require(worst <= _SLACK, f"regret is {worst} under the actions of clairvoyant; 0 is required")
+        require(regret.any(), "regret is 0 under all random actions; that of most is required to be > 0")
 
 
 def check_inactive(trial: Trial) -> None:
@@ -230,18 +177,13 @@ def check_inactive(trial: Trial) -> None:
     env.set_active(active[0])
     after = env.reset_batch(trial.seeds).observation
     for t, action in enumerate(trial.actions):
-        before, idle = copied(after), ~active[t]
+        before = copied(after)
         env.set_active(active[t + 1])
         step = env.step_batch(action)
         after = step.observation
-        found = {"reward": step.reward, **step.info}
-        found |= {name: after[name] - before[name] for name in after if name.startswith("total_")}
-        for name, array in found.items():
-            loud = array[idle]
-            require(
-                not loud.any(),
-                f"{name} of agents that do not act is or grows by {loud[loud != 0][:1]}; 0 is required",
-            )
+        grown = {name: after[name] - before[name] for name in after if name.startswith("total_")}
+        for name, array in {"reward": step.reward, **step.info, **grown}.items():
+            require_zero(f"{name} of agents that do not act", array[~active[t]], "nothing happens to them")
 
 
 def check_hidden(trial: Trial) -> None:
@@ -255,11 +197,8 @@ def check_hidden(trial: Trial) -> None:
         drawn = (hidden != hidden[:1]).any(axis=0) & (hidden != np.rint(hidden))
         for seen, array in observation.items():
             shown = (drawn & (hidden == array.reshape(*trial.rows, 1, -1))).any(axis=(2, 3))
-            require(
-                not shown.any(),
-                f"observation {seen!r} has a number of hidden {name!r} in {shown.sum()} of {shown.size} rows at reset"
-                "; what agents do not know must not be in what they see",
-            )
+            rows = f"{shown.sum()} of {shown.size} rows at reset"
+            require(not shown.any(), f"observation {seen!r} has a number of hidden {name!r} in {rows}")
 
 
 def check_public(trial: Trial) -> None:
@@ -269,42 +208,22 @@ def check_public(trial: Trial) -> None:
     env.reset_batch(trial.seeds)
     for t, action in enumerate(trial.actions):
         env.step_batch(action)
-        require(
-            pickle.dumps(env.public) == first,
-            f"public is {env.public} after round {t}; what it was before the episode is required: it holds constants",
-        )
+        same = pickle.dumps(env.public) == first
+        require(same, f"public is {env.public} after round {t}; it must be constant")
 
 
-def _who(trial: Trial) -> Array:
-    """Returns which agent acts differently in each replica, bool ``(replicas, agents)``."""
-    replicas, agents = trial.rows
-    return np.arange(agents) == (np.arange(replicas) % agents)[:, np.newaxis]
-
-
-def _episode(
-    trial: Trial, rounds: Iterable[int] = (), releases: bool = False, other_outcomes: bool = False
-) -> list[dict[str, Any]]:
-    """Plays an episode, and returns copies of the results of its reset and of each round.
+def _episode(trial: Trial, releases: bool = False, other_outcomes: bool = False) -> list[dict[str, Any]]:
+    """Plays an episode, and returns copies of the results of each round.
 
     Args:
         trial: The federation, seeds, actions and senders.
-        rounds: Rounds in which one agent of each replica acts differently. If actions have several components, only one
-            component differs, the same one in all these rounds.
         releases: Whether all agents release after every round; otherwise they release after the last round only.
         other_outcomes: Whether outcomes are drawn from other random numbers than those that follow from the seeds.
     """
-    played, who = trial.again(), _who(trial)
+    played = trial.again()
     played.senders[:-1], played.senders[-1] = releases, True
-    space = played.env.single_action_space
-    others = random_choices(space, trial.rows, 2 * ROUNDS)[ROUNDS:]
-    for t in rounds:
-        differs = who.reshape(who.shape + (1,) * (others[t].ndim - 2))
-        if isinstance(space, spaces.MultiDiscrete):
-            components = others[t].shape[2]
-            differs = differs & (np.arange(components) == np.arange(len(who))[:, None, None] % components)
-        played.actions[t] = np.where(differs, others[t], played.actions[t])
     with patch.object(EpisodeRandomness, "draws", _other_draws) if other_outcomes else nullcontext():
-        return played.episode()
+        return played.episode()[1:]
 
 
 _draws = EpisodeRandomness.draws

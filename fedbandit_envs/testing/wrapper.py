@@ -1,12 +1,11 @@
 """Conformance checks of wrappers."""
 
-from itertools import takewhile
-from typing import get_args
+from typing import Any, get_args
 
 from fedbandit_envs.core.actions import take_entry
 from fedbandit_envs.core.wrapper import FederatedWrapper, Layer, find_layer, layers
 from fedbandit_envs.testing import federation
-from fedbandit_envs.testing.assertions import require, require_same
+from fedbandit_envs.testing.assertions import refusal, require, require_same
 from fedbandit_envs.testing.batch_api import check_rendering
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, around
 from fedbandit_envs.testing.isolation import check_isolation
@@ -16,31 +15,12 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 """All layers, from the inside out."""
 
 
-def _added(wrap: Wrap, make: Make) -> tuple[list[FederatedWrapper], list[FederatedWrapper]]:
-    """Returns the wrappers that ``wrap`` adds to a federation, and those that the federation already has.
-
-    Before that it requires that each of the added wrappers has a valid layer.
-    """
+def _added(wrap: Wrap, make: Make) -> list[Any]:
+    """Returns the classes of the wrappers that ``wrap`` puts around a federation."""
     env = make()
-    try:
-        wrapped = wrap(env)
-    except Exception as error:
-        raise AssertionError(f"wrap(env) raises {error!r}; a wrapper around env is required") from error
-    inside = [level for level in layers(env) if isinstance(level, FederatedWrapper)]
-    outer = takewhile(lambda level: level is not env, layers(wrapped))
-    added = [level for level in outer if isinstance(level, FederatedWrapper)]
-    require(
-        bool(added) and any(level is env for level in layers(wrapped)),
-        f"wrap(env) returns {type(wrapped).__name__}, which is not around env"
-        "; a FederatedWrapper that hands env to FederatedWrapper.__init__ is required",
-    )
-    for level in added:
-        require(
-            getattr(level, "layer", None) in LAYERS,
-            f"{type(level).__name__}.layer is {getattr(level, 'layer', None)!r}"
-            f"; one of {', '.join(map(repr, LAYERS))} is required",
-        )
-    return added, inside
+    stack = list(layers(wrap(env)))
+    require(env in stack[1:], f"wrap(env) returns {type(stack[0]).__name__}, which is not around env")
+    return [type(level) for level in stack[: stack.index(env)]]
 
 
 def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
@@ -63,6 +43,8 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
     quiet = added != {"observation"} or find_layer(bare.env, "transport") is not None
     for trial in (outside, bare):
         trial.senders = trial.senders & (not quiet)
+    what = f"outside and inside of {type(outside.env).__name__}"
+    required = "equality is required: only data layers change what agents live through and release"
     for outer, inner in zip(outside.episode(), bare.episode(), strict=True):
         if "observation" in added:
             outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
@@ -73,71 +55,26 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
             found = outer[part]
             if isinstance(expected, dict):
                 found = {name: found[name] for name in found if name in expected}
-            require_same(
-                f"outside and inside of {type(outside.env).__name__}, {part}",
-                found,
-                expected,
-                "equality is required: only data layers change what agents live through, and only observation "
-                "layers what they see",
-            )
-    require_same(
-        f"sensitivity of {type(outside.env).__name__} and of what it stands around,",
-        list(outside.env.sensitivity()),
-        list(bare.env.sensitivity()),
-        "equality is required: only data layers change what is released before noise",
-    )
+            require_same(f"{what}, {part}", found, expected, required)
+    told, expected = (list(trial.env.sensitivity()) for trial in (outside, bare))
+    require_same(f"{what}, sensitivity", told, expected, required)
 
 
-_STUBS = [type(f"{layer.capitalize()}Stub", (FederatedWrapper,), {"layer": layer}) for layer in LAYERS]
+_STUBS: list[Any] = [
+    type(f"{layer.capitalize()}Stub", (FederatedWrapper,), {"layer": layer}) for layer in LAYERS
+]
 """A wrapper of each layer that changes nothing."""
 
 
-def _check_order(
-    wrap: Wrap, make: Make, added: list[FederatedWrapper], inside: list[FederatedWrapper]
-) -> None:
-    """Checks that stacks in the right order of layers are built, and that all others raise an error.
-
-    The error must name the two wrappers that are in the wrong order.
-    """
+def _check_order(wrapped: Make, added: list[Any]) -> None:
+    """Checks that no further wrapper can be put around the added ones in the wrong order of layers."""
     for stub in _STUBS:
-        around_all = [(stub, type(level)) for level in (*added, *inside)]
-        _require_order(f"{stub.__name__}(wrap(env))", around(stub, around(wrap, make)), around_all)
-        if not any(_forbidden(stub, type(level)) for level in inside):
-            within = [(type(level), stub) for level in added]
-            _require_order(f"wrap({stub.__name__}(env))", around(wrap, around(stub, make)), within)
-
-
-def _require_order(
-    call: str, build: Make, pairs: list[tuple[type[FederatedWrapper], type[FederatedWrapper]]]
-) -> None:
-    """Requires that building a stack raises an error if and only if two of its wrappers are in a forbidden order.
-
-    Args:
-        call: Description of how the stack is built, for error messages.
-        build: A function that builds the stack.
-        pairs: Pairs of an outer and an inner wrapper's class, all that the stack may get wrong.
-    """
-    forbidden = [(outer, inner) for outer, inner in pairs if _forbidden(outer, inner)]
-    try:
-        build()
-    except ValueError as error:
-        message = str(error)
-        named = any(outer.__name__ in message and inner.__name__ in message for outer, inner in forbidden)
-        required = f"that order is allowed: from the inside out, {', '.join(LAYERS)}"
-        if forbidden:
-            required = "the ValueError of FederatedWrapper.__init__, which names both layers, is required"
-        require(named, f"{call} raises {error!r}; {required}")
-        return
-    require(
-        not forbidden,
-        f"{call} goes through, with {' or '.join(f'{o.__name__} around {i.__name__}' for o, i in forbidden)}"
-        "; a ValueError is required: let __init__ call FederatedWrapper.__init__ first",
-    )
-
-
-def _forbidden(outer: type[FederatedWrapper], inner: type[FederatedWrapper]) -> bool:
-    places = LAYERS.index(outer.layer), LAYERS.index(inner.layer)
-    return places[0] < places[1] or (outer.layer == inner.layer and outer.layer in ("noise", "transport"))
+        outer = LAYERS.index(stub.layer)
+        for kind in added:
+            inner = LAYERS.index(kind.layer)
+            if outer < inner or (outer == inner and stub.layer in ("noise", "transport")):
+                with refusal(f"{stub.__name__} around {kind.__name__}", ValueError):
+                    stub(wrapped())
 
 
 def check_wrapper(wrap: Wrap, make: Make) -> None:
@@ -160,13 +97,15 @@ def check_wrapper(wrap: Wrap, make: Make) -> None:
         AssertionError: A requirement does not hold; the message has what was found, what is required and where to
             correct it.
     """
-    added, inside = _added(wrap, make)
-    _check_what_passes(wrap, make, {level.layer for level in added})
-    _check_order(wrap, make, added, inside)
-    draws = type(wrap(make())).render is not FederatedWrapper.render
+    added = _added(wrap, make)
+    kinds = {kind.layer for kind in added}
+    _check_what_passes(wrap, make, kinds)
+    wrapped = around(wrap, make)
+    _check_order(wrapped, added)
+    draws = type(wrapped()).render is not FederatedWrapper.render
     for check_wrapped in federation.CHECKS:
         if draws or check_wrapped is not check_rendering:
-            check_wrapped(Trial(around(wrap, make)))
-    check_isolation(around(wrap, make))
-    if any(level.layer == "noise" for level in added):
+            check_wrapped(Trial(wrapped))
+    check_isolation(Trial(wrapped, range(max(3, make().max_num_agents))))
+    if "noise" in kinds:
         check_noise(wrap, make)

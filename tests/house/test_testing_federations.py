@@ -2,41 +2,35 @@
 
 import numpy as np
 import pytest
-from arms_env import ArmsEnv
+from arms_env import Arm, ArmsEnv
 
 from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.core.policy_spec import Features
 from fedbandit_envs.core.privacy import Change
-from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 from fedbandit_envs.testing import check_federation
-
-
-class ShowsBuffers(ArmsEnv):
-    """can be written to"""
-
-    def step_batch(self, action):
-        return super().step_batch(action)._replace(observation=dict(self._observation))
+from fedbandit_envs.testing.episodes import Trial
+from fedbandit_envs.testing.features import check_features
 
 
 class ShowsItsReward(ArmsEnv):
-    """step_batch: reward can be written to"""
+    """step_batch: whether one can write into\\['reward'\\]"""
 
     def step_batch(self, action):
         return super().step_batch(action)._replace(reward=self._reward)
 
 
 class TellsNothingAtReset(ArmsEnv):
-    """regret, float64, is required"""
+    """reset_batch: regret of info is NoneType"""
 
     def reset_batch(self, seeds):
         return super().reset_batch(seeds)._replace(info={})
 
 
-class TellsLessAtReset(ProcurementEnv):
+class TellsLessAtReset(ArmsEnv):
     """reset_batch must return the names and dtypes of step_batch"""
 
-    def __init__(self):
-        super().__init__(num_agents=2, num_producers=3)
+    information = {"paid": np.float64}  # noqa: RUF012 - never written to
 
     def reset_batch(self, seeds):
         reset = super().reset_batch(seeds)
@@ -44,7 +38,7 @@ class TellsLessAtReset(ProcurementEnv):
 
 
 class RegretsAtReset(ArmsEnv):
-    """info 'regret' is \\[1.\\] at reset; zeros are required"""
+    """info 'regret' at reset is \\[1.\\]"""
 
     def _start(self, randomness, instance_seeds):
         super()._start(randomness, instance_seeds)
@@ -63,7 +57,7 @@ class TruncatesLate(ArmsEnv):
 
 
 class CountsBeforeItChecks(ArmsEnv):
-    """step_batch with an axis more is refused, but then"""
+    """after step_batch with an axis more, the next round"""
 
     def step_batch(self, action):
         if self._round is not None:
@@ -72,28 +66,17 @@ class CountsBeforeItChecks(ArmsEnv):
 
 
 class TakesAnyArm(ArmsEnv):
-    """step_batch with a value below the space's goes through"""
+    """step_batch with a value below the space's: it goes through"""
 
     def step_batch(self, action):
         return super().step_batch(action % 4 if np.issubdtype(action.dtype, np.integer) else action)
 
 
 class SharesABase(ArmsEnv):
-    """observation 'round' of agent_1 shares its base"""
+    """observation 'round' of agent_0 in the PettingZoo API is a view"""
 
     def _observations(self, observation):
         rows = {name: array[0].copy() for name, array in observation.items()}
-        return {
-            agent: {name: row[j] for name, row in rows.items()}
-            for j, agent in enumerate(self.possible_agents)
-        }
-
-
-class GivesViews(ArmsEnv):
-    """in the PettingZoo API cannot be written to"""
-
-    def _observations(self, observation):
-        rows = {name: array[0] for name, array in observation.items()}
         return {
             agent: {name: row[j] for name, row in rows.items()}
             for j, agent in enumerate(self.possible_agents)
@@ -115,13 +98,6 @@ class LosesWhatIsNotSent(ArmsEnv):
         return {name: array * sends[..., np.newaxis] for name, array in everything.items()}
 
 
-class SpeaksForTheSilent(ArmsEnv):
-    """for agents that do not send; zero"""
-
-    def _release(self, sends):
-        return {name: array + 1 for name, array in super()._release(sends).items()}
-
-
 class ForgetsOnRelease(ArmsEnv):
     """a release must not change what agents live through"""
 
@@ -133,7 +109,7 @@ class ForgetsOnRelease(ArmsEnv):
 
 
 class SharesLuck(ArmsEnv):
-    """of a replica alone"""
+    """of replica 0, alone and among the others"""
 
     def _start(self, randomness, instance_seeds):
         super()._start(randomness, instance_seeds)
@@ -143,7 +119,7 @@ class SharesLuck(ArmsEnv):
 
 
 class DrawsFromNowhere(ArmsEnv):
-    """of two episodes of the same seeds"""
+    """repetition after reset, round"""
 
     def _largest_reward(self):
         return None
@@ -154,7 +130,7 @@ class DrawsFromNowhere(ArmsEnv):
 
 
 class Remembers(ArmsEnv):
-    """let reset_batch forget"""
+    """let reset forget"""
 
     episodes = 0
 
@@ -171,7 +147,7 @@ class HidesOutsideOfItsSpace(ArmsEnv):
 
 
 class HidesItsBuffer(ArmsEnv):
-    """after somebody wrote into what release, hidden and sensitivity returned"""
+    """after writing into what release, hidden and sensitivity return"""
 
     def _start(self, randomness, instance_seeds):
         super()._start(randomness, instance_seeds)
@@ -182,7 +158,7 @@ class HidesItsBuffer(ArmsEnv):
 
 
 class KeepsAFunction(ArmsEnv):
-    """pickling in mid-episode raises"""
+    """pickling in mid-episode: Can't pickle"""
 
     def _start(self, randomness, instance_seeds):
         super()._start(randomness, instance_seeds)
@@ -190,7 +166,7 @@ class KeepsAFunction(ArmsEnv):
 
 
 class KeepsViews(ArmsEnv):
-    """of a pickled federation and its original"""
+    """after pickling in mid-episode, the next round"""
 
     def reset_batch(self, seeds):
         reset = super().reset_batch(seeds)
@@ -210,7 +186,7 @@ class BetraysEverything(ArmsEnv):
 
 
 class BetraysHalf(ArmsEnv):
-    """sensitivity has scales of \\['pulls'\\]"""
+    """shape of sensitivity's scale has the names \\['pulls'\\]"""
 
     def _sensitivity(self):
         told = super()._sensitivity()
@@ -263,7 +239,7 @@ class Lingers(ArmsEnv):
 
 
 class SeedsItself(ArmsEnv):
-    """in reset\\(seed=None\\)"""
+    """reset\\(seed=None\\)"""
 
     resets = 0
 
@@ -272,15 +248,96 @@ class SeedsItself(ArmsEnv):
         return super().reset(SeedsItself.resets if seed is None else seed)
 
 
+class Shares(Features):
+    """How often each arm was pulled, a round: what features are."""
+
+    each = ("share",)
+    shared = ()
+
+    def __init__(self, spec):
+        self.items = spec.action.n
+
+    def _start(self, rows):
+        self.rounds = 0
+
+    def _write(self, observation, each, shared):
+        self.rounds += 1
+        each[..., 0] = observation["total_pulls"] / self.rounds
+
+
+class Counts(Shares):
+    def _write(self, observation, each, shared):
+        each[..., 0] = observation["total_pulls"]
+
+
+class SharesOfAll(Shares):
+    def _write(self, observation, each, shared):
+        super()._write({"total_pulls": observation["total_pulls"].mean((0, 1))}, each, shared)
+
+
+class Remembering(Shares):
+    rounds = 0
+
+    def _start(self, rows):
+        pass
+
+
+class OneBuffer(Shares):
+    def see(self, observation):
+        super().see(observation)
+        return self._features
+
+
+class ShowsCounts(ArmsEnv):
+    """Counts.see: features is"""
+
+    features = Counts
+
+
+class ShowsOthersRows(ArmsEnv):
+    """SharesOfAll.see: features of one row, alone and among others"""
+
+    features = SharesOfAll
+
+
+class ShowsTheLastEpisode(ArmsEnv):
+    """Remembering.reset: features of an episode and of the same one played again"""
+
+    features = Remembering
+
+
+class ShowsOneBuffer(ArmsEnv):
+    """OneBuffer.see: what was returned before"""
+
+    features = OneBuffer
+
+
+class Half(Arm):
+    def to_action(self, choice, observation):
+        return choice / 2
+
+
+class OffersHalves(ArmsEnv):
+    """action of agent_1 \\(replica 0\\) is 0.5"""
+
+    def __init__(self):
+        super().__init__()
+        self.action_formats = {**self.action_formats, "half": Half(4)}
+
+
 FEDERATIONS = [
-    thing
-    for thing in list(vars().values())
-    if isinstance(thing, type) and issubclass(thing, ArmsEnv | ProcurementEnv)
+    thing for thing in list(vars().values()) if isinstance(thing, type) and ArmsEnv in thing.__mro__[1:]
 ]
-FEDERATIONS = [thing for thing in FEDERATIONS if thing not in (ArmsEnv, ProcurementEnv)]
 
 
 @pytest.mark.parametrize("broken", FEDERATIONS)
 def test_broken_federations_are_caught(broken):
-    with pytest.raises(AssertionError, match=broken.__doc__):
+    with pytest.raises((AssertionError, ValueError), match=broken.__doc__):
         check_federation(broken)
+
+
+def test_sound_features_pass():
+    class Sound(ArmsEnv):
+        features = Shares
+
+    check_features(Trial(Sound))

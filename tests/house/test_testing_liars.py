@@ -115,7 +115,7 @@ def test_agents_that_interact_declare_it(monkeypatch):
     ):
         check_federation(Crowds)
     monkeypatch.setattr(Crowds, "interacting", False)
-    with pytest.raises(AssertionError, match="a problem whose agents interact declares interacting = True"):
+    with pytest.raises(AssertionError, match="Crowds shows agents the data of another agent"):
         check_federation(Crowds)
 
 

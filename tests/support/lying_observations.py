@@ -6,7 +6,7 @@ They are registered and described as in :mod:`lying_environments`.
 import arms_env
 import numpy as np
 from gymnasium import spaces
-from lying_environments import declared, lies_beside
+from lying_environments import lies_beside
 
 # Isolation
 
@@ -38,64 +38,19 @@ class Spies(arms_env.ArmsEnv):
 
 @lies_beside(SeesOwnSum)
 class SeesAll(Spies, SeesOwnSum):
-    """of agents that act alike while another agent acts otherwise, round\\[\\d\\]\\['observation'\\]\\['sum'\\] is"""
+    """SeesAll shows agents the data of another agent in round 1\\['observation'\\]\\['sum'\\] is"""
 
     def seen(self):
-        return self.with_others(self._reward)
-
-
-class SaysOwnReward(arms_env.ArmsEnv):
-    """Information also has a reward: the agent's own."""
-
-    information = {"paid": np.float64}  # noqa: RUF012 - never written to
-
-    def said(self):
-        return self._reward
-
-    def _play_round(self, action):
-        super()._play_round(action)
-        self._info["paid"][...] = self.said() * self._active
-
-
-@lies_beside(SaysOwnReward)
-class SaysAll(Spies, SaysOwnReward):
-    """acts otherwise, round\\[\\d\\]\\['info'\\]\\['paid'\\] is .*: agents learn of others by what"""
-
-    def said(self):
         return self.with_others(self._reward)
 
 
 @lies_beside(arms_env.ArmsEnv)
 class PaysForAll(Spies):
-    """acts otherwise, round\\[\\d\\]\\['reward'\\] is"""
+    """PaysForAll shows agents the data of another agent in round 1\\['reward'\\] is"""
 
     def _play_round(self, action):
         super()._play_round(action)
         self._reward[...] = self.with_others(self._reward) * self._active / self.max_num_agents
-
-
-@lies_beside(SeesOwnSum)
-class SeesWhatWasReleased(Spies, SeesOwnSum):
-    """a round after releases, in comparison with one after silence,\\['observation'\\]\\['sum'\\] is"""
-
-    checks = ("check_increments",)
-
-    def seen(self):
-        return self.with_others(self._released["successes"].sum(axis=-1))
-
-
-@lies_beside(arms_env.ArmsEnv)
-class CountsForAll(Spies):
-    """acts otherwise, round\\[\\d\\]\\['observation'\\]\\['total_successes'\\] is"""
-
-    checks = ("check_isolation", "check_worse_neighbours")
-
-    def _play_round(self, action):
-        before = self._observation["total_successes"].copy()
-        super()._play_round(action)
-        grown = self._observation["total_successes"] - before
-        shown = self.with_others(grown) * self._active[..., np.newaxis]
-        self._observation["total_successes"][...] = before + shown
 
 
 # Random numbers
@@ -103,7 +58,7 @@ class CountsForAll(Spies):
 
 @lies_beside(arms_env.ArmsEnv)
 class DrawsByHistory(arms_env.ArmsEnv):
-    """in rounds after one in which it acted otherwise, round.*; common random numbers are required"""
+    """in rounds after one in which it acted otherwise.*; common random numbers are required"""
 
     checks = ("check_common_random_numbers",)
 
@@ -115,23 +70,12 @@ class DrawsByHistory(arms_env.ArmsEnv):
         self._outcomes = drawn
 
 
-@lies_beside(arms_env.ArmsEnv)
-class LooksAtItsNeighbourReplica(arms_env.ArmsEnv):
-    """of a replica alone and as number"""
-
-    checks = ("check_seeds",)
-
-    def _start(self, randomness, instance_seeds):
-        super()._start(randomness, instance_seeds)
-        self._mean[...] = self._mean.mean(axis=0)
-
-
 # Releases and statistics
 
 
 @lies_beside(arms_env.ArmsEnv)
 class ReleasesNothingOfAnArm(arms_env.ArmsEnv):
-    """releases of 'pulls' add up to \\[0\\] where 'total_pulls' has grown by \\[[1-6]\\]"""
+    """releases of 'pulls' add up to \\[0\\] where 'total_pulls' grew by \\[[1-6]\\]"""
 
     checks = ("check_totals",)
 
@@ -140,20 +84,8 @@ class ReleasesNothingOfAnArm(arms_env.ArmsEnv):
 
 
 @lies_beside(arms_env.ArmsEnv)
-class ReleasesAgain(arms_env.ArmsEnv):
-    """release of 'pulls' a second time in a row is \\[1\\]; zero is required"""
-
-    checks = ("check_increments",)
-
-    def _release(self, sends):
-        grown = super()._release(sends)
-        again = sends & ~grown["pulls"].any(axis=-1) & (self._round > 0)
-        return {name: array + again[..., np.newaxis] for name, array in grown.items()}
-
-
-@lies_beside(arms_env.ArmsEnv)
 class CountsForTheInactive(arms_env.ArmsEnv):
-    """total_pulls of agents that do not act is or grows by \\[1\\]"""
+    """total_pulls of agents that do not act is \\[1\\]"""
 
     checks = ("check_inactive",)
 
@@ -164,7 +96,7 @@ class CountsForTheInactive(arms_env.ArmsEnv):
 
 @lies_beside(arms_env.ArmsEnv)
 class PaysTheInactive(arms_env.ArmsEnv):
-    """reward of agents that do not act is or grows by \\[1.\\]"""
+    """reward of agents that do not act is \\[1.\\]"""
 
     checks = ("check_inactive",)
 
@@ -174,34 +106,13 @@ class PaysTheInactive(arms_env.ArmsEnv):
 
 
 @lies_beside(arms_env.ArmsEnv)
-class NeedsLessNoiseForAWhile(arms_env.ArmsEnv):
-    """sensitivity after round 4 and at reset.*; a constant is required over an episode"""
-
-    checks = ("check_sensitivity",)
-
-    def _sensitivity(self):
-        return declared(super()._sensitivity(), norm=0.99 if self._round == 5 else 1.0)
-
-
-@lies_beside(arms_env.ArmsEnv)
 class PromisesMoreLater(arms_env.ArmsEnv):
-    """largest_reward\\(\\) after a round and at reset.*; a constant is required"""
+    """largest_reward\\(\\) after a round.*; a constant is required"""
 
     checks = ("check_arrays",)
 
     def _largest_reward(self):
         return super()._largest_reward() + self._observation["total_pulls"].sum(axis=-1)
-
-
-@lies_beside(arms_env.ArmsEnv)
-class PaysTwice(arms_env.ArmsEnv):
-    """reward is \\[2.\\] where largest_reward\\(\\) is \\[1.\\]"""
-
-    checks = ("check_arrays",)
-
-    def _play_round(self, action):
-        super()._play_round(action)
-        self._reward *= 1 + (action == 3)
 
 
 # What is shown
@@ -234,33 +145,10 @@ class HasConstants(arms_env.ArmsEnv):
 
 @lies_beside(HasConstants)
 class HasVariables(HasConstants):
-    """public is \\{'price': .*\\} after round 0; what it was before the episode is required"""
+    """public is \\{'price': .*\\} after round 0; it must be constant"""
 
     checks = ("check_public",)
 
     @property
     def public(self):
         return {"price": np.arange(4.0) + (self._round or 0)}
-
-
-@lies_beside(arms_env.ArmsEnv)
-class EndsEarly(arms_env.ArmsEnv):
-    """with max_cycles 5, truncated is \\[False, False, False, True, True\\] by round"""
-
-    checks = ("check_horizon",)
-
-    def step_batch(self, action):
-        step = super().step_batch(action)
-        early = self.max_cycles == 5 and self._round == 4
-        return step._replace(truncated=self._result.views["over"]) if early else step
-
-
-@lies_beside(arms_env.ArmsEnv)
-class KnowsAtReset(SaysOwnReward):
-    """info 'paid' is \\[1.\\] at reset; zeros are required"""
-
-    checks = ("check_arrays",)
-
-    def _start(self, randomness, instance_seeds):
-        super()._start(randomness, instance_seeds)
-        self._info["paid"][:, 0] = 1.0

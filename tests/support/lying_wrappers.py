@@ -18,7 +18,7 @@ from fedbandit_envs.wrappers import Channel, Quota
 
 
 class ClaimsWithoutNoise(FederatedWrapper):
-    """release has no '.*_noise_variance' beside '.*', but privacy\\(\\) is finite"""
+    """release has no '.*_noise_variance', but privacy\\(\\) is finite"""
 
     layer = "noise"
 
@@ -39,34 +39,6 @@ class ClaimsNothing(ClaimsWithoutNoise):
         below, above = self._ledger.left(self._height)
         epsilon = np.inf if below.any() else None if above.any() else 0.0
         return Claim(epsilon, 0.0, adjacency, "basic", "there is no noise")
-
-
-class CountsPulls(FederatedWrapper):
-    """An honest one: shows each agent the number of its own pulls."""
-
-    layer = "observation"
-
-    def _shown(self, observation):
-        return observation["total_pulls"].sum(axis=-1)
-
-    def reset_batch(self, seeds):
-        reset = self.env.reset_batch(seeds)
-        return reset._replace(info=self._with(reset))
-
-    def step_batch(self, action):
-        step = self.env.step_batch(action)
-        return step._replace(info=self._with(step))
-
-    def _with(self, result):
-        return {**result.info, **Buffers({"hint": 1.0 * self._shown(result.observation)}).views}
-
-
-class ShowsOthersInInfo(CountsPulls):
-    r"""shows agents the data of another agent in round 1\['info'\]\['hint'\]"""
-
-    def _shown(self, observation):
-        best = observation["total_successes"].sum(axis=(1, 2))
-        return np.repeat(best[:, np.newaxis], self.max_num_agents, axis=1)
 
 
 class OwnMean(FederatedWrapper):
@@ -144,49 +116,12 @@ class TakesWithoutTheLedger(Channel):
         self._book(self._everyone.astype(np.int64))
 
 
-class DeliversPastRelease(Channel):
-    r"""\['inbox_pulls'\].* though releases hold no data: .* or past release"""
-
-    def _arrive(self):
-        raw = list(layers(self))[-1]._observation["total_pulls"]
-        others = raw.sum(axis=1, keepdims=True) - raw
-        self.inbox["inbox_pulls"] += others[:, :, np.newaxis] * self.inbox["inbox_mask"][..., np.newaxis]
-
-
 class DeliversToItself(Channel):
     """contains the agent's own data, and there is no 'sent'"""
 
     def _send(self, statistic, senders):
         super()._send(statistic, senders)
         self._deliver(statistic, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool))
-
-
-class DeliversAsData(FederatedWrapper):
-    """a release must not change what agents live through"""
-
-    layer = "data"
-
-    def __init__(self, env):
-        super().__init__(env)
-        inbox = {"inbox_pulls": spaces.Box(0, np.inf, (1,), np.float64)}
-        self.single_observation_space = spaces.Dict({**env.single_observation_space.spaces, **inbox})
-
-    def reset_batch(self, seeds):
-        reset = self.env.reset_batch(seeds)
-        self._shown = Buffers({"inbox_pulls": np.zeros((len(seeds), self.max_num_agents, 1))})
-        return reset._replace(observation={**reset.observation, **self._shown.views})
-
-    def step_batch(self, action):
-        step = self.env.step_batch(action)
-        return step._replace(observation={**step.observation, **self._shown.views})
-
-    def _release(self, sends):
-        released = self.env._release(sends)
-        # The largest number of pulls of arm 0 that anybody has sent.
-        self._shown.arrays["inbox_pulls"][...] = released["pulls"][:, :, 0].max(axis=1)[
-            :, np.newaxis, np.newaxis
-        ]
-        return released
 
 
 class ReleasesMore(FederatedWrapper):
@@ -199,24 +134,13 @@ class ReleasesMore(FederatedWrapper):
 
 
 class UnderstatesSensitivity(FederatedWrapper):
-    """sensitivity of UnderstatesSensitivity and of what it stands around"""
+    """outside and inside of UnderstatesSensitivity, sensitivity"""
 
     layer = "observation"
 
     def sensitivity(self):
         told = self.env.sensitivity()
         return told._replace(scale={name: array / 10 for name, array in told.scale.items()})
-
-
-class WritesIntoArrays(FederatedWrapper):
-    """outside and inside of WritesIntoArrays, release"""
-
-    layer = "observation"
-
-    def step_batch(self, action):
-        step = self.env.step_batch(action)
-        step.observation["total_pulls"].base[...] += 1
-        return step
 
 
 class HalvesRegret(FederatedWrapper):
@@ -237,7 +161,7 @@ class QuotaThatDoesNotBind(Quota):
 
 
 class ReleasesWhatIsNotAllowed(FederatedWrapper):
-    """and for all whom allowed_senders leaves out, is required"""
+    """and for all whom allowed_senders leaves out"""
 
     layer = "data"
 
@@ -269,17 +193,13 @@ no_isolation = without(wrapper, "check_isolation")
 no_passing = without(wrapper, "_check_what_passes")
 WRAPPERS = {
     ClaimsWithoutNoise: (ClaimsWithoutNoise, ClaimsNothing, lenient(noise)),
-    ShowsOthersInInfo: (ShowsOthersInInfo, CountsPulls, no_isolation),
     MeanOfAll: (MeanOfAll, OwnMean, no_isolation),
     SendsWhenItWins: (SendsWhenItWins, SaysThatItSendsWhenItWins, no_isolation),
     SendsByTheClock: (None, SendsByTheClock, None),
     TakesWithoutTheLedger: (seldom(TakesWithoutTheLedger), seldom(Channel), no_isolation),
-    DeliversPastRelease: (DeliversPastRelease, Channel, no_isolation),
     DeliversToItself: (DeliversToItself, partial(Channel, echo=True), lenient(isolation)),
-    DeliversAsData: (DeliversAsData, Channel, None),
     ReleasesMore: (ReleasesMore, Nothing, no_passing),
     UnderstatesSensitivity: (UnderstatesSensitivity, Nothing, no_passing),
-    WritesIntoArrays: (WritesIntoArrays, Nothing, None),
     HalvesRegret: (HalvesRegret, Nothing, no_passing),
     QuotaThatDoesNotBind: (
         partial(QuotaThatDoesNotBind, releases=20),

@@ -7,13 +7,13 @@ audits of honest mechanisms would raise a false alarm in 1 of 50 runs.
 import math
 
 import pytest
+from booked_noise import check_booked
 from pairs import every_pair
 from values_env import ValuesEnv
 
 from fedbandit_envs.core.privacy import AGENT, Sensitivity
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.testing.noise import check_noise
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer, LaplacePrivatizer
 from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
@@ -138,4 +138,4 @@ def test_a_sum_of_differences_as_small_as_their_norm_is_caught(monkeypatch):
     monkeypatch.setattr(additive, "sqrt", lambda entries: 1.0)
     assert not laplace().holds
     with pytest.raises(AssertionError, match="the booked event 'laplace' of loss"):
-        check_noise(lambda env: LaplacePrivatizer(env, 0.7, releases=3, clip=3.0), Two)
+        check_booked(lambda env: LaplacePrivatizer(env, 0.7, releases=3, clip=3.0), Two)

@@ -116,7 +116,7 @@ class Everybody(Pooled):
         (Forgetless, "after reset"),
         (Keeping, "overwritten after each call"),
         (Writing, "read-only"),
-        (Random, "after reset"),
+        (Random, "of two episodes"),
         (OtherType, "answer 'rounds' is int32"),
         (OneSeed, "alone and among the others"),
     ],
