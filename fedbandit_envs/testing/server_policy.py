@@ -19,10 +19,9 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
     """Checks that a server's answers and questions to a replica follow from that replica's uploads and seed alone.
 
     The protocol is :class:`~fedbandit_envs.wrappers.transport.server_policy.ServerPolicy`. An episode is played, in
-    which agents act and upload at random; it is repeated after another reset, by a new server, and replica by replica.
-    What agents receive must be the same.  Names,
-    shapes, dtypes and bounds of answers must be as declared, and all numbers finite. The policy must not write into
-    what it is given.
+    which agents act and upload at random. It is repeated after another reset, by a new server, and replica by replica.
+    What agents receive must be the same. Names, shapes, dtypes and bounds of answers must be as declared, and all
+    numbers finite. The policy must not write into what it is given.
 
     Args:
         policy: The policy, as :class:`~fedbandit_envs.wrappers.Server` accepts it; it is copied.
@@ -37,7 +36,7 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
     def served(overwrites: bool = False) -> Any:
         # Wrappers are a higher layer of the package.
         server = HANDED_DOWN["wrappers"]()["Server"](make_env(), "on_request", policy=policy)
-        server._computation._policy = _Checked(server._computation, overwrites)
+        server._policy = _Checked(server, overwrites)
         return server
 
     trial = Trial(served, rounds=HORIZON)
@@ -53,20 +52,18 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
 class _Checked:
     """A server policy that passes everything on to another one, and checks the answers."""
 
-    def __init__(self, computation: Any, overwrites: bool) -> None:
-        """Takes a server's computation; ``overwrites`` says whether the policy's inputs are overwritten afterwards."""
-        self.policy, self.boxes = computation._policy, computation.spaces
+    def __init__(self, server: Any, overwrites: bool) -> None:
+        """Takes the policy's server; ``overwrites`` says whether the policy's inputs are overwritten afterwards."""
+        self.policy, self.boxes = server._policy, server._downloads
         self.overwrites = overwrites
 
     def reset(self, spec: Any, seeds: Array) -> Any:
         return self.policy.reset(spec, seeds)
 
     def answer(self, uploads: Arrays, mask: Array) -> Any:
-        given = (
-            copied({"uploads": uploads, "mask": mask})
-            if self.overwrites
-            else {"uploads": uploads, "mask": mask}
-        )
+        given = {"uploads": uploads, "mask": mask}
+        if self.overwrites:
+            given = copied(given)
         reply = deepcopy(self.policy.answer(**given))
         if not isinstance(reply, tuple):
             for name, box in self.boxes.items():
