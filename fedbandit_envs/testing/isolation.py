@@ -67,7 +67,7 @@ def _require_isolation(trial: Trial, releases: Releases, start: int) -> None:
         kept = releases != "forbidden" or not released.any()
         require(kept, f"{name} releases data of agents that allowed_senders inside of it does not allow")
         free = delivers and (releases != "zeros" or timed)
-        before = "before the ledger counted a release of it; let data leave by env.release(...)"
+        before = "before the ledger counted a release of it; if agents interact, declare interacting = True"
         for replicas, inboxes, why in ((~released, False, before), (released, free, how)):
             others = ~chosen & replicas[:, np.newaxis]
             found, expected = (taken(_visible(each, inboxes, timed), others) for each in reversed(played))

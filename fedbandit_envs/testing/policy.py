@@ -148,7 +148,7 @@ def _check_rows(
         again.reset(spec, seeds[rows])
         found = [answer(again, t, taken(observation, rows), rows) for t, observation in enumerate(seen)]
         own = [taken(each, rows) for each in expected]
-        require_same(f"of {what}, the {noun} in round", found, own, advice)
+        require_same(f"of {what}, the {noun} in round", found, own, f"equality is required: {advice}")
     return seen, expected
 
 

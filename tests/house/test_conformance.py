@@ -140,12 +140,6 @@ def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
     assert not difference(*episodes)
 
 
-def test_wrappers_are_found_where_they_are_defined():
-    assert WRAPPERS["Channel"] is Channel
-    assert {"Transport", "Privatizer"}.isdisjoint(WRAPPERS)
-    assert [name for name, wrapper in WRAPPERS.items() if wrapper.__name__ != name] == []
-
-
 @pytest.mark.parametrize(
     "baseline",
     [

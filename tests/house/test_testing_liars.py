@@ -38,12 +38,11 @@ def trial(make):
 
 
 @pytest.mark.parametrize("check", CHECKS_OF_SENSITIVITY)
-@pytest.mark.parametrize("factor", [10, 1000])
 @pytest.mark.parametrize("env", PROBLEMS)
-def test_both_checks_of_sensitivity_catch_every_problem_that_declares_too_little(env, factor, check):
+def test_both_checks_of_sensitivity_catch_every_problem_that_declares_too_little(env, check):
     class Liar(env):
         def _sensitivity(self):
-            return declared(super()._sensitivity(), scale=1 / factor)
+            return declared(super()._sensitivity(), scale=0.1)
 
     small = PROBLEMS[env].small
     check(trial(partial(env, num_agents=3, **small)))
@@ -93,7 +92,7 @@ def test_agents_that_interact_declare_it(monkeypatch):
     ):
         check_federation(Crowds)
     monkeypatch.setattr(Crowds, "interacting", False)
-    with pytest.raises(AssertionError, match="Crowds shows agents the data of another agent"):
+    with pytest.raises(AssertionError, match="if agents interact, declare interacting = True"):
         check_federation(Crowds)
 
 
