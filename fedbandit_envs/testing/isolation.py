@@ -51,13 +51,14 @@ def _require_isolation(trial: Trial, releases: Releases, start: int) -> None:
             source.allowed_senders = lambda senders: np.asarray(senders, np.bool_) & ~chosen
     played = [results(each.env.reset_batch(each.seeds)) for each in both]
     rounds = [each.rounds() for each in both]
-    counted, released = _counted(both), np.zeros(len(chosen), np.bool_)
+    counted = _counted(both)
+    released: Array = np.zeros(len(chosen), np.bool_)
     for t in range(len(trial.actions) + 1):
         if t > 0:
             played = [next(each) for each in rounds]
             now = _counted(both)
             counted = now if t <= start else counted
-            released = (now > counted).any(axis=0)
+            released = np.any(now > counted, axis=0)
         timed = any(each.env._ledger.unclaimable_reason for each in both)
         how = "in another way than by inbox_* and server_* arrays"
         if not delivers:
