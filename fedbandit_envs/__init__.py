@@ -51,17 +51,10 @@ def _attack() -> Callable[..., Any]:
     return attack
 
 
-def _gaussian_delta() -> Callable[..., Any]:
-    from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta
-
-    return gaussian_delta
-
-
 HANDED_DOWN.update(
     wrappers=_wrappers,
     server_policies=_server_policies,
     peers=_peers,
     attack=_attack,
-    gaussian_delta=_gaussian_delta,
 )
 register_all()

@@ -18,8 +18,8 @@ HANDED_DOWN: dict[str, Callable[..., Any]] = {}
 """Functions that return what lower folders use of higher ones, which they do not import.
 
 ``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
-``peers(problem)`` the class of a problem's default peers, or None. ``attack()`` and ``gaussian_delta()`` return the
-functions of these names, which checks use. The package's ``__init__`` sets them.
+``peers(problem)`` the class of a problem's default peers, or None. ``attack()`` returns the
+function of this name, which checks use. The package's ``__init__`` sets them.
 """
 
 

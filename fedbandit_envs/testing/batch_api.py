@@ -52,8 +52,10 @@ def check_arrays(trial: Trial) -> None:
     for action in trial.actions:
         step = env.step_batch(action)
         _require_arrays("step_batch", step, trial)
-        kinds = [mapped(np.result_type, info) for info in (reset.info, step.info)]
-        require_same("info at reset", *kinds, "reset_batch must return the names and dtypes of step_batch")
+        at_reset, now = (mapped(np.result_type, info) for info in (reset.info, step.info))
+        require_same(
+            "info at reset", at_reset, now, "reset_batch must return the names and dtypes of step_batch"
+        )
         advice = "a constant is required over an episode"
         require_same("largest_reward() after a round", env.largest_reward(), most, advice)
         over = step.truncated

@@ -1,6 +1,8 @@
 """Checks of features for neural networks."""
 
+from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +31,8 @@ def check_features(trial: Trial) -> None:
         alone.reset((1, 1))
         shown: list[Array] = []
         kept: list[Array] = []
-        for result in chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions)):
+        played: Iterator[Any] = chain([env.reset_batch(SEEDS)], map(env.step_batch, trial.actions))
+        for result in played:
             shown.append(whole.see(result.observation))
             kept.append(np.array(shown[-1]))
             require_in_space(f"{kind.__name__}.see: features", shown[-1], whole.space, rows)
@@ -39,4 +42,4 @@ def check_features(trial: Trial) -> None:
         require_same(f"{kind.__name__}.see: what was returned before", shown, kept, advice)
         episodes.append(kept)
     what = f"{kind.__name__}.reset: features of an episode and of the same one played again"
-    require_same(what, *episodes, "let _start forget what was kept of an episode")
+    require_same(what, episodes[1], episodes[0], "let _start forget what was kept of an episode")

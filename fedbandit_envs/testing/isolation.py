@@ -51,13 +51,14 @@ def _require_isolation(trial: Trial, releases: Releases, start: int) -> None:
             source.allowed_senders = lambda senders: np.asarray(senders, np.bool_) & ~chosen
     played = [results(each.env.reset_batch(each.seeds)) for each in both]
     rounds = [each.rounds() for each in both]
-    counted, released = _counted(both), np.zeros(len(chosen), np.bool_)
+    counted = _counted(both)
+    released: Array = np.zeros(len(chosen), np.bool_)
     for t in range(len(trial.actions) + 1):
         if t > 0:
             played = [next(each) for each in rounds]
             now = _counted(both)
             counted = now if t <= start else counted
-            released = (now > counted).any(axis=0)
+            released = np.any(now > counted, axis=0)
         timed = any(each.env._ledger.unclaimable_reason for each in both)
         how = "in another way than by inbox_* and server_* arrays"
         if not delivers:
@@ -67,7 +68,7 @@ def _require_isolation(trial: Trial, releases: Releases, start: int) -> None:
         kept = releases != "forbidden" or not released.any()
         require(kept, f"{name} releases data of agents that allowed_senders inside of it does not allow")
         free = delivers and (releases != "zeros" or timed)
-        before = "before the ledger counted a release of it; let data leave by env.release(...)"
+        before = "before the ledger counted a release of it; if agents interact, declare interacting = True"
         for replicas, inboxes, why in ((~released, False, before), (released, free, how)):
             others = ~chosen & replicas[:, np.newaxis]
             found, expected = (taken(_visible(each, inboxes, timed), others) for each in reversed(played))

@@ -125,12 +125,12 @@ def check_claims(trial: Trial) -> None:
         level.release(trial.everyone)
         claim = _claim(stack)
         if find_layer(level, "noise") is None:
-            holds = claim.epsilon == np.inf and claim.reason
+            holds = claim.epsilon == np.inf and bool(claim.reason)
             passes, required = "no noise", "an infinite epsilon and a reason"
         else:
             # Whoever calls release gets what only a trusted server may see, against whom there is no protection.
-            trusted = claim.epsilon is None or claim.observer != "everybody"
-            holds = claim.reason if trusted else np.isfinite(claim.epsilon)
+            local = claim.epsilon is not None and claim.observer == "everybody"
+            holds = claim.epsilon != np.inf if local else bool(claim.reason)
             passes, required = "noise", "a finite epsilon, or None and a reason,"
         after = f"a release of {type(level).__name__}, which passes {passes}, is {claim}"
         require(holds, f"privacy() after {after}; {required} is required")

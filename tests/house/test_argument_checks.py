@@ -9,7 +9,7 @@ from fedbandit_envs.baselines.linear import AsyncLinUCB, FedLinUCB
 from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.views.gymnasium_env import FederationEnv
-from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Server
+from fedbandit_envs.wrappers import GaussianPrivatizer, Server
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 from fedbandit_envs.wrappers.privacy.privatizer import Budget
 
@@ -60,15 +60,6 @@ from fedbandit_envs.wrappers.privacy.privatizer import Budget
 def test_it_is_named(make, error, message):
     with pytest.raises(error, match=message):
         make()
-
-
-def test_an_adjacency_of_authored_messages_is_offered_once():
-    private = GaussianPrivatizer(
-        Messages(ArmsEnv(), {"g": {"shape": [2]}}), noise_multiplier=2.0, releases=4, clip=1.0
-    )
-    private.reset_batch([0])
-    with pytest.raises(ValueError, match=r"adjacency is 'foo'; (one of )?\[?'agent'\]?"):
-        private.accountant.epsilon(0.1, adjacency="foo")
 
 
 def test_half_a_sender_is_refused_and_releases_nothing():

@@ -1,16 +1,11 @@
 """The one decorator for kernels, and what happens while they are compiled."""
 
-import gc
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from numba import njit
-from numba.core.caching import IndexDataCacheFile
-from numba.core.errors import TypingError
-from numba.extending import overload
 
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, inner_kernel, kernel
 
@@ -75,11 +70,6 @@ def test_kernels_that_allocate_return_arrays_that_stay():
         assert array.tolist() == [number + 2.0, number + 1.0, number]
 
 
-def test_a_kernel_that_makes_an_array_is_refused():
-    with pytest.raises(TypingError, match="Only accept returning of array"):
-        kernel(cache=False)(lambda size: np.empty(size)[0])(3)
-
-
 STEP = """
 import gymnasium
 
@@ -137,43 +127,6 @@ def test_a_terminal_says_once_that_kernels_are_compiled_and_nothing_of_cached_on
         "fedbandit-envs: compiling kernels (once; later runs start at once)",
     ]
     assert said(terminal=True) == ["worker"]
-
-
-def test_two_processes_may_compile_into_one_cache(tmp_path, monkeypatch):
-    """While one process of the tests writes its kernel, another does, which has seen the same index, of one kernel."""
-    made = (str(tmp_path), "kernel", "stamp")
-    IndexDataCacheFile(*made).save("first", "first kernel")
-    mine, theirs = IndexDataCacheFile(*made), IndexDataCacheFile(*made)
-    seen, save_index = theirs._load_index(), mine._save_index
-    monkeypatch.setattr(theirs, "_load_index", lambda: dict(seen))
-
-    def save_after_them(overloads):
-        save_index(overloads)
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "getpid", lambda: 1)
-            theirs.save("theirs", "their kernel")
-
-    monkeypatch.setattr(mine, "_save_index", save_after_them)
-    mine.save("mine", "my kernel")
-    later = IndexDataCacheFile(*made)
-    assert later.load("first") == "first kernel"
-    assert later.load("theirs") == "their kernel"
-    assert later.load("mine") in (None, "my kernel")
-
-
-def test_the_collector_stays_on_while_functions_are_compiled():
-    def generated(number):
-        seen.append(gc.isenabled())
-        return lambda number: number + 1
-
-    def called(number):
-        raise NotImplementedError
-
-    seen = []
-    overload(called)(generated)
-    assert njit(lambda number: called(number))(1) == 2
-    assert seen
-    assert all(seen)
 
 
 FIRST_STEPS = """

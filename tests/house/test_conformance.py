@@ -1,12 +1,9 @@
 """Every registered environment, wrapper and policy is what the base classes say; so is a stranger's environment."""
 
-import inspect
 from contextlib import nullcontext
 from functools import partial
 from itertools import count
 
-import arms_env
-import numpy as np
 import pytest
 from arms_env import ArmsEnv
 from booked_noise import check_booked
@@ -21,12 +18,7 @@ from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import (
     WRAPPERS,
-    ContinualPrivatizer,
-    GaussianPrivatizer,
-    LaplacePrivatizer,
-    RandomizedResponsePrivatizer,
 )
-from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting import event, numerical
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -138,30 +130,6 @@ def test_wrappers_around_problems(wrapper, example, problem, request):
 
 
 @pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
-def test_wrappers_take_some_problem(wrapper, example):
-    """One at least of those that ordinary runs try them with."""
-    place = wrapper.examples.index(example)
-    tried = [make for problem, make in SMALL.items() if (wrapper, place, problem) in TRIED]
-    assert any(refused(partial(wrapper, **example), make) is None for make in tried)
-
-
-@pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=WRAPPERS.keys())
-def test_wrappers_can_be_tried(wrapper):
-    assert wrapper.examples, (
-        f"{wrapper.__name__}.examples is empty: add the arguments of one that is to be tested"
-    )
-    needed = [
-        name
-        for name, parameter in list(inspect.signature(wrapper).parameters.items())[1:]
-        if parameter.default is parameter.empty
-    ]
-    for example in wrapper.examples:
-        assert set(needed) <= set(example), (
-            f"{wrapper.__name__}.examples has {example}; {needed} are required"
-        )
-
-
-@pytest.mark.parametrize(("wrapper", "example"), EXAMPLES)
 def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
     problem = next(make for make in SMALL.values() if refused(partial(wrapper, **example), make) is None)
     episodes = []
@@ -170,25 +138,6 @@ def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
         make = partial(problem, max_cycles=given)
         episodes.append(Trial(lambda make=make: wrapper(make(), **example), rounds=8).episode())
     assert not difference(*episodes)
-
-
-def test_wrappers_are_found_where_they_are_defined():
-    assert WRAPPERS["Channel"] is Channel
-    assert {"Transport", "Privatizer"}.isdisjoint(WRAPPERS)
-    assert [name for name, wrapper in WRAPPERS.items() if wrapper.__name__ != name] == []
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        pytest.param(problem, marks=pytest.mark.slow if place else ())
-        for alike in STATISTICS
-        for place, problem in enumerate(alike)
-    ],
-)
-def test_views_stand_around_views(problem):
-    """In ordinary runs around a problem of every kind of statistic."""
-    check_wrapper(lambda env: Reveal(Reveal(env)), SMALL[problem])
 
 
 @pytest.mark.parametrize(
@@ -203,82 +152,6 @@ def test_baselines(baseline):
     problem = baseline.federation
     make = partial(make_federation, baseline.only) if baseline.only else problem
     check_policy(baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[problem].small, num_agents=4)))
-
-
-PRIVATIZERS = {
-    "Gaussian": partial(GaussianPrivatizer, epsilon=0.9),
-    "Gaussian pair": partial(GaussianPrivatizer, epsilon=0.9, pair="good_and_defective"),
-    "Laplace": partial(LaplacePrivatizer, epsilon=1.0),
-    "randomised response": partial(RandomizedResponsePrivatizer, epsilon=1.0),
-    "continual": partial(ContinualPrivatizer, epsilon=1.0, delta=0.1),
-}
-
-
-@pytest.mark.parametrize(
-    ("privatizer", "schedule"),
-    [
-        pytest.param(privatizer, schedule, marks=() if (i + j) % 3 == 0 else pytest.mark.slow)
-        for i, privatizer in enumerate(PRIVATIZERS)
-        for j, schedule in enumerate(["every_round", "on_request", None])
-    ],
-)
-def test_a_strangers_environment_behind_every_mechanism(privatizer, schedule):
-    """In ordinary runs with one schedule each, in turn; in slow ones with all."""
-
-    def wrap(env):
-        private = PRIVATIZERS[privatizer](env)
-        return private if schedule is None else Channel(private, schedule=schedule)
-
-    check_wrapper(wrap, ArmsEnv)
-
-
-def test_a_strangers_environment_is_short():
-    assert len(inspect.getsource(arms_env).splitlines()) <= 90
-
-
-def test_a_strangers_sensitivity_by_enumeration():
-    """One pull and outcome in place of any other, and one outcome in place of the other."""
-    env = ArmsEnv(num_arms=3)
-    env.reset_batch([0])
-    told = env.sensitivity()
-    pull = np.eye(3)
-    # (pulls, successes) of one observation, by arm and outcome, and (good, defective) of the same.
-    counts = {(arm, good): np.array([pull[arm], pull[arm] * good]) for arm in range(3) for good in (0, 1)}
-    outcomes = {key: np.array([good, total - good]) for key, (total, good) in counts.items()}
-    for changes, observations in ((told.changes, counts), (told.pair.changes, outcomes)):
-        for adjacency, same_arm in (("one-observation", False), ("one-outcome", True)):
-            differences = [
-                observations[a] - observations[b]
-                for a in counts
-                for b in counts
-                if a[0] == b[0] or not same_arm
-            ]
-            values, norm = changes[adjacency]
-            assert max(np.count_nonzero(difference) for difference in differences) == values
-            assert max(np.linalg.norm(difference) for difference in differences) == pytest.approx(norm)
-
-
-@pytest.mark.parametrize("privatizer", ["Gaussian", "Laplace", "randomised response"])
-def test_every_release_is_in_the_books(privatizer):
-    """Late shares of epsilon are alike up to rounding: agents that are at different ones release the same event."""
-    private = PRIVATIZERS[privatizer](ArmsEnv(num_agents=2))
-    private.reset_batch([0])
-    first = np.array([[True, False]])
-    for sends, times in ((first, 60), (~first, 57), (first | True, 1)):
-        for _ in range(times):
-            private.release(sends)
-    np.testing.assert_array_equal(private.accountant.counts.sum(axis=0), [[61, 58]])
-    assert private.privacy().epsilon != np.inf
-
-
-def test_randomised_response_protects_a_strangers_outcomes_alone():
-    private = PRIVATIZERS["randomised response"](ArmsEnv())
-    env = Channel(private)
-    env.reset_batch([0])
-    for _ in range(3):
-        env.step_batch(np.zeros((1, 3), np.int64))
-    assert 0 < env.privacy().epsilon < np.inf
-    assert private.accountant.epsilon(adjacency="one-observation").epsilon == np.inf
 
 
 class LastArmEnv(ArmsEnv):

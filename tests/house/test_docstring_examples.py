@@ -7,41 +7,21 @@ from inspect import getmro, isabstract
 from pathlib import Path
 
 import pytest
+from tree import FILES, installed_name, short
 
 from fedbandit_envs import REGISTRY, leaderboard, wrappers
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.wrappers import WRAPPERS
 
-ROOT = Path(__file__).parents[2]
-FLOORS = (
-    "fedbandit_envs",
-    "wrappers",
-    "baselines",
-    "samba",
-    "experiments",
-    "leaderboard",
-    "papers",
-    "lab",
-    "cli",
-)
-WITH_EXAMPLES = sorted(
-    path for floor in FLOORS for path in (ROOT / floor).rglob("*.py") if ">>> " in path.read_text()
-)
+WITH_EXAMPLES = [path for path in FILES if ">>> " in path.read_text()]
 VIEWS = ("gymnasium_env:FederationEnv", "gymnasium_env:FederationVectorEnv", "parallel:ParallelView")
 
 
-def dotted(path):
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts if parts[0] == "fedbandit_envs" else ("fedbandit_envs", *parts)).removesuffix(
-        ".__init__"
-    )
-
-
-@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=short)
 def test_examples_print_what_they_say(path):
     try:
-        module = import_module(dotted(path))
+        module = import_module(installed_name(path))
     except ModuleNotFoundError as error:
         # A library of an extra may lack; a module of this package may not.
         if (error.name or "fedbandit_envs").startswith("fedbandit_envs"):

@@ -8,10 +8,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-FRONT = [
-    *(ROOT / name for name in ("README.md", "CITATION.cff", "docs/citing.md")),
-    *ROOT.glob(".github/**/*.*"),
-]
 
 
 def test_the_version_is_the_same_everywhere():
@@ -26,17 +22,6 @@ def test_continuous_integration_runs_what_ordinary_runs_leave_to_it():
     assert re.findall(r'-m "ci and not slow" (.*)', script) == ["tests/docs", "--ignore=tests/docs"]
     # The plug-in changes what is registered.
     assert "main=(tests documentation rest_of_the_tests plugin)" in script
-
-
-def test_the_address_of_the_repository_has_one_source():
-    """None is named before `[project.urls]` names one; then README has its badge, and CITATION.cff names it too."""
-    url = PROJECT.get("urls", {}).get("Repository")
-    if url is None:
-        for path in FRONT:
-            assert not re.search(r"github\.com/|badge", path.read_text()), path
-    else:
-        assert f"{url}/actions/workflows/ci.yml/badge.svg" in (ROOT / "README.md").read_text()
-        assert f"repository-code: {url}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_what_continuous_integration_calls_is_there():
@@ -56,8 +41,3 @@ def test_what_continuous_integration_calls_is_there():
     assert (ROOT / site["sphinx"]["configuration"]).exists()
     (extras,) = re.findall(r"\[(.*)\]", site["build"]["jobs"]["install"][0])
     assert {*extras.split(",")} <= PROJECT["optional-dependencies"].keys()
-
-
-@pytest.mark.parametrize("name", [".github/workflows/ci.yml", ".readthedocs.yaml"])
-def test_what_was_never_run_says_so(name):
-    assert (ROOT / name).read_text().startswith("# Not yet run")

@@ -36,12 +36,6 @@ def names(env):
     return [type(layer).__name__ for layer in layers(env)]
 
 
-def test_the_federation_has_it():
-    env = make_federation(ID, max_cycles=9)
-    assert names(env) == ["Interleaved", "ProcurementEnv"]
-    assert env.max_cycles == 9
-
-
 def test_pettingzoo_has_it():
     pettingzoo = pytest.importorskip("pettingzoo", minversion="1.27")
     env = pettingzoo.make("parallel", "fedbandit/procurement_kept_apart_v0", max_cycles=9)

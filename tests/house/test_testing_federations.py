@@ -129,16 +129,6 @@ class DrawsFromNowhere(ArmsEnv):
         self._reward += np.random.random()  # noqa: NPY002 - what is wrong here
 
 
-class Remembers(ArmsEnv):
-    """let reset forget"""
-
-    episodes = 0
-
-    def _start(self, randomness, instance_seeds):
-        super()._start(randomness, [seed + self.episodes for seed in instance_seeds])
-        self.episodes += 1
-
-
 class HidesOutsideOfItsSpace(ArmsEnv):
     """hidden\\(\\) after reset_batch: 'mean' is"""
 
@@ -221,14 +211,6 @@ class DrawsNothing(ArmsEnv):
     viewers = {"ansi": "".format}  # noqa: RUF012 - never written to
 
 
-class AnotherFace(ArmsEnv):
-    """reward of agent_0 in the PettingZoo API and in the batch API"""
-
-    def step(self, actions):
-        observations, rewards, *rest = super().step(actions)
-        return observations, {agent: reward + 1 for agent, reward in rewards.items()}, *rest
-
-
 class Lingers(ArmsEnv):
     """parallel_api_test of Lingers finds"""
 
@@ -266,16 +248,22 @@ class Shares(Features):
 
 
 class Counts(Shares):
+    """Counts.see: features is"""
+
     def _write(self, observation, each, shared):
         each[..., 0] = observation["total_pulls"]
 
 
 class SharesOfAll(Shares):
+    """SharesOfAll.see: features of one row, alone and among others"""
+
     def _write(self, observation, each, shared):
         super()._write({"total_pulls": observation["total_pulls"].mean((0, 1))}, each, shared)
 
 
 class Remembering(Shares):
+    """Remembering.reset: features of an episode and of the same one played again"""
+
     rounds = 0
 
     def _start(self, rows):
@@ -283,33 +271,11 @@ class Remembering(Shares):
 
 
 class OneBuffer(Shares):
+    """OneBuffer.see: what was returned before"""
+
     def see(self, observation):
         super().see(observation)
         return self._features
-
-
-class ShowsCounts(ArmsEnv):
-    """Counts.see: features is"""
-
-    features = Counts
-
-
-class ShowsOthersRows(ArmsEnv):
-    """SharesOfAll.see: features of one row, alone and among others"""
-
-    features = SharesOfAll
-
-
-class ShowsTheLastEpisode(ArmsEnv):
-    """Remembering.reset: features of an episode and of the same one played again"""
-
-    features = Remembering
-
-
-class ShowsOneBuffer(ArmsEnv):
-    """OneBuffer.see: what was returned before"""
-
-    features = OneBuffer
 
 
 class Half(Arm):
@@ -336,8 +302,15 @@ def test_broken_federations_are_caught(broken):
         check_federation(broken)
 
 
-def test_sound_features_pass():
-    class Sound(ArmsEnv):
-        features = Shares
+def with_features(kind):
+    return type("HasFeatures", (ArmsEnv,), {"features": kind})
 
-    check_features(Trial(Sound))
+
+def test_sound_features_pass():
+    check_features(Trial(with_features(Shares)))
+
+
+@pytest.mark.parametrize("broken", [Counts, SharesOfAll, Remembering, OneBuffer])
+def test_broken_features_are_caught(broken):
+    with pytest.raises(AssertionError, match=broken.__doc__):
+        check_features(Trial(with_features(broken)))

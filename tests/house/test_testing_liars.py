@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 from lying_environments import LIARS, declared
 from lying_observations import DrawsByHistory
-from pairs import every_fourth, every_second
+from pairs import every_second
 from registered import PROBLEMS
 
 from fedbandit_envs.core.problem import MOST
@@ -16,15 +16,6 @@ from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.testing import check_federation, federation, problem
 from fedbandit_envs.testing.episodes import Trial
-
-
-def without(monkeypatch, *names):
-    """Switches checks off, after making sure that there are such."""
-    known = {check.__name__ for check in (*federation.CHECKS, *federation.PROBLEM_CHECKS)}
-    assert set(names) <= known
-    for checks in ("CHECKS", "PROBLEM_CHECKS"):
-        left = [check for check in getattr(federation, checks) if check.__name__ not in names]
-        monkeypatch.setattr(federation, checks, left)
 
 
 @pytest.mark.usefixtures("blank_pictures")
@@ -39,19 +30,6 @@ def test_their_honest_twins_are_not(honest):
     check_federation(honest)
 
 
-@pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize(("liar", "honest"), every_fourth(LIARS))
-def test_without_its_checks_a_liar_passes(liar, honest, monkeypatch):
-    without(monkeypatch, *liar.checks)
-    check_federation(liar)
-
-
-def test_every_check_of_problems_is_needed():
-    """A check that no liar needs alone could be switched off unnoticed."""
-    alone = {liar.checks[0] for liar, _ in (pair.values for pair in LIARS) if len(liar.checks) == 1}
-    assert {check.__name__ for check in federation.PROBLEM_CHECKS} <= alone
-
-
 CHECKS_OF_SENSITIVITY = [problem.check_neighbours, problem.check_worse_neighbours]
 
 
@@ -60,12 +38,11 @@ def trial(make):
 
 
 @pytest.mark.parametrize("check", CHECKS_OF_SENSITIVITY)
-@pytest.mark.parametrize("factor", [10, 1000])
 @pytest.mark.parametrize("env", PROBLEMS)
-def test_both_checks_of_sensitivity_catch_every_problem_that_declares_too_little(env, factor, check):
+def test_both_checks_of_sensitivity_catch_every_problem_that_declares_too_little(env, check):
     class Liar(env):
         def _sensitivity(self):
-            return declared(super()._sensitivity(), scale=1 / factor)
+            return declared(super()._sensitivity(), scale=0.1)
 
     small = PROBLEMS[env].small
     check(trial(partial(env, num_agents=3, **small)))
@@ -115,7 +92,7 @@ def test_agents_that_interact_declare_it(monkeypatch):
     ):
         check_federation(Crowds)
     monkeypatch.setattr(Crowds, "interacting", False)
-    with pytest.raises(AssertionError, match="Crowds shows agents the data of another agent"):
+    with pytest.raises(AssertionError, match="if agents interact, declare interacting = True"):
         check_federation(Crowds)
 
 

@@ -1,8 +1,7 @@
 """Environments that lie about sensitivity or regret, each beside an honest twin.
 
-A liar declares what does not hold. Its docstring is a regular expression that the error message must match. ``checks``
-are those that catch it: with them disabled it passes all others, so that a check that stops working fails a test. All
-seeds are fixed.
+A liar declares what does not hold. Its docstring is a regular expression that the error message must match, so that a
+check that stops working fails a test. All seeds are fixed.
 """
 
 import arms_env
@@ -49,8 +48,6 @@ class Arms(ArmsEnv):
 class DeclaresATenth(Arms):
     """sensitivity is too small: .* the largest difference of a value is 10 in declared units; at most 1 is"""
 
-    checks = ("check_neighbours", "check_worse_neighbours")
-
     def _sensitivity(self):
         return declared(super()._sensitivity(), scale=0.1)
 
@@ -59,8 +56,6 @@ class DeclaresATenth(Arms):
 class DeclaresFewerValues(Arms):
     """sensitivity is too small: .* the number of values that differ is 4 .*; at most 3 is declared"""
 
-    checks = DeclaresATenth.checks
-
     def _sensitivity(self):
         return declared(super()._sensitivity(), values=3)
 
@@ -68,8 +63,6 @@ class DeclaresFewerValues(Arms):
 @lies_beside(Arms)
 class DeclaresASmallerPair(Arms):
     """sensitivity is too small: good and defective outcomes .* the Euclidean norm is 1.41421 .*; at most 0.14"""
-
-    checks = DeclaresATenth.checks
 
     def _sensitivity(self):
         told = super()._sensitivity()
@@ -80,8 +73,6 @@ class DeclaresASmallerPair(Arms):
 @lies_beside(Arms)
 class DeclaresFewerOutcomes(Arms):
     """sensitivity is too small: good and defective outcomes .* the number of values that differ is 2 .* most 1 is"""
-
-    checks = DeclaresATenth.checks
 
     def _sensitivity(self):
         told = super()._sensitivity()
@@ -98,8 +89,6 @@ class Linear(LinearEnv):
 class DeclaresALittleLess(Linear):
     """sensitivity is too small: releases of the pair that neighbours\\('one-observation'\\) returns differ"""
 
-    checks = ("check_neighbours",)
-
     def _sensitivity(self):
         return declared(super()._sensitivity(), norm=0.99)
 
@@ -108,7 +97,6 @@ class DeclaresALittleLess(Linear):
 class NamesNoNeighbours(DeclaresATenth):
     """sensitivity is too small: releases of agents that act otherwise in one round"""
 
-    checks = ("check_worse_neighbours",)
     neighbours = staticmethod(lambda adjacency: [])
 
 
@@ -121,8 +109,6 @@ class ProtectsOutcomes(arms_env.ArmsEnv):
 @lies_beside(ProtectsOutcomes)
 class ProtectsHalfAnOutcome(ProtectsOutcomes):
     """sensitivity is too small: releases of agents with other outcomes"""
-
-    checks = ("check_worse_neighbours",)
 
     def _sensitivity(self):
         return declared(super()._sensitivity(), scale=0.5)
@@ -137,8 +123,6 @@ class Clairvoyant(arms_env.ArmsEnv):
 
 
 class AltersRegret(Clairvoyant):
-    checks = ("check_regret",)
-
     def _play_round(self, action):
         super()._play_round(action)
         self._info["regret"][...] = self.altered(self._info["regret"])
@@ -173,8 +157,6 @@ class RegretsNothing(AltersRegret):
 @lies_beside(arms_env.ArmsEnv)
 class RegretsBadLuck(arms_env.ArmsEnv):
     """regret of the same actions with other outcomes and without, .*: regret is in expectation over outcomes"""
-
-    checks = ("check_regret",)
 
     def _play_round(self, action):
         super()._play_round(action)

@@ -3,13 +3,11 @@
 The docstring of a liar is a regular expression that the error message must match.
 """
 
-import re
 from copy import deepcopy
 
 import numpy as np
 
 from fedbandit_envs.core.privacy import Change
-from fedbandit_envs.testing import assertions
 from fedbandit_envs.wrappers import Privatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
@@ -111,28 +109,6 @@ class BooksAnotherKind(Laplace):
 class BooksOneChange(Laplace):
     def event(self, share, noise_multiplier, changes):
         return Event("laplace", share, share, 0.0, tuple((name, Change(1, 1.0)) for name in changes))
-
-
-def without(module, name):
-    """Disables a check."""
-
-    def disable(liar, monkeypatch):
-        monkeypatch.setattr(module, name, lambda *arguments: None)
-
-    return disable
-
-
-def lenient(module):
-    """Disables those requirements of a module that accuse the liar."""
-
-    def disable(liar, monkeypatch):
-        def require(holds, message):
-            if not re.search(liar.__doc__, message):
-                assertions.require(holds, message)
-
-        monkeypatch.setattr(module, "require", require)
-
-    return disable
 
 
 MECHANISMS = [

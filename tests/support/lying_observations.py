@@ -29,8 +29,6 @@ class SeesOwnSum(arms_env.ArmsEnv):
 
 
 class Spies(arms_env.ArmsEnv):
-    checks = ("check_isolation",)
-
     def with_others(self, own):
         """Returns what agents have, and for agent 0 the sum over all agents."""
         return np.concatenate([own.sum(axis=1, keepdims=True), own[:, 1:]], axis=1)
@@ -60,8 +58,6 @@ class PaysForAll(Spies):
 class DrawsByHistory(arms_env.ArmsEnv):
     """in rounds after one in which it acted otherwise.*; common random numbers are required"""
 
-    checks = ("check_common_random_numbers",)
-
     def _play_round(self, action):
         drawn = self._outcomes
         past = self._observation["total_pulls"][..., 0].astype(np.uint32)
@@ -77,8 +73,6 @@ class DrawsByHistory(arms_env.ArmsEnv):
 class ReleasesNothingOfAnArm(arms_env.ArmsEnv):
     """releases of 'pulls' add up to \\[0\\] where 'total_pulls' grew by \\[[1-6]\\]"""
 
-    checks = ("check_totals",)
-
     def _release(self, sends):
         return {name: array * (np.arange(4) > 0) for name, array in super()._release(sends).items()}
 
@@ -86,8 +80,6 @@ class ReleasesNothingOfAnArm(arms_env.ArmsEnv):
 @lies_beside(arms_env.ArmsEnv)
 class CountsForTheInactive(arms_env.ArmsEnv):
     """total_pulls of agents that do not act is \\[1\\]"""
-
-    checks = ("check_inactive",)
 
     def _play_round(self, action):
         super()._play_round(action)
@@ -98,8 +90,6 @@ class CountsForTheInactive(arms_env.ArmsEnv):
 class PaysTheInactive(arms_env.ArmsEnv):
     """reward of agents that do not act is \\[1.\\]"""
 
-    checks = ("check_inactive",)
-
     def _play_round(self, action):
         super()._play_round(action)
         self._reward[~self._active] = 1.0
@@ -108,8 +98,6 @@ class PaysTheInactive(arms_env.ArmsEnv):
 @lies_beside(arms_env.ArmsEnv)
 class PromisesMoreLater(arms_env.ArmsEnv):
     """largest_reward\\(\\) after a round.*; a constant is required"""
-
-    checks = ("check_arrays",)
 
     def _largest_reward(self):
         return super()._largest_reward() + self._observation["total_pulls"].sum(axis=-1)
@@ -126,8 +114,6 @@ class Hints(SeesOwnSum):
 @lies_beside(Hints)
 class HintsAtTheBestMean(Hints):
     """observation 'sum' has a number of hidden 'mean' in 108 of 108 rows at reset"""
-
-    checks = ("check_hidden",)
 
     def _start(self, randomness, instance_seeds):
         super()._start(randomness, instance_seeds)
@@ -146,8 +132,6 @@ class HasConstants(arms_env.ArmsEnv):
 @lies_beside(HasConstants)
 class HasVariables(HasConstants):
     """public is \\{'price': .*\\} after round 0; it must be constant"""
-
-    checks = ("check_public",)
 
     @property
     def public(self):
