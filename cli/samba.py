@@ -1,8 +1,7 @@
 """The commands of SAMBA (encrypted bandits): ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -24,13 +23,11 @@ SeedOption = Annotated[int | None, typer.Option(help="Seed of the run; by defaul
 TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is awaited counts as hung.")]
 
 
-@contextmanager
-def _explained(*errors: type[Exception]) -> Iterator[None]:
+def _explained(*errors: type[Exception]) -> AbstractContextManager[None]:
     """Shows errors as a message: those of the user's words, of runs without a result and of missing extras."""
     from fedbandit_envs.samba.messages import MissingExtraError, SecureError
 
-    with explained(*errors, ending=[SecureError, MissingExtraError]):
-        yield
+    return explained(*errors, ending=[SecureError, MissingExtraError])
 
 
 def samba(
@@ -72,30 +69,18 @@ def samba(
     total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
     with _explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
-        via, parameters = cast(Transport, transport), read_assignments(set_ or [])
+        parameters = read_assignments(set_ or [])
+        read = read_value(ratings) if ratings.startswith("{") else ratings
         settings = SambaSettings(
-            algorithm,
-            read_value(ratings) if ratings.startswith("{") else ratings,
-            arms,
-            budget,
-            seed,
-            via,
-            parameters,
-            owners_per_role,
-            tls,
-            timeout,
-            plain,
-        )
+            algorithm, read, arms, budget, seed, cast(Transport, transport),
+            parameters, owners_per_role, tls, timeout, plain,
+        )  # fmt: skip
         result = run_samba(settings, lambda rounds: update(advance=rounds))
         update(completed=total)
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    counted = {
-        "cumulative reward": result["cumulative_reward"],
-        **result["operations"],
-        "bytes": result["bytes"],
-    }
+    counted = {name: result[name] for name in ("cumulative_reward", "bytes")} | result["operations"]
     times = {f"CPU seconds, {role}": seconds for role, seconds in result["cpu_seconds"].items()}
     times["seconds"] = result["wall_seconds"]
     rows = [(what.replace("_", " "), f"{number:,}") for what, number in counted.items()]
@@ -167,10 +152,9 @@ def samba_role(
 
     with _explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()
-        address, other, option = (
-            (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
-        )
-        if address is None or other is not None:
+        address = listen if role == HUB else connect
+        if address is None or (listen and connect):
+            option = "--listen" if role == HUB else "--connect"
             raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
         played = None if algorithm is None else Algorithm(algorithm, read_assignments(set_ or []))
         setup = RoleSetup(Keyring.load(keys, role), played, budget, mean or ())

@@ -271,12 +271,3 @@ def test_a_stop_ends_the_run_and_names_the_culprit():
     with pytest.raises(SecureError, match="controller stopped the run: it is gone") as caught:
         roles["comp"].handle("controller", stop.data)
     assert caught.value.culprit == "owner-2"
-
-
-def test_a_total_that_cannot_be_is_refused():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 0)
-    key = roles["customer"]._key
-    too_much = pow(key.modulus + 1, 31, key.modulus**2).to_bytes(128, "big")
-    with pytest.raises(SecureError, match="the total is 31"):
-        say(roles, "controller", "customer", Kind.TOTAL, too_much)
-    assert roles["customer"].reward is None
