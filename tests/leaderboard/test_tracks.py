@@ -138,7 +138,6 @@ def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
     [
         ({"privatizer": {"epsilon": 9.0}}, "private-1", "epsilon"),
         ({"privatizer": {"noise_seed": 1}}, "private-1", "noise_seed"),
-        ({"privatizer": {"budget": {}}}, "private-1", "budget"),
         ({"privatizer": {"mechanism": "tree"}}, "non-private", "privatizer"),
         ({"channel": {"schedule": "every_round"}}, "silent", "channel"),
         ({"env": {"num_arms": 2}}, "non-private", "env"),
