@@ -125,7 +125,8 @@ def serve(descriptor: int) -> None:
     Args:
         descriptor: File descriptor of the pipe.
     """
-    pipe, action = Connection(descriptor), {}
+    pipe = Connection(descriptor)
+    action: Mapping[str, Any] = {}
     try:
         (code, name, settings), spec, seeds = pipe.recv()
         Path("entry.py").write_bytes(code)

@@ -183,7 +183,8 @@ class ResultTable:
             heads, *rows = csv.reader(gzip.decompress((folder / RESULTS).read_bytes()).decode().splitlines())
             for cells in rows:
                 names, numbers = cells[:_NAMES], [float(cell) if cell else None for cell in cells[_NAMES:]]
-                line = Line(**dict(zip(heads, [*names, *numbers], strict=True)))
+                values: dict[str, Any] = dict(zip(heads, [*names, *numbers], strict=True))
+                line = Line(**values)
                 table.lines.setdefault(line.row, []).append(line)
         except (ValueError, TypeError, KeyError, gzip.BadGzipFile, EOFError) as error:
             raise BoardError(f"{folder} has no entries or table of results: {error!r}") from error
