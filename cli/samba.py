@@ -71,7 +71,8 @@ def samba(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    counted = {name: result[name] for name in ("cumulative_reward", "bytes")} | result["operations"]
+    counted = {"cumulative reward": result["cumulative_reward"], **result["operations"]}
+    counted["bytes"] = result["bytes"]
     times = {f"CPU seconds, {role}": seconds for role, seconds in result["cpu_seconds"].items()}
     times["seconds"] = result["wall_seconds"]
     rows = [(what.replace("_", " "), f"{number:,}") for what, number in counted.items()]

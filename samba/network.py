@@ -222,7 +222,7 @@ async def _accept_all(
     async def welcome(reader: StreamReader, writer: StreamWriter) -> None:
         with suppress(SecureError, EOFError, OSError):
             name = (await _read(reader, "a stranger", _MAX_HELLO)).decode(errors="replace")
-            if name in role.links and name not in streams:
+            if name in role.links:
                 # A proof that was recorded from a connected peer has a sequence number that has been used.
                 hello = role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
                 role.links[name].accept(hello)

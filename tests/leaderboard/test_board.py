@@ -116,7 +116,9 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
         assert refuted(changed(ResultTable.load(folder), row, **fields), row) == ["replay of tiny/band"]
     assert refuted(changed(ResultTable.load(folder), row, half=None), row) == []
     assert refuted(changed(ResultTable.load(folder), row, seed="0" * 32), row) == ["entry"]
-    del table.lines[row][0]
+    table.lines[row].append(line)
+    assert refuted(table, row) == ["entry"]
+    table.lines[row] = table.lines[row][1:-1]
     assert refuted(table, row) == ["entry"]
 
 
