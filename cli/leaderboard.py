@@ -1,7 +1,6 @@
 """The commands ``leaderboard run``, ``submit``, ``verify`` and ``report``."""
 
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -67,7 +66,7 @@ def run(
         unlimited = [name for name, one in tracks.items() if not one.messages]
         for one in [terminal.chosen("track", name, tracks) for name in dict.fromkeys(track or unlimited)]:
             for name in (name for name in names if one.takes(BASELINES[name], played)):
-                entry = plays.make_entry(played, opened, one, name, _command())
+                entry = plays.make_entry(played, opened, one, name)
                 try:
                     plays.try_out(plays.plays_of(played, opened, entry))
                     entries.append(entry)
@@ -111,7 +110,7 @@ def submit(
         for key, value in read_assignments(set_ or []).items():
             part, _, argument = key.rpartition(".")
             settings.setdefault(part, {})[argument] = value
-        entry = plays.make_entry(played, opened, where, name, _command(), policy, settings)
+        entry = plays.make_entry(played, opened, where, name, policy, settings)
         plays.try_out(plays.plays_of(played, opened, entry))
     _play(played, opened, [entry], out, workers, scheduler)
 
@@ -224,7 +223,3 @@ def _play(
         for task in suite.tasks:
             own = [line.regret for line in table.lines[entry.row] if line.task == task.id]
             typer.echo(f"  {task.id} {sum(own) / len(own):,.1f}")
-
-
-def _command() -> str:
-    return shlex.join(["fedbandit", *sys.argv[1:]])

@@ -1,8 +1,7 @@
 """The commands of SAMBA (encrypted bandits): ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
@@ -24,36 +23,25 @@ SeedOption = Annotated[int | None, typer.Option(help="Seed of the run; by defaul
 TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is awaited counts as hung.")]
 
 
-@contextmanager
-def _explained(*errors: type[Exception]) -> Iterator[None]:
+def _explained(*errors: type[Exception]) -> AbstractContextManager[None]:
     """Shows errors as a message: those of the user's words, of runs without a result and of missing extras."""
     from fedbandit_envs.samba.messages import MissingExtraError, SecureError
 
-    with explained(*errors, ending=[SecureError, MissingExtraError]):
-        yield
+    return explained(*errors, ending=[SecureError, MissingExtraError])
 
 
 def samba(
     algorithm: AlgorithmOption = "ucb",
     ratings: Annotated[
-        str,
-        typer.Option(
-            help="movielens, jester, or a file: u.data, or Jester's matrix as text; or a table of ratings as JSON: "
-            """'{"name": "ratings", "table": "my.csv", "scale": [1, 5], "threshold": 4}'."""
-        ),
+        str, typer.Option(help="movielens, jester, a file (u.data, or Jester's matrix), or a table as JSON.")
     ] = "movielens",
-    arms: Annotated[
-        int, typer.Option(help="Number of owners K; their arms are those with the largest means.")
-    ] = 10,
+    arms: Annotated[int, typer.Option(help="Number of owners K: the arms with the largest means.")] = 10,
     budget: Annotated[int, typer.Option(help="Number of rounds N.")] = 1000,
     seed: SeedOption = None,
-    transport: Annotated[
-        str, typer.Option(help="local: one process; tcp: a process for each role.")
-    ] = "local",
+    transport: Annotated[str, typer.Option(help="local: one process; tcp: one for each role.")] = "local",
     set_: SetOption = None,
     owners_per_role: Annotated[
-        int | None,
-        typer.Option(help="Number of owners in a group, which is one role; by default all, or 1 under tcp."),
+        int | None, typer.Option(help="Number of owners in a role; by default all, or 1 under tcp.")
     ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="Put sockets under mutual TLS as well.")] = False,
     timeout: TimeoutOption = 30.0,
@@ -72,30 +60,19 @@ def samba(
     total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
     with _explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
-        via, parameters = cast(Transport, transport), read_assignments(set_ or [])
+        parameters = read_assignments(set_ or [])
+        read = read_value(ratings) if ratings.startswith("{") else ratings
         settings = SambaSettings(
-            algorithm,
-            read_value(ratings) if ratings.startswith("{") else ratings,
-            arms,
-            budget,
-            seed,
-            via,
-            parameters,
-            owners_per_role,
-            tls,
-            timeout,
-            plain,
-        )
+            algorithm, read, arms, budget, seed, cast(Transport, transport),
+            parameters, owners_per_role, tls, timeout, plain,
+        )  # fmt: skip
         result = run_samba(settings, lambda rounds: update(advance=rounds))
         update(completed=total)
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    counted = {
-        "cumulative reward": result["cumulative_reward"],
-        **result["operations"],
-        "bytes": result["bytes"],
-    }
+    counted = {"cumulative reward": result["cumulative_reward"], **result["operations"]}
+    counted["bytes"] = result["bytes"]
     times = {f"CPU seconds, {role}": seconds for role, seconds in result["cpu_seconds"].items()}
     times["seconds"] = result["wall_seconds"]
     rows = [(what.replace("_", " "), f"{number:,}") for what, number in counted.items()]
@@ -107,10 +84,7 @@ def samba(
 
 def samba_keys(
     out: Annotated[Path, typer.Argument(help="A new folder, in which each role gets one with its keys.")],
-    owners: Annotated[
-        list[int] | None,
-        typer.Option(help="Number of owners in a group. Repeat for each group; by default two groups of 1."),
-    ] = None,
+    owners: Annotated[list[int], typer.Option(help="Number of owners in a group. Repeatable.")] = [1, 1],  # noqa: B006
     seed: SeedOption = None,
     tls: Annotated[bool, typer.Option(help="Issue certificates, which links between machines need.")] = True,
 ) -> None:
@@ -124,7 +98,7 @@ def samba_keys(
 
     with _explained(ValueError, TypeError), explained(OSError, option="OUT"):
         require_extra()
-        keyrings = deal_keys(seed_or_random(seed), owners or [1, 1])
+        keyrings = deal_keys(seed_or_random(seed), owners)
         if tls:
             keyrings = issue_certificates(keyrings)
         out.mkdir(mode=0o700, parents=True)
@@ -137,17 +111,13 @@ def samba_keys(
 
 def samba_role(
     role: Annotated[str, typer.Argument(help="customer, controller, comp, owner-0, owner-1, ...")],
-    keys: Annotated[
-        Path, typer.Option(help="The role's key file; it is removed, since keys are valid for one run.")
-    ],
+    keys: Annotated[Path, typer.Option(help="The role's key file, for one run; it is removed.")],
     listen: Annotated[str | None, typer.Option(help="HOST:PORT; for controller.")] = None,
     connect: Annotated[str | None, typer.Option(help="HOST:PORT of controller; for all others.")] = None,
     algorithm: Annotated[str | None, typer.Option(help=f"{_NAMES}; for all but comp.")] = None,
     set_: SetOption = None,
     budget: Annotated[int | None, typer.Option(help="Number of rounds N; for customer.")] = None,
-    mean: Annotated[
-        list[float] | None, typer.Option(help="Mean of an owner's arm; repeat for each owner of the group.")
-    ] = None,
+    mean: Annotated[list[float] | None, typer.Option(help="Mean of an arm; one for each owner.")] = None,
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -167,10 +137,9 @@ def samba_role(
 
     with _explained(*_CAUSED_BY_WORDS), progress(role, None) as update:
         require_extra()
-        address, other, option = (
-            (listen, connect, "--listen") if role == HUB else (connect, listen, "--connect")
-        )
-        if address is None or other is not None:
+        address = listen if role == HUB else connect
+        if address is None or (listen and connect):
+            option = "--listen" if role == HUB else "--connect"
             raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
         played = None if algorithm is None else Algorithm(algorithm, read_assignments(set_ or []))
         setup = RoleSetup(Keyring.load(keys, role), played, budget, mean or ())
@@ -180,12 +149,10 @@ def samba_role(
         played_by = make_role(setup)
         keys.unlink()
         report = play_over_network(
-            played_by,
-            address,
-            timeout,
+            played_by, address, timeout,
             lambda port: typer.echo(f"{role} listens at port {port}", err=True),
             lambda round_, rounds: update(completed=round_, total=rounds),
-        )
+        )  # fmt: skip
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
     else:

@@ -17,12 +17,10 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib.resources import files
 from math import nan
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -32,18 +30,16 @@ from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
-from fedbandit_envs.experiments.result import claims_of
 from fedbandit_envs.experiments.simulate import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, published
-from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, machine, package
+from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, circumstances
 from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, require_no_code, tracks_of
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.registry.registration import REGISTRY, make_federation
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import Audit, attack
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -56,7 +52,6 @@ SHARDS = ".shards"
 # the attack is slower and its lower bound on epsilon no larger.
 _MOST_RELEASES = 4
 _SAMPLES = 20_000
-_NONE: Settings = MappingProxyType({})
 
 Advance = Callable[[float], None]
 """A function that is called with the number of agent-rounds played since its last call."""
@@ -174,13 +169,9 @@ class Play:
         finally:
             if self.entry.is_file:
                 policy.close()
-        self.track.check(env)
-        # The leaderboard trusts nobody, so the smaller losses that single observers see do not count.
-        claims = [one for one in claims_of(env, self.track.delta, "exact") if one.observer == "everybody"]
-        own = [claim for claim in claims if claim.adjacency == self.track.adjacency]
-        known = [(claim.epsilon, claim.delta) for claim in own or claims or [env.privacy()]]
-        least = min((pair for pair in known if pair[0] is not None), default=(nan, known[0][1]))
-        return {**played, "epsilon": np.array(least[0]), "delta": np.array(least[1])}
+        claim = self.track.check(env)
+        epsilon = nan if claim.epsilon is None else claim.epsilon
+        return {**played, "epsilon": np.array(epsilon), "delta": np.array(claim.delta)}
 
     def join(self, parts: Sequence[Arrays]) -> list[Line]:
         """Returns the lines of the table for the arrays that :meth:`play` has returned for each shard."""
@@ -226,9 +217,8 @@ def make_entry(
     edition: Edition,
     track: Track,
     name: str,
-    command: str,
     file: str = "",
-    settings: Settings = _NONE,
+    settings: Settings | None = None,
 ) -> Entry:
     """Returns a new entry, with noise that nobody could have known before.
 
@@ -237,7 +227,6 @@ def make_entry(
         edition: The edition.
         track: The track.
         name: Name of a baseline, or of the entry that the file gets.
-        command: The command line that plays the entry.
         file: ``"file.py:Class"``; empty for a baseline.
         settings: Arguments of the file's policy and wrappers.
 
@@ -260,14 +249,11 @@ def make_entry(
         track=track.name,
         name=name,
         source=f"{Path(path).name}:{attribute}" if file else name,
-        settings=json.loads(json.dumps(settings, default=dict)),
+        settings=json.loads(json.dumps(settings or {}, default=dict)),
         digest=hashlib.sha256(code).hexdigest() if file else source_digest(),
         noise={task.id: secrets.token_hex(16) for task in suite.tasks if noisy},
         is_open=edition in published(suite),
-        command=command,
-        package=package(),
-        machine=machine(),
-        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        **circumstances(),
         code=code,
     )
 
@@ -335,11 +321,9 @@ def run(
     new = [entry.row for entry in entries if entry.row not in table.lines]
     runs = {row: plays_of(suite, edition, table.entries[row]) for row in new}
     play([run for own in runs.values() for run in own], folder / SHARDS)
-    audits = {row: [audit for run in own for audit in attacked(run)] for row, own in runs.items()}
-    store, table = Store(folder / SHARDS), ResultTable.load(folder)
     for row, own in runs.items():
-        table.lines[row] = [line for run in own for line in store.load(run)]
-        if found := audits[row]:
+        table.lines[row] = [line for run in own for line in Store(folder / SHARDS).load(run)]
+        if found := [audit for run in own for audit in attacked(run)]:
             bound, holds = max(one.lower_bound for one in found), all(one.holds for one in found)
             table.entries[row] = replace(table.entries[row], audited=float(bound), holds=holds)
     table.save(folder)
@@ -376,10 +360,11 @@ def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[Finding]:
         OSError: The machine fails, which says nothing about the row.
     """
     entry = table.entries[row]
+    if entry.is_file and entry.digest != hashlib.sha256(entry.code).hexdigest():
+        yield False, f"entry: {entry.digest}.py has been changed since {entry.name} played"
+        return
     try:
         lines = table.runs_of(row)
-        if entry.is_file and entry.digest != hashlib.sha256(entry.code).hexdigest():
-            raise BoardError(f"{entry.digest}.py has been changed since {entry.name} played")
         plays = plays_of(SUITES[row.suite], table.editions[row.edition], entry)
         # Entries that have no such baseline, or settings which the track does not allow, fail here.
         _ = [play.stack() for play in plays]
@@ -424,7 +409,7 @@ def _apart(play: Play) -> list[Line]:
     for part in play.split():
         alone, agent = None, secrets.randbelow(part.agents)
         # If agents hear or affect each other, what one sees depends on what the others do.
-        if part.track.messages == 0 and not resolve(REGISTRY[part.task.env_id].federation).interacting:
+        if part.track.messages == 0 and not part.task.federation().interacting:
             alone = part.play(policy=part.entry.policy([agent]))
         parts.append(part.play(policy=part.entry.policy(range(part.agents))))
         if alone is not None and (alone["regret"] != parts[-1]["regret"])[:, agent].any():

@@ -13,7 +13,7 @@ from io import BytesIO
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +72,6 @@ class FilePolicy:
             process = subprocess.Popen(
                 [sys.executable, "-c", _SERVE.format(end.fileno())],
                 pass_fds=[end.fileno()],
-                stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd=folder.name,
@@ -91,10 +90,7 @@ class FilePolicy:
         self.round += 1
         seen = [{name: part[:, rows] for name, part in observation.items()} for rows in self._rows]
         actions = [self._ask(child[0], own) for child, own in zip(self._children, seen, strict=True)]
-        try:
-            whole = {name: np.concatenate([one[name] for one in actions], axis=1) for name in actions[0]}
-        except (ValueError, KeyError) as error:
-            self._fail(f"its processes have sent what is no action: {error}")
+        whole = {name: np.concatenate([one[name] for one in actions], axis=1) for name in actions[0]}
         if whole and next(iter(whole.values())).shape[1] == 1:
             whole = {name: np.repeat(part, self._agents, axis=1) for name, part in whole.items()}
         return whole.get(_ALONE, whole)
@@ -116,14 +112,11 @@ class FilePolicy:
         except (EOFError, OSError):
             answer = b"its process has ended"
         if not answer.startswith(_ZIP):
+            self.close()
             # The text is the entry's: without control characters it cannot change what a terminal shows elsewhere.
-            self._fail(ascii(answer.decode(errors="replace")))
+            raise BoardError(f"round {self.round}: {answer.decode(errors='replace')!a}")
         with np.load(BytesIO(answer)) as arrays:
             return dict(arrays)
-
-    def _fail(self, reason: str) -> NoReturn:
-        self.close()
-        raise BoardError(f"round {self.round}: {reason}")
 
 
 def serve(descriptor: int) -> None:
@@ -132,7 +125,8 @@ def serve(descriptor: int) -> None:
     Args:
         descriptor: File descriptor of the pipe.
     """
-    pipe, action = Connection(descriptor), {}
+    pipe = Connection(descriptor)
+    action: Mapping[str, Any] = {}
     try:
         (code, name, settings), spec, seeds = pipe.recv()
         Path("entry.py").write_bytes(code)

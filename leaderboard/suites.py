@@ -176,7 +176,9 @@ def suites_of(specs: Mapping[str, SuiteSpec | None]) -> dict[str, Suite]:
     """
     suites = {}
     for name, spec in specs.items():
-        for full, (rounds, seeds) in {name: spec.full, f"{name}-quick": spec.quick}.items() if spec else ():
+        if spec is None:
+            continue
+        for full, (rounds, seeds) in {name: spec.full, f"{name}-quick": spec.quick}.items():
             tasks = tuple(
                 Task(f"{full}/{kind}", env_id, rounds, seeds, kwargs)
                 for kind, (env_id, kwargs) in spec.tasks.items()

@@ -9,11 +9,13 @@ import gzip
 import json
 import os
 import platform
+import shlex
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
-from functools import cache
+from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.resources import files
 from io import StringIO
@@ -181,7 +183,8 @@ class ResultTable:
             heads, *rows = csv.reader(gzip.decompress((folder / RESULTS).read_bytes()).decode().splitlines())
             for cells in rows:
                 names, numbers = cells[:_NAMES], [float(cell) if cell else None for cell in cells[_NAMES:]]
-                line = Line(**dict(zip(heads, [*names, *numbers], strict=True)))
+                values: dict[str, Any] = dict(zip(heads, [*names, *numbers], strict=True))
+                line = Line(**values)
                 table.lines.setdefault(line.row, []).append(line)
         except (ValueError, TypeError, KeyError, gzip.BadGzipFile, EOFError) as error:
             raise BoardError(f"{folder} has no entries or table of results: {error!r}") from error
@@ -214,11 +217,12 @@ class ResultTable:
 
     def save(self, folder: Path) -> None:
         """Writes the results to a folder; each of its files is replaced in one step."""
-        (folder / SOURCES).mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         entries = []
         for _, entry in sorted(self.entries.items()):
             kept = asdict(entry)
             if code := kept.pop("code"):
+                (folder / SOURCES).mkdir(exist_ok=True)
                 write_whole(folder / SOURCES / f"{entry.digest}.py", code)
             entries.append(kept)
         editions = [list(astuple(one)) for one in self.editions.values()]
@@ -230,25 +234,24 @@ class ResultTable:
         write_whole(folder / ENTRIES, listed.encode())
 
 
-@cache
-def package() -> dict[str, str | None]:
-    """Returns this package's version, and the commit of the checkout that it runs from, or None."""
+def circumstances() -> dict[str, Any]:
+    """Returns how runs are made now: the fields ``command``, ``package``, ``machine`` and ``made`` of an entry."""
     folder = Path(str(files("fedbandit_envs"))).parent
-    command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     commit = None
     if (folder / ".git").exists():
+        git = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
         with suppress(OSError, subprocess.CalledProcessError):
-            commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    return {"version": version("fedbandit-envs"), "commit": commit}
-
-
-def machine() -> dict[str, str | int | None]:
-    """Returns the machine's operating system, processor, number of processors and version of Python, by name."""
+            commit = subprocess.check_output(git, text=True).strip()
     return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": platform.processor() or platform.machine(),
-        "processors": os.cpu_count(),
-        "python": platform.python_version(),
+        "command": shlex.join(["fedbandit", *sys.argv[1:]]),
+        "package": {"version": version("fedbandit-envs"), "commit": commit},
+        "machine": {
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": platform.processor() or platform.machine(),
+            "processors": os.cpu_count(),
+            "python": platform.python_version(),
+        },
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

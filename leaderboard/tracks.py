@@ -98,21 +98,19 @@ class Track:
         """Returns arguments of a privatizer with which all its releases together cost the track's epsilon."""
         make = baseline.wrappers[part].make
         arguments = baseline.wrapper_arguments(env)
-        if arguments[part].get("noise_multiplier") is not None:
-            raise BoardError(f"no epsilon can be asked of noise of a given size on track {self.name}")
+        if arguments[part].get("noise_multiplier") is not None or not _is(
+            make, (ContinualPrivatizer, GaussianPrivatizer)
+        ):
+            raise BoardError(f"no epsilon can be asked of this noise on track {self.name}: {make}")
         if _is(make, ContinualPrivatizer):
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
-        if not _is(make, GaussianPrivatizer):
-            raise BoardError(f"no epsilon can be asked of {make} on track {self.name}")
         # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
         # the number that the privatizer's own argument gives.
         schedules = [one["schedule"] for one in arguments.values() if one.get("schedule") is not None]
         planned = (make_schedule(one).count(env.max_cycles) for one in schedules)
         releases = next(planned, arguments[part].get("releases"))
-        if not isinstance(releases, int):
-            raise BoardError("a privatizer that shares epsilon out must know how many releases there will be")
-        if self.adjacency not in _TOGETHER:
-            raise BoardError(f"track {self.name} protects {self.adjacency}, which Gaussian shares do not")
+        if not isinstance(releases, int) or self.adjacency not in _TOGETHER:
+            raise BoardError(f"{releases} releases cannot share epsilon out on track {self.name}")
         return {**equal_shares(self.epsilon, self.delta, max(1, releases)), **_TOGETHER[self.adjacency]}
 
     def check(self, env: FederatedEnv) -> Claim:
@@ -219,7 +217,7 @@ def privatizer_of(baseline: Baseline) -> str | None:
     return next((part for part, spec in baseline.wrappers.items() if _is(spec.make, Privatizer)), None)
 
 
-def _is(make: object, kind: type) -> bool:
+def _is(make: object, kind: type | tuple[type, ...]) -> bool:
     return inspect.isclass(make) and issubclass(make, kind)
 
 

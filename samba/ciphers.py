@@ -11,6 +11,7 @@ direction, round or iteration. They do not contain the owner: Comp must not lear
 
 import os
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from itertools import repeat
 
 import numpy as np
@@ -26,22 +27,19 @@ from fedbandit_envs.samba.messages import (
 
 
 def require_extra() -> None:
-    """Imports all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
+    """Looks for all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
 
     Everything else that needs one of them imports it when it is called.
 
     Raises:
         MissingExtraError: A library is missing; the message says how to install the extra.
     """
-    try:
-        import cryptography  # noqa: F401
-        import gmpy2  # noqa: F401
-        import phe  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            f"{error.name} cannot be imported ({error}); the secure protocol needs the [secure] extra: "
-            "python -m pip install 'fedbandit-envs[secure]'"
-        ) from error
+    for name in ("cryptography", "gmpy2", "phe"):
+        if find_spec(name) is None:
+            raise MissingExtraError(
+                f"{name} is missing; the secure protocol needs the [secure] extra: "
+                "python -m pip install 'fedbandit-envs[secure]'"
+            )
 
 
 _NUMBER_BYTES = 8
@@ -201,7 +199,7 @@ class Paillier:
         Raises:
             SecureError: The modulus is even or has another number of bits than 2048.
         """
-        from phe import paillier
+        from phe import paillier  # type: ignore[import-untyped]
 
         if modulus is None:
             self._public, self._private = paillier.generate_paillier_keypair(n_length=KEY_BITS)

@@ -75,12 +75,7 @@ class Keystream:
         Args:
             key: The key, 32 bytes.
             width: Number of words for each round and iteration.
-
-        Raises:
-            ValueError: The key has another length.
         """
-        if len(key) != KEY_BYTES:
-            raise ValueError(f"key has {len(key)} bytes; {KEY_BYTES} are required")
         self._key = key
         self._width = width
         self._rounds = max(1, _BLOCK_BYTES // (8 * width))
@@ -335,10 +330,6 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}
 
 
-_VALID = timedelta(days=30)
-_CLOCKS_DIFFER_BY = timedelta(hours=1)
-
-
 def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
     """Returns the keyrings of all roles with a certificate in each, which is valid for 30 days.
 
@@ -352,13 +343,11 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
     """
     require_extra()
     signed = {role: _self_signed(role) for role in keyrings}
-    return {
-        role: replace(
-            keyring,
-            certificate=Certificate("".join(signed[peer][0] for peer in keyring.links), *signed[role]),
-        )
-        for role, keyring in keyrings.items()
-    }
+    certified = {}
+    for role, keyring in keyrings.items():
+        trusted = "".join(signed[peer][0] for peer in keyring.links)
+        certified[role] = replace(keyring, certificate=Certificate(trusted, *signed[role]))
+    return certified
 
 
 def _self_signed(role: str) -> tuple[str, str]:
@@ -372,8 +361,8 @@ def _self_signed(role: str) -> tuple[str, str]:
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, role)])
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - _CLOCKS_DIFFER_BY)
-        .not_valid_after(now + _VALID)
+        .not_valid_before(now - timedelta(hours=1))  # clocks differ
+        .not_valid_after(now + timedelta(days=30))
         .sign(key, hashes.SHA256())
     )
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -399,7 +388,6 @@ def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:
     with TemporaryDirectory() as folder:
         own, key = Path(folder, "certificate.pem"), Path(folder, "key.pem")
         own.write_text(certificate.own)
-        key.touch(0o600)
         key.write_text(certificate.key)
         context.load_cert_chain(own, key)
     return context

@@ -6,13 +6,13 @@ Whoever sends something else is disconnected, and the run goes on.
 """
 
 import asyncio
-import multiprocessing
 import os
 from asyncio import StreamReader, StreamWriter
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
+from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerContext, SpawnContext
@@ -83,8 +83,8 @@ def play_in_processes(
     """
     # Every role gets a fresh interpreter: a fork of this process would have the keys of all roles in its memory. They
     # are forks of a server process, which has imported this package once.
-    context: ForkServerContext | SpawnContext = multiprocessing.get_context(
-        "forkserver" if os.name == "posix" else "spawn"
+    context: ForkServerContext | SpawnContext = (
+        get_context("forkserver") if os.name == "posix" else get_context("spawn")
     )
     context.set_forkserver_preload([__name__])
     running: dict[Pipe, BaseProcess] = {}
@@ -222,7 +222,7 @@ async def _accept_all(
     async def welcome(reader: StreamReader, writer: StreamWriter) -> None:
         with suppress(SecureError, EOFError, OSError):
             name = (await _read(reader, "a stranger", _MAX_HELLO)).decode(errors="replace")
-            if name in role.links and name not in streams:
+            if name in role.links:
                 # A proof that was recorded from a connected peer has a sequence number that has been used.
                 hello = role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
                 role.links[name].accept(hello)

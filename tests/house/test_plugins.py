@@ -114,7 +114,7 @@ def test_ids_of_a_plugin_are_made_by_gymnasium_and_its_suites_name_its_package(i
         (full, quick) = suites.suites_of({"other": spec}).values()
         assert full.tasks[0].source
         task, tracks = quick.tasks[0], tracks_of(quick)
-        entry = make_entry(quick, Edition.draw(quick), tracks["silent"], "UCB1", "")
+        entry = make_entry(quick, Edition.draw(quick), tracks["silent"], "UCB1")
         before = Play(task, tracks["silent"], entry, (0,)).key
         monkeypatch.setattr(suites, "package_digest", lambda module: "f" * 64)
         changed = Play(replace(task), tracks["silent"], entry, (0,)).key

@@ -75,13 +75,13 @@ def submitted(folder, name, track="silent"):
     file = folder / "mine.py"
     file.write_text(ENTRIES.replace("PLACE", repr(str(folder / "place"))))
     edition = Edition.draw(TINY)
-    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, "", f"{file}:{name}")
+    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, f"{file}:{name}")
     return plays.run(TINY, edition, [entry], folder / "out"), folder / "out", entry.row
 
 
 def played(folder, name, track):
     edition = Edition.draw(TINY)
-    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, "")
+    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name)
     return plays.run(TINY, edition, [entry], folder), folder, entry.row
 
 
@@ -116,7 +116,9 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
         assert refuted(changed(ResultTable.load(folder), row, **fields), row) == ["replay of tiny/band"]
     assert refuted(changed(ResultTable.load(folder), row, half=None), row) == []
     assert refuted(changed(ResultTable.load(folder), row, seed="0" * 32), row) == ["entry"]
-    del table.lines[row][0]
+    table.lines[row].append(line)
+    assert refuted(table, row) == ["entry"]
+    table.lines[row] = table.lines[row][1:-1]
     assert refuted(table, row) == ["entry"]
 
 
@@ -187,7 +189,7 @@ def test_a_killed_run_goes_on_with_its_noise(tmp_path):
         raise KeyboardInterrupt
 
     edition, track = Edition.draw(TINY), tracks_of(TINY)["private-1"]
-    first, again = (plays.make_entry(TINY, edition, track, "FedUCB-min", "") for _ in range(2))
+    first, again = (plays.make_entry(TINY, edition, track, "FedUCB-min") for _ in range(2))
     with pytest.raises(KeyboardInterrupt):
         plays.run(TINY, edition, [first], tmp_path, killed)
     assert not ResultTable.load(tmp_path).lines

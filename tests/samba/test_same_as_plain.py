@@ -68,11 +68,6 @@ def test_a_budget_of_one_pull_each_needs_no_selection():
     assert Counts.total(role.record.counts for role in roles.values()).aes_encryptions == 0
 
 
-def test_one_owner_alone():
-    result = play(make_roles(Algorithm("softmax"), [0.5], 20, 0))
-    assert_same(result, plain(Algorithm("softmax"), [0.5], 20, 0)[0])
-
-
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("groups", [[4], [1, 1, 1, 1]])
 def test_operations_are_those_of_theorem_4(name, groups):

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, streams_of
 
-from fedbandit_envs.samba.ciphers import ItemCipher
 from fedbandit_envs.samba.keys import deal_keys
-from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record, SecureError
+from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record
 from fedbandit_envs.samba.owners import Algorithm, VerticalResult
 
 ARMS, BUDGET, SEED = 12, 72, 11
@@ -152,30 +151,6 @@ def test_traffic_has_one_shape_whatever_the_data(name):
         return [(one.sender, one.receiver, len(one.data)) for one in watch(name, means).observed]
 
     assert shape(MEANS) == shape([0.0] * 6 + [1.0] * 6) == shape(means_of("jester", ARMS))
-
-
-def test_ciphertexts_of_a_repeated_run_are_fresh():
-    first, second = (watch("pursuit") for _ in range(2))
-    assert first.open_result.reward == second.open_result.reward
-    for name in ("controller", "comp"):
-        items = [
-            {payload[1:] for _, payload in run.transcripts[name].received if payload[0] != Kind.PLAN}
-            for run in (first, second)
-        ]
-        assert not items[0] & items[1]
-
-
-def test_controllers_keys_open_no_item():
-    rings = deal_keys(SEED, [1] * 3)
-    sealed = ItemCipher(rings["comp"].secrets["cipher"], Record()).encrypt(bytes(8), SCORE, 1, 0)
-    held = [
-        *rings["controller"].secrets.values(),
-        *(key for keys in rings["controller"].links.values() for key in keys),
-    ]
-    assert len(held) == 3 + 2 * 5
-    for key in held:
-        with pytest.raises(SecureError, match="does not decrypt"):
-            ItemCipher(key, Record()).decrypt(sealed, 1, SCORE, 1, 0)
 
 
 def test_rounds_that_explore_are_silent_and_of_one_score():
