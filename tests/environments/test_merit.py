@@ -42,7 +42,7 @@ def test_slopes_are_derivatives(merit):
 def test_an_own_merit_that_turns_bad_while_playing_says_where():
     env = parallel_env(num_agents=1, merit=CustomMerit(lambda means: np.where(means > 0.2, means, 0.0)))
     env.reset_batch([0])
-    with pytest.raises(ValueError, match="merit of means of shape .* positive finite numbers are required"):
+    with pytest.raises(ValueError, match="merit of means of shape"):
         env.step_batch(np.full((1, 1, 10), 0.1))
 
 

@@ -13,10 +13,8 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("sb3_contrib")
 
 import sb3_contrib
-from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
-from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import VecMonitor
 
 ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
 
@@ -200,26 +198,6 @@ def test_attributes_are_the_federations():
     # Raw data has left.
     assert env.env_method("privacy", indices=0)[0].epsilon == np.inf
     env.close()
-
-
-def test_sb3s_wrappers_saving_and_scoring(tmp_path):
-    env = VecNormalize(VecMonitor(to_sb3(two_agents(ARMS), replicas=2)), norm_obs=False)
-    model = PPO("MlpPolicy", env, n_steps=14, batch_size=28, seed=0, device="cpu").learn(112)
-    # Episodes of all rows, each over the whole horizon.
-    assert len(model.ep_info_buffer) == 16
-    assert {episode["l"] for episode in model.ep_info_buffer} == {7}
-    model.save(tmp_path / "model.zip")
-    env.save(tmp_path / "normalizer.pkl")
-    again = VecNormalize.load(tmp_path / "normalizer.pkl", VecMonitor(to_sb3(two_agents(ARMS), replicas=2)))
-    assert again.ret_rms.mean == env.ret_rms.mean
-    loaded = PPO.load(tmp_path / "model.zip", again, device="cpu")
-    again.training = False
-    scores = []
-    for one in (model, loaded):
-        again.seed(3)
-        scores.append(evaluate_policy(one, again, 8, return_episode_rewards=True))
-    assert scores[0] == scores[1]
-    assert len(scores[0][0]) == 8
 
 
 @pytest.mark.parametrize(
