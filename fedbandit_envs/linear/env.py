@@ -14,6 +14,7 @@ from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.linear import actions, rounds
 from fedbandit_envs.linear.contexts import FixedContexts, count, make_distribution
 from fedbandit_envs.linear.ridge import expect_by_arm
@@ -435,7 +436,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         "parameter": "sphere",
     }
     information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
-    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    viewers = viewers_of(actions.picture)
     features = actions.LinearFeatures
     neighbours = staticmethod(rounds.worst_neighbours)
 

@@ -196,7 +196,7 @@ def test_pictures_show_shares_and_deserved_shares():
     env.reset_batch([0])
     env.step_batch(np.full((1, 3, 10), 0.1))
     text = env.render()
-    assert "fairness regret" in text
+    assert "deserved share" in text
     assert text.count("0.100") >= 10
 
 
