@@ -71,7 +71,7 @@ def _image(picture: Picture, scene: Arrays) -> Array:
     place = np.arange(picture.truth.size)
     below.bar(place, picture.truth, color="lightsteelblue", label=picture.true)
     below.plot(place, picture.found, "k.", label=picture.known)
-    below.set(ylim=(min(0.0, picture.truth.min()), 1), xlabel=picture.items, ylabel="value")
+    below.set(xlabel=picture.items, ylabel="value")
     figure.legend(loc="outside lower center", ncols=2)
     return pixels(figure)
 
