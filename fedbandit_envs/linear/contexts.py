@@ -94,7 +94,7 @@ def _separated(seed: int, agents: int, dim: int, arms: int) -> Array:
     return drawn
 
 
-class _Pool(Contexts):
+class PoolContexts(Contexts):
     """In every round each agent is offered K vectors of one pool, drawn independently, so that some may be the same.
 
     The pool is that of Li and Wang (2022), one for all agents of a replica. Its vectors, before they are scaled to norm
@@ -410,7 +410,7 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> Contexts:
         contexts: A name; ``{"name": "queries", "path": ..., "features": ...}`` for :class:`QueryContexts`; ``{"name":
             "table", "table": ..., "features": ...}`` for :class:`~fedbandit_envs.linear.tables.TableContexts`;
             ``{"name": "classification", "data": ...}`` for :class:`~fedbandit_envs.linear.labelled.LabelledContexts`;
-            ``{"name": "pool", "size": ...}`` for :class:`_Pool`; or fixed contexts ``(arms, dim)`` or
+            ``{"name": "pool", "size": ...}`` for :class:`PoolContexts`; or fixed contexts ``(arms, dim)`` or
             ``(agents, arms, dim)``.
         bound: Largest norm of a context, L.
         gap: For the band: the smallest difference between the best mean and any other.
@@ -424,7 +424,7 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> Contexts:
         laws: dict[str, Callable[..., Contexts]] = {
             "queries": partial(QueryContexts, bound),
             "table": partial(TableContexts, bound),
-            "pool": partial(_Pool, bound),
+            "pool": partial(PoolContexts, bound),
             "classification": partial(LabelledContexts, bound),
         }
         return make("contexts", contexts, laws, Contexts)
@@ -437,6 +437,6 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> Contexts:
         "signed_hypercube": lambda: _Cube(bound, signed=True),
         "sphere_and_bias": lambda: _SphereAndBias(bound),
         "separated": lambda: FixedContexts(None, bound),
-        "pool": lambda: _Pool(bound),
+        "pool": lambda: PoolContexts(bound),
     }
     return named[require_choice("contexts", contexts, named)]()

@@ -154,7 +154,8 @@ class LinearProblem(Problem):
             self._refuse_improbable_means(kind)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
-        size, most, pool = self._distribution.pool_size(arms), float(MOST), {}
+        size, most = self._distribution.pool_size(arms), float(MOST)
+        pool: dict[str, spaces.Space[Any]] = {}
         if size:
             pool = {
                 "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),

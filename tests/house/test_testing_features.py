@@ -16,6 +16,7 @@ class Shares(Features):
     shared = ()
 
     def __init__(self, spec):
+        super().__init__(spec)
         self.items = spec.action.n
 
     def _start(self, rows):
