@@ -5,11 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from fedbandit_envs.arms.ratings import arm_means, keep_largest, mean_ratings, table_means
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.cli import app
 from fedbandit_envs.gaussian_v0 import parallel_env as gaussian
 
 pandas = pytest.importorskip("pandas")
@@ -170,23 +168,6 @@ def test_a_federation_of_a_table(path):
     np.testing.assert_allclose(arm_means(spec, 2), [2 / 3, 1])
     with pytest.raises(ValueError, match="agent is 'region'; None"):
         arm_means(apart, 2)
-
-
-def shell(*words):
-    return CliRunner().invoke(app, [*map(str, words)])
-
-
-def test_tables_on_the_command_line(path):
-    table = f'{{"name": "ratings", "table": "{path}", "scale": [1, 5], "threshold": 4, "user": "who", "item": "what", '
-    right, wrong = (table + f'"{column}": "stars"}}' for column in ("rating", "ratin"))
-    samba = ("samba", "--plain", "--arms", 2, "--budget", 20, "--seed", 0, "--ratings")
-    run = ("run", "UCB1", "FedArms-v0", "--rounds", 20, "--seeds", 1, "--set")
-    for words in ((*samba, right), (*run, f"means={right}")):
-        assert shell(*words).exit_code == 0, shell(*words).output
-    for words in ((*samba, wrong), (*run, f"means={wrong}")):
-        result = shell(*words)
-        assert result.exit_code == 2
-        assert "unexpected keyword argument 'ratin'" in " ".join(result.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize(
