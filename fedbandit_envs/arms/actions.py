@@ -10,7 +10,7 @@ from fedbandit_envs.basics.checks import require_valid
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.actions import OwnActions
 from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, judged, laplace
-from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
+from fedbandit_envs.core.rendering import Picture
 
 Oracle = Callable[[Array, int], Array]
 """A function that returns the arms of the best superarm of each row, integers ``(..., slots)``.
@@ -111,58 +111,22 @@ class ArmsFeatures(Features):
             each[..., -1] = 2.0 * observation["awake"] - 1.0
 
 
-def render_ansi(scene: Arrays) -> str:
-    """Renders one replica as text: a line for each arm, a column for each agent.
+def picture(scene: Arrays) -> Picture:
+    """Returns each agent's share of pulls by arm, and the arms' means, true and seen.
 
     Args:
         scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
-
-    Returns:
-        A table of how often each agent has pulled each arm (in brackets where the arm sleeps now), beside each arm's
-        true mean (averaged over agents) and its share of successes in all agents' pulls.
     """
-    pulls, means = scene["total_pulls"], scene["mean"].mean(axis=0)
-    agents, arms = pulls.shape
-    awake = scene.get("awake", np.ones(pulls.shape, np.bool_))
-    together = pulls.sum(axis=0)
-    estimate = scene["total_successes"].sum(axis=0) / np.maximum(together, 1)
-    lines = [
-        f"round {int(scene['round'][0, 0])}",
-        "arm   mean   seen  " + " ".join(f"{f'a{j}':>7}" for j in range(agents)),
-    ]
-    for k in range(arms):
-        seen = f"{estimate[k]:6.3f}" if together[k] else "     -"
-        counts = (f"{pulls[j, k]}" if awake[j, k] else f"({pulls[j, k]})" for j in range(agents))
-        lines.append(f"{k:>3d} {means[k]:6.3f} {seen}  " + " ".join(f"{count:>7}" for count in counts))
-    lines.append(f"{'regret':>17}  " + " ".join(f"{regret:7.3f}" for regret in scene["regret"]))
-    return "\n".join(lines) + "\n"
-
-
-def render_rgb_array(scene: Arrays) -> Array:
-    """Renders one replica as an image: each agent's share of pulls by arm, above the true and the observed means.
-
-    Args:
-        scene: The replica's observation, info and true ``mean``, arrays that lead with the agents' axis.
-
-    Returns:
-        uint8 ``(height, width, 3)``.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
-    """
-    pulls, means = scene["total_pulls"], scene["mean"]
-    arms = pulls.shape[1]
-    share = pulls / np.maximum(pulls.sum(axis=1, keepdims=True), 1)
-    labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
-    figure, above, below = heatmap_above_bars(share, labels, "share of pulls", True, vmin=0, vmax=1)
-    above.set(ylabel="agent, last regret", title=f"round {int(scene['round'][0, 0])}")
-
-    together = pulls.sum(axis=0)
-    estimate = np.where(together > 0, scene["total_successes"].sum(axis=0) / np.maximum(together, 1), np.nan)
-    below.bar(range(arms), means.mean(axis=0), color="lightsteelblue", label="true mean")
-    below.vlines(range(arms), means.min(axis=0), means.max(axis=0), "steelblue", label="of single agents")
-    below.plot(range(arms), estimate, "k.", label="seen by all agents together")
-    below.set(ylim=(0, 1), xlabel="arm", ylabel="mean", xlim=(-0.5, arms - 0.5))
-    figure.legend(loc="outside lower center", ncols=3)
-
-    return pixels(figure)
+    pulls = scene["total_pulls"]
+    share, together = pulls / np.maximum(pulls.sum(axis=1, keepdims=True), 1), pulls.sum(axis=0)
+    seen = np.where(together > 0, scene["total_successes"].sum(axis=0) / np.maximum(together, 1), np.nan)
+    return Picture(
+        share,
+        "share of pulls",
+        "arm",
+        scene["mean"].mean(axis=0),
+        "true mean",
+        seen,
+        "seen by all agents",
+        "arm",
+    )

@@ -14,6 +14,7 @@ from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 
@@ -135,7 +136,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     statistics = ("pulls", "successes")
     information = {"wasted": np.int64}  # noqa: RUF012 - never written to
-    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    viewers = viewers_of(actions.picture)
     features = actions.ArmsFeatures
     neighbours = staticmethod(rounds.worst_neighbours)
 

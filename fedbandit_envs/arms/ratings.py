@@ -245,9 +245,10 @@ def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
     Args:
         source: ``"movielens"`` or ``"jester"`` for means that come with the package; a table, ``{"name": "ratings",
             "table": "ratings.csv", "scale": [1, 5], "threshold": 4}`` with the arguments of :func:`table_means`; else
-            the path of a file of numbers, separated by commas, semicolons or tabs. That is MovieLens' ``u.data`` (user,
-            film, rating from 1 to 5 and time in a line; 4 is high), or Jester's matrix as text (a line for each user:
-            how many jokes the user rated, then for each joke a rating from -10 to 10, or 99 for none; 4.5 is high).
+            the path of a file of numbers, separated by commas, semicolons or tabs. That is MovieLens' ``u.data``: user,
+            film, rating from 1 to 5 and time in a line, separated by tabs; 4 is high. Or Jester's matrix as text: a
+            line for each user, how many jokes the user rated, then for each joke a rating from -10 to 10, or 99 for
+            none; 4.5 is high.
         arms: Number of arms, K.
 
     Raises:
@@ -268,12 +269,13 @@ def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
 
 def _means_of_file(path: Path) -> Array:
     """Returns the means in a copy of MovieLens' ``u.data`` or of Jester's matrix; see :func:`arm_means`."""
-    text = path.read_text("utf-8", errors="replace").replace(";", ",").replace("\t", ",")
+    text = path.read_text("utf-8", errors="replace")
+    lines = text.replace(";", ",").replace("\t", ",").splitlines()
     try:
-        rows = np.loadtxt(text.splitlines(), delimiter=",", comments=None, ndmin=2)
+        rows = np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}; rows of numbers are required") from None
-    if rows.shape[1] == 4:
+    if text.partition("\n")[0].count("\t") == 3:
         ratings, scale, threshold = rows[:, :3], (1, 5), 4.0
     else:
         users, jokes = np.nonzero(rows[:, 1:] != 99)

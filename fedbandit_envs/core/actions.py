@@ -164,12 +164,13 @@ class ActionCheck:
         if valid.all():
             return
         replica, agent, *entry = place = tuple(int(i) for i in np.argwhere(~valid)[0])
+        at = f", entry {entry if len(entry) > 1 else entry[0]}," if entry else ""
         if not allowed:
             ends = [np.broadcast_to(end, self._shape[1:])[tuple(entry)] for end in (self._least, self._most)]
             allowed = f">= {ends[0]}" if self._open_above else f"in [{ends[0]}, {ends[1]}]"
             allowed = f"{'an integer' if self._whole else 'a number'} {allowed}"
         raise ValueError(
-            f"{self._what} of {self._agents[agent]} (replica {replica}){''.join(f', entry {i},' for i in entry)} is "
+            f"{self._what} of {self._agents[agent]} (replica {replica}){at} is "
             f"{found[place]}; {allowed} is required"
         )
 

@@ -151,6 +151,8 @@ def stacked(actions: Mapping[str, Any], space: spaces.Space, agents: Sequence[st
 def _stack_rows(rows: list[Any], space: spaces.Space) -> Any:
     """Stacks one element of a space for each agent, and elements of ``Dict`` spaces entry by entry."""
     if isinstance(space, spaces.Dict):
+        if not all(isinstance(row, Mapping) and row.keys() == space.keys() for row in rows):
+            raise ValueError(f"actions are {rows}; a mapping of {list(space)} is required of each agent")
         return {name: _stack_rows([row[name] for row in rows], part) for name, part in space.items()}
     whole = np.array([rows])
     if whole.shape[2:] != space.shape:

@@ -125,8 +125,8 @@ class Features(ABC):
 
     Attributes:
         each: Names of the features of one item, in order.
-        shared: Names of the features that exist once, in order; the last is ``time_left``, 1 before the first round,
-            falling to -1 after the last.
+        shared: Names of the features that exist once, in order; if ``time_left`` is the last, it is written by this
+            class: 1 before the first round, falling to -1 after the last.
         items: Number of items.
 
     Example:
@@ -144,7 +144,7 @@ class Features(ABC):
     shared: tuple[str, ...] = ("time_left",)
     items: int
 
-    def __init__(self, spec: PolicySpec, received: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(self, spec: PolicySpec, received: Mapping[str, tuple[int, ...]] = {}) -> None:
         """Takes what is needed of the environment; subclasses take ``spec`` alone, and set ``each`` and ``items``.
 
         Args:
@@ -167,6 +167,10 @@ class Features(ABC):
         """
         self._features = np.zeros((*rows, *self.space.shape), np.float32)
         self._inbox.reset(rows)
+        self._start(rows)
+
+    def _start(self, rows: tuple[int, int]) -> None:  # noqa: B027 - most have no history of their own
+        """Starts an empty history for an episode with ``rows`` = ``(replicas, agents)``."""
 
     def see(self, observation: Arrays) -> Array:
         """Adds one round's observations to the history; to be called once a round, the first observation included.
@@ -186,7 +190,8 @@ class Features(ABC):
             self._features[..., :split].reshape(*rows, self.items, len(self.each)),
             self._features[..., split:],
         )
-        self._features[..., -1] = 1.0 - 2.0 * observation["round"][..., 0] / self._horizon
+        if self.shared[-1:] == ("time_left",):
+            self._features[..., -1] = 1.0 - 2.0 * observation["round"][..., 0] / self._horizon
         return self._features.copy()
 
     @abstractmethod

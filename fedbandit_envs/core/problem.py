@@ -5,7 +5,7 @@ agents do not know.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,13 +21,11 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.policy_spec import ActionFormat, Features
 from fedbandit_envs.core.privacy import Adjacency, Neighbours, Sensitivity
+from fedbandit_envs.core.rendering import Viewer
 from fedbandit_envs.randomness.draws import MOST_ROUNDS, EpisodeRandomness
 
 MOST = 2**53
 """Upper bound of spaces of counts: float64 represents every integer up to it."""
-
-Viewer = Callable[[Arrays], Any]
-"""A function that renders one replica, from its observation, info and hidden parameters, arrays ``(agents, ...)``."""
 
 
 class Problem(FederatedEnv):

@@ -1,12 +1,79 @@
-"""Matplotlib figures without a window, converted to RGB arrays, for rendering."""
+"""Pictures of one round, as text or drawn by matplotlib without a window."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
+
+
+class Picture(NamedTuple):
+    """What a problem shows of one replica's round.
+
+    Attributes:
+        cells: A number for each agent and column, ``(agents, columns)``; NaN where there is none.
+        meaning: What a cell is.
+        columns: What a column is, such as ``"arm"``.
+        truth: The true value of each item, ``(items,)``.
+        true: What these values are.
+        found: What is known of each value, ``(items,)``; NaN where nothing is.
+        known: How it is known.
+        items: What an item is.
+    """
+
+    cells: Array
+    meaning: str
+    columns: str
+    truth: Array
+    true: str
+    found: Array
+    known: str
+    items: str
+
+
+Viewer = Callable[[Arrays], Any]
+"""A function that renders one replica, from its observation, info and hidden parameters, arrays ``(agents, ...)``."""
+
+
+def viewers_of(make: Callable[[Arrays], Picture]) -> Mapping[str, Viewer]:
+    """Returns functions that render, by render mode, ``"ansi"`` and ``"rgb_array"``.
+
+    Args:
+        make: A function that makes a picture of a replica's observation, info and hidden parameters.
+    """
+    return {
+        "ansi": lambda scene: _text(make(scene), scene),
+        "rgb_array": lambda scene: _image(make(scene), scene),
+    }
+
+
+def _text(picture: Picture, scene: Arrays) -> str:
+    """Returns a line for each agent, then the true values and what is known of them."""
+    agents = [f"agent {j}, regret {regret:.3f}" for j, regret in enumerate(scene["regret"])]
+    rows = dict(zip(agents, picture.cells, strict=True))
+    rows |= {picture.true: picture.truth, picture.known: picture.found}
+    width = max(map(len, rows))
+    lines = [f"round {int(scene['round'][0, 0])}: {picture.meaning}, by {picture.columns}"]
+    lines += [f"{name:>{width}}  {' '.join(f'{x:6.3f}' for x in numbers)}" for name, numbers in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _image(picture: Picture, scene: Arrays) -> Array:
+    """Returns a heatmap of the cells above bars of the true values, uint8 ``(height, width, 3)``."""
+    figure, agents = blank_figure(), len(picture.cells)
+    above, below = figure.subplots(2, 1, height_ratios=(max(agents, 4), 8))
+    image = above.imshow(picture.cells, cmap="viridis", aspect="auto", interpolation="nearest")
+    figure.colorbar(image, ax=above, label=picture.meaning)
+    above.set_yticks(range(agents), [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])])
+    above.set(ylabel="agent, last regret", xlabel=picture.columns, title=f"round {int(scene['round'][0, 0])}")
+    place = np.arange(picture.truth.size)
+    below.bar(place, picture.truth, color="lightsteelblue", label=picture.true)
+    below.plot(place, picture.found, "k.", label=picture.known)
+    below.set(xlabel=picture.items, ylabel="value")
+    figure.legend(loc="outside lower center", ncols=2)
+    return pixels(figure)
 
 
 def blank_figure() -> Any:
@@ -35,26 +102,3 @@ def pixels(figure: Any) -> Array:
     """
     figure.canvas.draw()
     return np.asarray(figure.canvas.buffer_rgba())[..., :3].copy()
-
-
-def heatmap_above_bars(
-    cells: Array, labels: Sequence[str], colorbar: str, share_columns: bool = False, **limits: float
-) -> tuple[Any, Any, Any]:
-    """Returns a figure with a heatmap, which has a row for each agent, and empty axes below it.
-
-    Args:
-        cells: The heatmap's numbers, ``(agents, columns)``.
-        labels: Label of each agent's row.
-        colorbar: Label of the color bar.
-        share_columns: Whether the axes below have the same horizontal axis as the heatmap.
-        **limits: ``vmin`` and ``vmax`` of the colors.
-
-    Returns:
-        The figure, the heatmap's axes and the axes below.
-    """
-    figure = blank_figure()
-    above, below = figure.subplots(2, 1, sharex=share_columns, height_ratios=(max(len(cells), 4), 8))
-    image = above.imshow(cells, cmap="viridis", aspect="auto", interpolation="nearest", **limits)
-    figure.colorbar(image, ax=above, label=colorbar)
-    above.set_yticks(range(len(cells)), labels)
-    return figure, above, below

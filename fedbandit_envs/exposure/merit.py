@@ -118,7 +118,8 @@ class CustomMerit:
         merits = np.asarray(self.function(means), np.float64)
         if merits.shape != means.shape or not (np.isfinite(merits) & (merits > 0)).all():
             raise ValueError(
-                f"merit of means of shape {means.shape} is {merits}; as many positive finite numbers are required"
+                f"merit of means of shape {means.shape} has shape {merits.shape}, and is from {merits.min()} to "
+                f"{merits.max()}; the same shape and positive finite numbers are required"
             )
         return np.log(merits)
 

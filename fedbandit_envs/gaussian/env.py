@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means, render_ansi, render_rgb_array
+from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means, picture
 from fedbandit_envs.arms.rounds import Aim, weight_of_own
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.privacy import Sensitivity
-from fedbandit_envs.core.problem import MOST, Problem, Viewer
+from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.gaussian import rounds
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
@@ -167,7 +168,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
 
     statistics = ("pulls", "rewards")
     information: ClassVar[Mapping[str, npt.DTypeLike]] = {"clipped": np.bool_}
-    viewers: ClassVar[Mapping[str, Viewer]] = {"ansi": render_ansi, "rgb_array": render_rgb_array}
+    viewers = viewers_of(picture)
     features = GaussianFeatures
     neighbours = staticmethod(rounds.worst_neighbours)
 

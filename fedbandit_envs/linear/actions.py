@@ -9,7 +9,7 @@ from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.actions import require_finite
 from fedbandit_envs.core.policy_spec import Features, PolicySpec, highest
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.core.rendering import heatmap_above_bars, pixels
+from fedbandit_envs.core.rendering import Picture
 from fedbandit_envs.linear.ridge import arms_last, expected_rewards, factorise, lies_below
 
 
@@ -107,9 +107,7 @@ class LinearFeatures(Features):
         of_messages = ("pooled_estimate", "pooled_width") if self._inbox.exists else ()
         self.each = ("estimate", "width", "length", *of_messages)
 
-    def reset(self, rows: tuple[int, int]) -> None:
-        """Starts an episode with an empty history; see :meth:`.Features.reset`."""
-        super().reset(rows)
+    def _start(self, rows: tuple[int, int]) -> None:
         self._worth = self._inbox.totals["statistic"]
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:
@@ -191,66 +189,17 @@ def _judge(contexts, statistic, estimate, width, length):
                 own[k] = np.sqrt(own[k])
 
 
-def _estimate(statistic: Array) -> Array:
-    """Returns the ridge estimate of theta* from all agents' data together."""
-    total = statistic.sum(axis=0)
+def picture(scene: Arrays) -> Picture:
+    """Returns the expected rewards of the offered arms, and theta* and its estimate from all agents' data together.
+
+    Args:
+        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
+            arrays that lead with the agents' axis.
+    """
+    total, parameter = scene["total_statistic"].sum(axis=0), scene["parameter"][0]
     dim = len(total) - 1
-    return np.linalg.solve(total[:dim, :dim] + np.eye(dim), total[:dim, dim])
-
-
-def render_ansi(scene: Arrays) -> str:
-    """Renders one replica as text: a line for each agent, then theta* and its estimate from all agents' data.
-
-    Args:
-        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
-            arrays that lead with the agents' axis.
-
-    Returns:
-        The text, with line ends.
-    """
-    means, parameter = scene["means"], scene["parameter"][0]
-    lines = [
-        f"round {int(scene['round'][0, 0])}",
-        "agent  reward  regret  offered now: best mean  others' mean",
-    ]
-    for j, offered in enumerate(means):
-        others = (offered.sum() - offered.max()) / max(offered.size - 1, 1)
-        lines.append(
-            f"{j:>5d}  {scene['last_reward'][j, 0]:6.3f}  {scene['regret'][j]:6.3f}"
-            f"{offered.max():24.3f}  {others:12.3f}"
-        )
-    for name, vector in (("theta*", parameter), ("estimate", _estimate(scene["total_statistic"]))):
-        lines.append(f"{name:>8} " + " ".join(f"{value:6.2f}" for value in vector))
-    return "\n".join(lines) + "\n"
-
-
-def render_rgb_array(scene: Arrays) -> Array:
-    """Renders one replica as an image: expected rewards of the offered arms, above theta* and its estimate.
-
-    Args:
-        scene: The replica's observation and info, the ``means`` of the arms offered now and the ``parameter`` theta*,
-            arrays that lead with the agents' axis.
-
-    Returns:
-        uint8 ``(height, width, 3)``.
-
-    Raises:
-        gymnasium.error.DependencyNotInstalled: matplotlib is missing.
-    """
-    means, parameter = scene["means"], scene["parameter"][0]
-    labels = [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])]
-    figure, above, below = heatmap_above_bars(means, labels, "expected reward")
-    above.set(
-        ylabel="agent, last regret", xlabel="arm offered now", title=f"round {int(scene['round'][0, 0])}"
+    estimate = np.linalg.solve(total[:dim, :dim] + np.eye(dim), total[:dim, dim])
+    means = scene["means"]
+    return Picture(
+        means, "expected reward", "arm", parameter, "theta*", estimate, "ridge estimate", "dimension"
     )
-
-    above.xaxis.get_major_locator().set_params(integer=True)
-
-    place = np.arange(parameter.size)
-    below.bar(place, parameter, color="lightsteelblue", label="theta*")
-    below.plot(place, _estimate(scene["total_statistic"]), "k.", label="ridge estimate, all agents' data")
-    below.set(ylim=(-1, 1), xlabel="dimension", ylabel="value")
-    below.set_xticks(place)
-    figure.legend(loc="outside lower center", ncols=2)
-
-    return pixels(figure)

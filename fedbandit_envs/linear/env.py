@@ -14,6 +14,7 @@ from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.linear import actions, rounds
 from fedbandit_envs.linear.contexts import FixedContexts, count, make_distribution
 from fedbandit_envs.linear.ridge import expect_by_arm
@@ -153,7 +154,8 @@ class LinearProblem(Problem):
             self._refuse_improbable_means(kind)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
-        size, most, pool = self._distribution.pool_size(arms), float(MOST), {}
+        size, most = self._distribution.pool_size(arms), float(MOST)
+        pool: dict[str, spaces.Space[Any]] = {}
         if size:
             pool = {
                 "pool_index": spaces.Box(0, size - 1, (arms,), np.int64),
@@ -435,7 +437,7 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         "parameter": "sphere",
     }
     information = {"clipped": np.bool_}  # noqa: RUF012 - never written to
-    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    viewers = viewers_of(actions.picture)
     features = actions.LinearFeatures
     neighbours = staticmethod(rounds.worst_neighbours)
 

@@ -193,7 +193,7 @@ class LabelledContexts(Contexts):
         return np.array([0.0, 1.0])
 
     def deal(self, agents: int, arms: int, rounds: int) -> None:
-        """Stores the number of rounds; checks that the table has enough rows if each may be shown only once."""
+        """Checks that there are enough rows where each is shown once; see :meth:`.Contexts.deal`."""
         self._rounds = rounds
         if self._once and agents * rounds > len(self._labels):
             raise ValueError(

@@ -11,6 +11,7 @@ from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
+from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.procurement import actions, rounds
 from fedbandit_envs.procurement.market import DistributionName, make_market
 from fedbandit_envs.procurement.oracle import procure
@@ -129,7 +130,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     statistics = ("delivered", "good")
     information = {"violation": np.bool_, "excess": np.int64}  # noqa: RUF012 - never written to
     open_above = True
-    viewers = {"ansi": actions.render_ansi, "rgb_array": actions.render_rgb_array}  # noqa: RUF012 - never written to
+    viewers = viewers_of(actions.picture)
     features = actions.ProcurementFeatures
     neighbours = staticmethod(rounds.worst_neighbours)
 

@@ -153,8 +153,11 @@ def make_market(
         given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
         chosen_sizes(asked, given, {}, "in the market given")
         return market
-    laws = {
-        name: partial(MarketDistribution, name, **sizes, mean=quality_threshold)
-        for name in ("uniform", "normal")
-    }
+    make_law = partial(
+        MarketDistribution,
+        num_agents=sizes["num_agents"],
+        num_producers=sizes["num_producers"],
+        mean=quality_threshold,
+    )
+    laws = {"uniform": partial(make_law, "uniform"), "normal": partial(make_law, "normal")}
     return make("market", spec, laws, MarketDistribution)

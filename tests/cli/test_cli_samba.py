@@ -143,7 +143,7 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--set", "epsilon"), "--set is 'epsilon'; key=value or part.key=value is required"),
         (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
         (("--ratings", "nowhere.data"), "No such file"),
-        (("--arms", 101), "at most 100"),
+        (("--arms", 101), "an integer in [1, 100]"),
         (("--budget", 9), "budget is 9; an integer >= 10"),
         (("--transport", "pigeon"), "'pigeon'; one of 'local', 'tcp'"),
         (("--tls",), "'tcp' alone can be put under TLS"),

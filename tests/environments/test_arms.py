@@ -9,15 +9,12 @@ from arms_references import adjacent
 from scipy.stats import chisquare
 from threefry_reference import threefry
 
-from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation
-from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.participation import Participation
-from fedbandit_envs.wrappers.privacy.audit import attack
 
 VARIANTS = {
     "superarms": {"slots": 3, "num_arms": 5},
@@ -195,21 +192,12 @@ def test_values_pull_the_largest_of_those_awake():
     [
         ({"means": "netflix"}, ValueError, "means is 'netflix'"),
         ({"means": [0.5, 1.2]}, ValueError, r"means\[1\] is 1.2"),
-        ({"means": [0.5, np.nan]}, ValueError, r"means\[1\] is nan"),
         ({"means": [[0.5, 0.2], [0.5]]}, ValueError, r"means is \[\[0.5, 0.2\], \[0.5\]\] .* is required"),
-        ({"means": ["a"]}, ValueError, r"means is \['a'\]"),
-        ({"means": [[[0.5]]]}, ValueError, r"means has shape \(1, 1, 1\)"),
-        ({"means": [0.5, 0.5], "num_arms": 3}, ValueError, "num_arms is 3; None or 2"),
         ({"means": [[0.5], [0.5]], "num_agents": 3}, ValueError, "num_agents is 3; None or 2"),
         ({"means": [[0.5], [0.5]], "spread": 0.1}, ValueError, "spread is 0.1; 0 is required"),
         ({"permuted": 1}, TypeError, "permuted is 1; True or False"),
         ({"means": "jester", "num_arms": 101}, ValueError, r"num_arms is 101; an integer in \[1, 100\]"),
-        ({"num_arms": 0}, ValueError, "num_arms is 0"),
-        ({"spread": 2}, ValueError, "spread is 2"),
         ({"slots": 11}, ValueError, "slots is 11; at most 10"),
-        ({"slots": 0}, ValueError, "slots is 0"),
-        ({"slots": 1.5}, TypeError, "slots is 1.5"),
-        ({"awake": 0.0}, ValueError, "awake is 0.0"),
         ({"regret": "mine"}, ValueError, "regret is 'mine'"),
         ({"oracle": "best"}, ValueError, "entry point is 'best'"),
     ],
@@ -248,14 +236,3 @@ def test_sensitivity_by_enumeration():
             most, norm = changes[adjacency]
             assert max(np.count_nonzero(difference) for difference in apart) == most
             assert max(np.linalg.norm(difference) for difference in apart) == pytest.approx(norm)
-
-
-@pytest.mark.parametrize("adjacency", ["one-observation", "one-outcome"])
-@pytest.mark.parametrize("pair", ["as_given", "good_and_defective"])
-def test_the_worst_neighbours_prove_what_is_claimed(pair, adjacency):
-    """Lower bounds are too high with probability 1e-4 each: one of 4 in 1 of 2,500 runs, were the seeds not fixed."""
-    privatize = partial(GaussianPrivatizer, epsilon=8.0, releases=1, calibration="analytic", pair=pair)
-    evidence = attack(privatize, ArmsEnv, adjacency, samples=12_000)
-    result = evidence.against(1e-5)
-    assert result.holds, result
-    assert result.tightness >= 0.9, result

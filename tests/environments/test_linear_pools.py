@@ -146,8 +146,6 @@ def test_each_arm_has_its_own_parameter(contexts):
         ),
         ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 of each"),
         ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
-        ({"contexts": {"name": "pond"}}, "contexts name is 'pond'"),
-        ({"reward": "logit"}, "reward is 'logit'"),
         ({"reward": "logistic", "reward_offset": 0.5}, "reward_offset must be 0"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The view for Stable-Baselines3: rows, episodes, masks, attributes, and what is refused."""
+"""The view for Stable-Baselines3: rows, episodes, masks, attributes, refusals, and what follows the horizon."""
 
 import gymnasium
 import numpy as np
@@ -13,10 +13,10 @@ pytest.importorskip("stable_baselines3")
 pytest.importorskip("sb3_contrib")
 
 import sb3_contrib
-from stable_baselines3 import PPO
+import torch
+from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_checker import check_env
-from stable_baselines3.common.evaluation import evaluate_policy
-from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
+from stable_baselines3.common.vec_env import VecMonitor
 
 ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
 
@@ -202,26 +202,6 @@ def test_attributes_are_the_federations():
     env.close()
 
 
-def test_sb3s_wrappers_saving_and_scoring(tmp_path):
-    env = VecNormalize(VecMonitor(to_sb3(two_agents(ARMS), replicas=2)), norm_obs=False)
-    model = PPO("MlpPolicy", env, n_steps=14, batch_size=28, seed=0, device="cpu").learn(112)
-    # Episodes of all rows, each over the whole horizon.
-    assert len(model.ep_info_buffer) == 16
-    assert {episode["l"] for episode in model.ep_info_buffer} == {7}
-    model.save(tmp_path / "model.zip")
-    env.save(tmp_path / "normalizer.pkl")
-    again = VecNormalize.load(tmp_path / "normalizer.pkl", VecMonitor(to_sb3(two_agents(ARMS), replicas=2)))
-    assert again.ret_rms.mean == env.ret_rms.mean
-    loaded = PPO.load(tmp_path / "model.zip", again, device="cpu")
-    again.training = False
-    scores = []
-    for one in (model, loaded):
-        again.seed(3)
-        scores.append(evaluate_policy(one, again, 8, return_episode_rewards=True))
-    assert scores[0] == scores[1]
-    assert len(scores[0][0]) == 8
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -268,3 +248,40 @@ def test_without_sb3_the_extra_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "fedbandit_envs.views.sb3")
     with pytest.raises(ImportError, match=r"to_sb3 needs the \[sb3\] extra: python -m pip install"):
         to_sb3(two_agents(ARMS))
+
+
+def test_truncated_episodes_bootstrap_on_policy():
+    """The value target of a horizon's last round is its reward and what the last observation is worth."""
+    env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
+    model = PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu")
+    last, rewards = [], []
+    step_wait = env.step_wait
+
+    def watched():
+        seen, reward, done, infos = step_wait()
+        rewards.append(reward.copy())  # SB3 adds to it
+        last.append(np.stack([info["terminal_observation"] for info in infos]) if done.all() else None)
+        return seen, reward, done, infos
+
+    env.step_wait = watched
+    _, callback = model._setup_learn(24)
+    model.collect_rollouts(env, callback, model.rollout_buffer, 6)
+    for place in (2, 5):
+        worth = model.policy.predict_values(torch.as_tensor(last[place])).detach().numpy().ravel()
+        assert np.abs(worth).min() > 1e-3
+        target = rewards[place] + 0.9 * worth
+        np.testing.assert_allclose(model.rollout_buffer.returns[place], target, rtol=1e-5)
+
+
+def test_truncated_episodes_bootstrap_off_policy():
+    """No transition is learned as the last one, and what follows the last round is the episode's own observation."""
+    env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
+    model = DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100)
+    model.learn(24)
+    stored = model.replay_buffer
+    np.testing.assert_array_equal(stored.dones[:6, 0], [0, 0, 1] * 2)
+    np.testing.assert_array_equal(stored.timeouts[:6], stored.dones[:6])
+    assert not stored.sample(50).dones.any()
+    # Time left is the last feature: 1 before the first round, -1 after the last.
+    assert (stored.next_observations[[2, 5], :, -1] == -1).all()
+    assert (stored.observations[[0, 3], :, -1] == 1).all()

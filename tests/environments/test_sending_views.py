@@ -90,9 +90,7 @@ def test_peers_may_choose_when_to_send():
             TypeError,
             r"action is (.|\n)*; a mapping of \['action', 'send'\] is required",
         ),
-        ({"action": np.ones(30, np.int64)}, TypeError, "a mapping of"),
         ({"action": np.ones(29, np.int64), "send": 1}, ValueError, r"action\['action'\] has shape \(29,\)"),
-        ({"action": np.ones(30, np.int64), "send": [1]}, ValueError, r"action\['send'\] has shape \(1,\)"),
         ({"action": np.ones(30, np.int64), "send": 2}, ValueError, "0 or 1 is required"),
     ],
 )
@@ -175,7 +173,6 @@ def test_flat_sending_says_what_dicts_say(federation, name, space, inner):
     [
         (([[8, 0]], "arm"), ValueError, r"action\[0, 0\] is 8; integers in \[0, 7\]"),
         (([[0, -1]], "arm"), ValueError, r"action\[0, 1\] is -1; integers"),
-        (([[0, np.nan]], "arm"), ValueError, "is nan; integers"),
         (([[[0.5] * 5, [0.5] * 4 + [np.nan]]], "values"), ValueError, r"choice\[0, 1, 4\] is nan"),
         (([[[0.5] * 5, [np.nan] * 5]], "values"), ValueError, r"values\[0, 1, 0\] is nan"),
     ],

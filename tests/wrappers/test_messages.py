@@ -141,7 +141,7 @@ def test_numbers_are_rounded_to_what_is_declared():
             ValueError,
             r"message 'age' of agent_1 \(replica 1\) is 32768; an integer in \[-32768, 32767\]",
         ),
-        ("age", 0.5, ValueError, r"message 'age' of agent_1 \(replica 1\) is 0.5; an integer in"),
+        ("age", 0.5, TypeError, "message 'age' has dtype float64; an integer dtype"),
         ("age", 2.0, TypeError, "message 'age' has dtype float64; an integer dtype is required"),
         ("votes", 2, ValueError, r"message 'votes' of agent_1 \(replica 1\), entry 4, is 2"),
     ],
@@ -363,7 +363,7 @@ def test_flat_formats_say_what_dicts_say(schedule):
     assert ("send" in action) == asks
     env.step_batch(action)
     choice[0, 1, 5] = np.nan
-    with pytest.raises(ValueError, match="entry 5 of the choice of row 1"):
+    with pytest.raises(ValueError, match=r"choice\[0, 1, 5\] is nan"):
         flat.to_action(choice, seen)
 
 
@@ -387,7 +387,7 @@ def test_joint_control_writes_messages_in_a_flat_format():
         "num_agents": 2,
         "num_arms": 3,
     }
-    with pytest.raises(ValueError, match=r"mappings of \['action', 'message'\].*'values_and_message'"):
+    with pytest.raises(ValueError, match=r"mappings of \['action', 'message'\]; joint=False"):
         FederationEnv("fedbandit_envs.arms.env:ArmsEnv", **settings)
     env = FederationEnv("fedbandit_envs.arms.env:ArmsEnv", action_format="values_and_message", **settings)
     assert env.action_space.shape == (2, 5)

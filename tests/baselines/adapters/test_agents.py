@@ -121,7 +121,7 @@ class Says:
         (np.ones((5, 4)), r"Says answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
         (np.ones((6, 3)), r"Says answers agent_0 of replica 0, and all other rows, with shape \(3,\)"),
         (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
-        (np.ones((6, 4)) * 2, r"entry 0 of the quality estimates of row 0 \(replica 0\) is 2.0"),
+        (np.ones((6, 4)) * 2, r"quality estimates\[0, 0, 0\] is 2.0"),
         (None, r"with shape \(\)"),
     ],
 )

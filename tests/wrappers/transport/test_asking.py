@@ -138,10 +138,10 @@ def test_bad_requests_are_named_and_change_nothing(action, error, message):
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        (np.ones(PRODUCERS), "actions['agent_0'] is"),
+        (np.ones(PRODUCERS), "a mapping of ['action', 'send'] is required"),
         ({"action": np.ones(PRODUCERS)}, "a mapping of ['action', 'send'] is required"),
-        ({"action": np.ones(2), "send": 1}, "actions['agent_0']['action'] has shape (2,); (3,)"),
-        ({"action": np.ones(PRODUCERS), "send": [1]}, "actions['agent_0']['send'] has shape (1,); ()"),
+        ({"action": np.ones(2), "send": 1}, "actions have shape (2,); (3,)"),
+        ({"action": np.ones(PRODUCERS), "send": [1]}, "actions have shape (1,); ()"),
     ],
 )
 def test_the_keyed_face_names_bad_requests(action, message):
