@@ -8,7 +8,7 @@ from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.baselines.procurement import SSUCB
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.randomness.streams import Purpose, row_seeds, stream
 
 
 def play(env, policy, seeds):
