@@ -119,13 +119,9 @@ def test_pettingzoo_is_paid_it():
         (
             {"prices": {"messages": 1.0}},
             ValueError,
-            r"prices has \['messages'\], which .* \['regret', 'wasted'\]",
+            "a name in prices is 'messages'; one of 'regret', 'wasted'",
         ),
         ({"prices": {"regret": -1.0}}, ValueError, r"prices\['regret'\] is -1.0"),
-        ({"prices": {"regret": np.nan}}, ValueError, r"prices\['regret'\] is nan"),
-        ({"prices": {"regret": "much"}}, TypeError, r"prices\['regret'\] is 'much'"),
-        ({"prices": 0.5}, TypeError, "prices is 0.5; None or a mapping"),
-        ({"scaled": 1}, TypeError, "scaled is 1"),
     ],
 )
 def test_bad_arguments_are_named(kwargs, error, message):
@@ -141,10 +137,5 @@ def test_one_is_enough_and_scales_must_be_known():
         def _largest_reward(self):
             return None
 
-    with pytest.raises(
-        ValueError, match="scaled is True, but the largest reward of this environment is unknown"
-    ):
+    with pytest.raises(ValueError, match="env does not know its largest reward"):
         LearningReward(Unsaid()).reset_batch([0])
-    env = LearningReward(Unsaid(), scaled=False)
-    env.reset_batch([0])
-    assert env.largest_reward() is None

@@ -82,19 +82,8 @@ class Server(Transport):
         {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "delay": 1, "loss": 0.2},
         {"schedule": "on_request", "answers": "every_round", "duplication": 0.3},
         {"schedule": "every_round", "stage": "server", "echo": False},
-        {
-            "schedule": "every_round",
-            "stage": {"name": "aggregator", "honest": 2, "colluders": 1},
-            "loss": 0.2,
-            "delay": 1,
-        },
-        {
-            "schedule": {"name": "fixed_gap", "gap": 2},
-            "answers": "every_round",
-            "stage": "shuffler",
-            "echo": False,
-            "loss": 0.2,
-        },
+        {"schedule": "every_round", "stage": {"name": "aggregator", "honest": 2}, "loss": 0.2, "delay": 1},
+        {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "stage": "shuffler"},
         {"schedule": {"name": "fixed_gap", "gap": 2}, "policy": "average", "delay": 1, "loss": 0.2},
     )
 
@@ -102,7 +91,7 @@ class Server(Transport):
         self,
         env: FederatedEnv,
         schedule: Schedule | str | Mapping[str, Any] = "on_request",
-        answers: Answers | Schedule | str | Mapping[str, Any] = "uploads",
+        answers: Answers | str | Mapping[str, Any] = "uploads",
         echo: bool = True,
         delay: int = 0,
         loss: float = 0.0,
@@ -159,31 +148,23 @@ class Server(Transport):
     def _require_fit(self, loss: float, stage: StageSpec) -> None:
         """Raises an error unless the policy, or none, fits the environment and the other arguments."""
         single = {name: box.dtype.kind for name, box in self._downloads.items() if box.shape == ()}
-        lossless = getattr(self._policy, "needs_every_message", False)
-        named = getattr(self._policy, "needs_single_uploads", False)
-        taken = "active" in self.env.single_observation_space.spaces
-        refused = {
-            f"loss is {loss}; 0 is required with this policy, whose uploads cannot be added to later ones": (
-                lossless and loss > 0
-            ),
-            f"stage is {stage!r}; None is required with this policy, which must know whose upload is whose": (
-                named and stage is not None
-            ),
-            "echo is False; True is required with a policy, whose answers follow from all uploads": (
-                self._policy is not None and not self._echo
-            ),
-            f"schedule is 'announced', and the policy answers {sorted(self._downloads)}; 'rounds', a single integer, "
-            "is required": self._schedule.announced and single.get("rounds") not in ("i", "u"),
-            f"downloads['active'] is {self._downloads.get('active')}; a single bool is required": (
-                self._admits and single.get("active") != "b"
-            ),
-            "env has a Participation; none is required with a policy that decides which agents take part": (
-                self._admits and taken
-            ),
-        }
-        for message, wrong in refused.items():
-            if wrong:
-                raise ValueError(message)
+        if loss and getattr(self._policy, "needs_every_message", False):
+            raise ValueError(f"loss is {loss}; 0 is required with a policy whose uploads cannot be added up")
+        if stage is not None and getattr(self._policy, "needs_single_uploads", False):
+            raise ValueError(f"stage is {stage!r}; None is required with a policy that needs single uploads")
+        if self._policy is not None and not self._echo:
+            raise ValueError("echo is False; True is required with a policy, which answers all uploads")
+        if self._schedule.announced and single.get("rounds") not in ("i", "u"):
+            raise ValueError(
+                f"schedule is 'announced', and the policy answers {sorted(self._downloads)}; 'rounds', a single "
+                "integer, is required"
+            )
+        if self._admits and single.get("active") != "b":
+            raise ValueError(f"downloads['active'] is {self._downloads['active']}; a single bool is required")
+        if self._admits and "active" in self.env.single_observation_space.spaces:
+            raise ValueError(
+                "env has a Participation; none is required with a policy that says who takes part"
+            )
 
     @property
     def _active(self) -> Array:

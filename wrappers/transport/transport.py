@@ -204,9 +204,7 @@ class Transport(FederatedWrapper):
         self._marks = [one for one in (*self.inbox.values(), *self._traffic.values()) if one.dtype != float]
         if getattr(self.unwrapped, "render_mode", None) == "rgb_array":
             self.regrets, self.sent, self.sent_noise = [], np.zeros(rows, np.bool_), np.zeros(rows)
-        return BatchReset(
-            reset.observation | self._seen.views, reset.info | self._traffic_buffers.views
-        )
+        return BatchReset(reset.observation | self._seen.views, reset.info | self._traffic_buffers.views)
 
     def step_batch(self, action: Array | Mapping[str, Array]) -> BatchStep:
         """Plays one round, then sends and delivers messages; see :meth:`FederatedEnv.step_batch`.

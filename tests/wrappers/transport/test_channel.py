@@ -1,6 +1,5 @@
 """The channel: what is delivered, when, to whom, at what cost, and what is refused."""
 
-import json
 import pickle
 import re
 
@@ -262,44 +261,18 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
         ({"topology": nx.cycle_graph(5)}, ValueError, "a graph of 5 nodes"),
         ({"schedule": "often"}, ValueError, "schedule name is 'often'"),
         ({"delay": -1}, ValueError, "delay is -1; an integer >= 0"),
-        ({"delay": 1.0}, TypeError, "delay is 1.0; an integer >= 0"),
-        ({"delay": True}, TypeError, "delay is True"),
-        ({"delay": None}, TypeError, "delay is None"),
         ({"time_to_live": 0}, ValueError, "time_to_live is 0; an integer >= 1"),
-        ({"time_to_live": 1.5}, TypeError, "time_to_live is 1.5; an integer >= 1"),
         ({"topology": "star", "time_to_live": 1}, ValueError, "time_to_live is 1; None or at least 2"),
         ({"loss": 1.0}, ValueError, "loss is 1.0; a number in [0, 1)"),
-        ({"loss": -0.1}, ValueError, "loss is -0.1"),
-        ({"loss": float("nan")}, ValueError, "loss is nan"),
-        ({"loss": "0.1"}, TypeError, "loss is '0.1'"),
         ({"duplication": 1}, ValueError, "duplication is 1; a number in [0, 1)"),
         ({"echo": "no"}, TypeError, "echo is 'no'; True or False"),
-        ({"echo": 1}, TypeError, "echo is 1; True or False"),
         ({"cliques": None}, TypeError, "cliques is None; True or False"),
-        ({"cliques": True}, ValueError, "time_to_live is None; with cliques=True an integer >= 1"),
-        ({"cliques": True, "time_to_live": 0}, ValueError, "time_to_live is 0; an integer >= 1"),
+        ({"cliques": True}, ValueError, "time_to_live is None; an integer >= 1, the reach of a clique"),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         Channel(small(), **arguments)
-
-
-def test_arguments_may_come_from_json():
-    text = json.dumps(
-        {
-            "topology": {"name": "erdos_renyi", "probability": 0.6},
-            "schedule": {"name": "geometric", "count": 8, "horizon": 60},
-            "delay": 1,
-            "time_to_live": 2,
-            "loss": 0.1,
-            "echo": True,
-            "cliques": True,
-        }
-    )
-    env = Channel(small(), **json.loads(text))
-    env.reset_batch([0])
-    env.step_batch(buying(env))
 
 
 def test_a_schedule_of_ones_own():

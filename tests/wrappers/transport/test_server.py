@@ -238,20 +238,9 @@ def test_statistics_of_any_shape_are_carried():
             ValueError,
             "answers name is 'never'; one of .*, or a schedule's, is required",
         ),
-        ({"answers": "on_request"}, ValueError, "a schedule fixed in advance, 'uploads' or 'determinant'"),
-        ({"answers": 3}, TypeError, "answers is 3"),
-        ({"answers": {"name": "determinant"}}, TypeError, "answers 'determinant' with arguments {}"),
+        ({"answers": "on_request"}, ValueError, "answers is 'on_request'; a schedule fixed in advance"),
         ({"answers": {"name": "determinant", "growth": 0.5}}, ValueError, "growth is 0.5"),
-        (
-            {"answers": {"name": "determinant", "growth": 2.0}},
-            ValueError,
-            "of which \\[\\] are square matrices",
-        ),
-        ({"echo": "loud"}, TypeError, "echo is 'loud'"),
-        ({"delay": -1}, ValueError, "delay is -1"),
-        ({"delay": 0.5}, TypeError, "delay is 0.5"),
-        ({"loss": 1.0}, ValueError, r"loss is 1.0; a number in \[0, 1\) is required"),
-        ({"duplication": -0.1}, ValueError, "duplication is -0.1"),
+        ({"answers": {"name": "determinant", "growth": 2}}, ValueError, r"of which \[\] are square matrices"),
     ],
 )
 def test_bad_arguments_are_named(arguments, error, message):
