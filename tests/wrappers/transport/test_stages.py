@@ -386,7 +386,7 @@ def test_policies_that_weigh_by_noise_run_on_every_stage(baseline, stage):
         (lambda env: Channel(env, stage="mixer"), ValueError, "stage name is 'mixer'"),
         (lambda env: Channel(env, stage="aggregator"), TypeError, "honest"),
         (lambda env: Channel(env, stage={"name": "aggregator", "honest": 0}), ValueError, "honest is 0"),
-        (
+        (lambda env: Channel(env, stage={"name": "aggregator", "honest": 5}), ValueError, "honest is 5; an"),
             lambda env: Channel(env, stage={"name": "aggregator", "honest": 5}),
             ValueError,
             r"honest is 5; an integer in \[1, 4\]",
