@@ -82,7 +82,6 @@ class Byzantine(FederatedWrapper):
         {"agents": [0]},
         {"agents": 0.5, "attack": "sign_flip"},
         {"agents": [1], "attack": {"name": "scaled", "scale": -2.5}},
-        {"agents": 0},
     )
 
     def __init__(

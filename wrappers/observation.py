@@ -107,9 +107,7 @@ class LearningReward(FederatedWrapper):
             require_choice("a name in prices", name, sorted(reset.info))
         scale = self.env.largest_reward()
         if scale is None:
-            raise ValueError(
-                "env does not know its largest reward; a problem that defines largest_reward is required"
-            )
+            raise ValueError("env knows no largest reward; a problem with largest_reward is required")
         rows = scale.shape
         # An agent whose largest reward is 0 always has reward 0: dividing by 1 avoids 0 / 0.
         self._scale = np.where(scale > 0.0, scale, 1.0)

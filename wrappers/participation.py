@@ -98,7 +98,6 @@ class Participation(FederatedWrapper):
     layer = "data"
     examples = (
         {},
-        {"law": "in_turn"},
         {"law": {"name": "probability", "probability": 0.4}},
         {"law": {"name": "sequence", "rounds": [0, [0, 1], []]}},
     )

@@ -1,5 +1,6 @@
 """Conformance checks of server policies."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
         resolve(f"fedbandit_envs.wrappers.transport.{name}")
         for name in ("server:Server", "server_policy:make_server_policy", "server_policy:declared_spaces")
     )
-    recorder = _Recorder(make_server_policy(policy))
+    recorder = _Recorder(deepcopy(make_server_policy(policy)))
     trial = Trial(lambda: server(make_env(), "on_request", policy=recorder), rounds=HORIZON)
     try:
         trial.episode()
@@ -43,7 +44,8 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
         raise AssertionError(
             f"the server refuses the policy's reply, or the policy fails: {error!r}"
         ) from error
-    boxes = declared_spaces(recorder, recorder.spec)
+    declared = recorder.downloads
+    boxes = declared_spaces(declared(recorder.spec) if callable(declared) else declared)
     for name, box in boxes.items():
         for found in (np.asarray(calls[-1][2][name]) for calls in recorder.conversations):
             require(
@@ -60,12 +62,12 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
     )
     recorder.require_same(
         "an episode and its repetition with arrays that are overwritten after each call",
-        make_server_policy(policy),
+        deepcopy(make_server_policy(policy)),
         everything,
         "copy what is to be kept of uploads and mask, and draw from the seeds given to reset only",
         overwrite=True,
     )
-    alone = make_server_policy(policy)
+    alone = deepcopy(make_server_policy(policy))
     for r in range(len(recorder.seeds)):
         recorder.require_same(
             f"replica {r}, alone and among the others",

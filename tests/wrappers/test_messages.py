@@ -1,6 +1,5 @@
 """Authored messages: who writes them, what leaves, what is counted, and what is refused."""
 
-import json
 from functools import partial
 from itertools import product, starmap
 
@@ -13,17 +12,14 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pairs import every_fourth
 from registered import PROBLEMS
-from typer.testing import CliRunner
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
-from fedbandit_envs.cli import app
 from fedbandit_envs.core.actions import EntryRequiredError
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy, check_reporter, check_wrapper
 from fedbandit_envs.testing.episodes import Trial, by_agent, random_choices
-from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers import (
     Byzantine,
     Channel,
@@ -330,36 +326,6 @@ def test_flat_formats_say_what_dicts_say(schedule):
         flat.to_action(choice, seen)
 
 
-def test_learners_write_messages():
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3 import PPO
-
-    from fedbandit_envs.views import to_sb3
-
-    env = Channel(Messages(linear(num_agents=2, dim=2, max_cycles=20), ARRAYS))
-    model = PPO("MlpPolicy", to_sb3(env, "parameter_and_message", replicas=1), n_steps=8, batch_size=8)
-    model.learn(32)
-    with pytest.raises(ValueError, match=r"'parameter_and_message'.* is required"):
-        to_sb3(env, "parameter", replicas=1)
-
-
-def test_joint_control_writes_messages_in_a_flat_format():
-    settings = {
-        "stack": [[ENTRY, {"arrays": ONE}], [CHANNEL, {}]],
-        "joint": True,
-        "num_agents": 2,
-        "num_arms": 3,
-    }
-    with pytest.raises(ValueError, match=r"mappings of \['action', 'message'\].*'values_and_message'"):
-        FederationEnv("fedbandit_envs.arms.env:ArmsEnv", **settings)
-    env = FederationEnv("fedbandit_envs.arms.env:ArmsEnv", action_format="values_and_message", **settings)
-    assert env.action_space.shape == (2, 5)
-    env.reset(seed=0)
-    seen, *_ = env.step(np.float32([[0, 1, 0, 0.25, -1], [0, 0, 1, 0.5, 1]]))
-    np.testing.assert_array_equal(seen["total_pulls"].argmax(1), [1, 2])
-    np.testing.assert_array_equal(seen["inbox_gradient"][0], [[0, 0], [0.5, 1]])
-
-
 @pytest.mark.parametrize("schedule", ["every_round", "on_request"])
 def test_baselines_that_write_nothing_are_told(schedule):
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
@@ -367,11 +333,6 @@ def test_baselines_that_write_nothing_are_told(schedule):
     lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
     with pytest.raises(SettingsError, match=f"{lacking}; a mapping of .*'message'"):
         RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()
-    told = CliRunner().invoke(
-        app, ["run", silent, "FedProcurement-v0", "--rounds", "5", "--stack", json.dumps(stack)]
-    )
-    assert told.exit_code == 2
-    assert "without 'message'" in told.output
     # Those that pool statistics do not get as far.
     with pytest.raises(
         SettingsError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"

@@ -92,7 +92,7 @@ def make_topology(
         >>> make_topology("ring", 4).astype(int).tolist()
         [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
-    if isinstance(spec, Mapping) and spec.keys() == {"edges"}:
+    if isinstance(spec, Mapping) and list(spec) == ["edges"]:
         graph = nx.empty_graph(num_agents)
         graph.add_edges_from(spec["edges"])
         spec = graph

@@ -280,7 +280,7 @@ def make_answers(spec: Answers | str | Mapping[str, Any], released: spaces.Dict)
     """
     name = spec.get("name") if isinstance(spec, Mapping) else spec
     if isinstance(name, str) and name in SCHEDULES:
-        schedule = make_schedule(spec)
+        schedule = make_schedule(spec)  # type: ignore[arg-type]
         if not schedule.fixed_in_advance or schedule.announced:
             raise ValueError(f"answers is {name!r}; a schedule fixed in advance, or a rule, is required")
         return partial(_scheduled, schedule=schedule)
