@@ -97,11 +97,7 @@ def test_views_pay_it(joint):
 @pytest.mark.parametrize(
     ("kwargs", "error", "message"),
     [
-        (
-            {"prices": {"messages": 1.0}},
-            ValueError,
-            "a name in prices is 'messages'; one of 'regret', 'wasted'",
-        ),
+        ({"prices": {"messages": 1.0}}, ValueError, "a name in prices is 'messages'; one of 'regret'"),
         ({"prices": {"regret": -1.0}}, ValueError, r"prices\['regret'\] is -1.0"),
     ],
 )

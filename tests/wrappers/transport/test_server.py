@@ -165,6 +165,10 @@ def test_sent_says_that_all_uploads_are_in_what_was_downloaded():
             # Nobody else uploads, so what was heard is what the agent has uploaded.
             assert (heard <= uploaded).all()
     assert confirmed > 10
+    env = Server(small(), "every_round", delay=1)
+    env.reset_batch([0])
+    # An upload of the agent is always on its way.
+    assert not any(env.step_batch(buying(env)).observation["sent"].any() for _ in range(9))
 
 
 def test_statistics_of_any_shape_are_carried():
@@ -184,11 +188,7 @@ def test_statistics_of_any_shape_are_carried():
     ("arguments", "error", "message"),
     [
         ({"schedule": "never"}, ValueError, "schedule name is 'never'"),
-        (
-            {"answers": "never"},
-            ValueError,
-            "answers name is 'never'; one of .*, or a schedule's, is required",
-        ),
+        ({"answers": "never"}, ValueError, "answers name is 'never'; one of .*, or a schedule's"),
         ({"answers": "on_request"}, ValueError, "answers is 'on_request'; a schedule fixed in advance"),
         ({"answers": {"name": "determinant", "growth": 0.5}}, ValueError, "growth is 0.5"),
         ({"answers": {"name": "determinant", "growth": 2}}, ValueError, r"of which \[\] are square matrices"),

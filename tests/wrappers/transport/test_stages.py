@@ -340,6 +340,9 @@ def test_a_shuffler_removes_names_and_order():
         other = stage.combined({"x": payload["x"][:, order]}, everyone)
         assert (other.total["x"] == first.total["x"]).all()
         assert (other.uploads()[0]["x"] == first.uploads()[0]["x"]).all()
+    uploads, mask = stage.combined(payload, np.array([[True, False, True, True]])).uploads()
+    assert mask.tolist() == [[True, True, True, False]]
+    np.testing.assert_allclose(uploads["x"].sum(axis=1), payload["x"][:, [0, 2, 3]].sum(axis=1))
 
 
 # Arguments.
