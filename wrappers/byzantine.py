@@ -82,7 +82,6 @@ class Byzantine(FederatedWrapper):
         {"agents": [0]},
         {"agents": 0.5, "attack": "sign_flip"},
         {"agents": [1], "attack": {"name": "scaled", "scale": -2.5}},
-        {"agents": 0},
     )
 
     def __init__(
@@ -160,11 +159,8 @@ def _numbers(agents: Any, num_agents: int) -> list[int]:
     if isinstance(agents, str) or not isinstance(agents, Sequence):
         require_number("agents", agents, 0, 1)
         return list(range(num_agents - round(float(agents) * num_agents), num_agents))
-    for place, agent in enumerate(agents):
-        require_integer(f"agents[{place}]", agent, 0)
-        if agent >= num_agents:
-            raise ValueError(f"agents[{place}] is {agent}; at most {num_agents - 1} is required")
-    return sorted({int(agent) for agent in agents})
+    last = num_agents - 1
+    return sorted({require_integer(f"agents[{k}]", agent, 0, last) for k, agent in enumerate(agents)})
 
 
 def _widened(space: spaces.Space) -> spaces.Space:

@@ -55,14 +55,13 @@ class Interleaved(FederatedWrapper):
                 data are taken from it in every round.
         """
         super().__init__(env)
-        require_integer("period", period, 1)
+        self._period = require_integer("period", period, 1)
         for level in layers(env):
             if isinstance(level, Quota) or (isinstance(level, Messages) and level._reporter is not None):
                 raise ValueError(
                     f"env has {type(level).__name__} inside of Interleaved, which would take data from it in every "
                     f"round; {type(level).__name__} outside of Interleaved is required"
                 )
-        self._period = int(period)
         self.single_release_space = spaces.Dict(
             {name: batch_space(space, self._period) for name, space in env.single_release_space.items()}
         )

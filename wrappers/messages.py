@@ -1,7 +1,6 @@
 """Authored messages: agents release what their policy, or a reporter, has written, in place of statistics."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from copy import deepcopy
 from math import prod
 from typing import Any
@@ -28,6 +27,7 @@ from fedbandit_envs.core.privacy import COVARIANCE, Sensitivity, variance_of
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
+from fedbandit_envs.wrappers.transport.stages import spread
 
 _RESERVED = ("mask", "own", COVARIANCE)
 
@@ -41,7 +41,7 @@ class Messages(FederatedWrapper):
     * **the policy**, in its action, which becomes ``Dict({"action": <the environment's>, "message": Dict(...)})``: in
       the batch API a mapping of ``action`` and ``message``, the latter a mapping of arrays ``(replicas, agents, ...)``.
       The action formats for learning agents gain the entry ``message``, too; where a format's choices are a flat box,
-      ``"{name}_and_message"`` has action and message in one box, see :class:`FlatMessage`. A release contains the
+      ``"{name}_and_message"`` has action and message in one box. A release contains the
       message that the agent has written last, or zeros if it has written none since its last release. Messages of
       agents that are inactive in a round (:class:`~fedbandit_envs.wrappers.Participation`) are ignored;
     * **a reporter** (:class:`~fedbandit_envs.core.policy_spec.Reporter`), an object on the agents' side, which is given
@@ -71,14 +71,8 @@ class Messages(FederatedWrapper):
 
     layer = "data"
     examples = (
-        {"arrays": {"gradient": {"shape": [3], "dtype": "float32"}}},
-        {
-            "arrays": {
-                "age": {"shape": [], "dtype": "int16"},
-                "model": {"shape": [2, 2]},
-                "votes": {"shape": [5], "dtype": "bool"},
-            }
-        },
+        {"arrays": {"gradient": {"shape": [3], "dtype": "float32"}, "age": {"shape": [], "dtype": "int16"}}},
+        {"arrays": {"model": {"shape": [2, 2]}, "votes": {"shape": [5], "dtype": "bool"}}},
     )
 
     def __init__(
@@ -104,22 +98,17 @@ class Messages(FederatedWrapper):
         super().__init__(env)
         for level in layers(env):
             if isinstance(level, FederatedWrapper) and type(level)._release is not FederatedWrapper._release:
+                name = type(level).__name__
                 raise ValueError(
-                    f"env has {type(level).__name__}, which changes releases, inside of {type(self).__name__}, which "
-                    f"replaces them; {type(level).__name__} outside of {type(self).__name__} is required"
+                    f"env has {name}, which changes releases; {name} outside of Messages is required"
                 )
         if not isinstance(arrays, Mapping) or not arrays:
-            raise TypeError(
-                f"arrays is {arrays!r}; a mapping of at least one name to its shape and dtype is required"
-            )
+            raise TypeError(f"arrays is {arrays!r}; a mapping of names to shapes and dtypes is required")
         self._question: Arrays | None = None
-        self._asked = frozenset(name for name, declared in arrays.items() if _is_asked(name, declared))
+        self._dtypes = {name: _dtype(name, **declared) for name, declared in arrays.items()}
+        self._asked = frozenset(name for name, declared in arrays.items() if declared.get("asked"))
         if self._asked and reporter is None:
-            raise ValueError(
-                f"arrays has {sorted(self._asked)}, 'asked', and reporter is None; a reporter is required, which "
-                "replies to questions"
-            )
-        self._dtypes = {name: _dtype(name, declared) for name, declared in arrays.items()}
+            raise ValueError(f"reporter is None; one is required to fill {sorted(self._asked)} when asked")
         limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
         self._checks = {
             name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
@@ -135,9 +124,9 @@ class Messages(FederatedWrapper):
             self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "message", message))
             formats = env.action_formats.items()
             self.action_formats = {name: WithEntry(each, "message", message) for name, each in formats} | {
-                f"{name}_and_message": FlatMessage(each, limits)
+                f"{name}_and_message": _FlatMessage(each, limits)
                 for name, each in formats
-                if FlatMessage.fits(each.space)
+                if isinstance(each.space, spaces.Box) and FlatSending.fits(each.space)
             }
 
     @property
@@ -157,18 +146,12 @@ class Messages(FederatedWrapper):
             question: Arrays by name with leading axes ``(replicas, agents)``; None to withdraw a question.
 
         Raises:
-            ValueError: There is no reporter, or an array has other leading axes.
+            ValueError: There is no reporter.
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
         self._require_episode()
         if self._reporter is None:
             raise ValueError(f"reporter is None, so that nobody answers {question!r}; a reporter is required")
-        for name, array in (question or {}).items():
-            if np.shape(array)[:2] != self._ledger.shape:
-                raise ValueError(
-                    f"question {name!r} has shape {np.shape(array)}; (replicas, agents, ...) with "
-                    f"{self._ledger.shape} is required"
-                )
         self._question = question
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -205,7 +188,7 @@ class Messages(FederatedWrapper):
         active = np.array(getattr(self.unwrapped, "_active", True))
         step = self.env.step_batch(action["action"])
         for name, array in self._written.items():
-            np.copyto(array, written[name], where=_beside(np.broadcast_to(active, self._ledger.shape), array))
+            np.copyto(array, written[name], where=spread(np.broadcast_to(active, self._ledger.shape), array))
         return step
 
     def _release(self, sends: Array) -> Arrays:
@@ -216,7 +199,7 @@ class Messages(FederatedWrapper):
                 if self._asked and (name in self._asked) != (self._question is not None):
                     array[...] = 0.0
             self._question = None
-        released = {name: np.where(_beside(sends, array), array, 0.0) for name, array in written.items()}
+        released = {name: np.where(spread(sends, array), array, 0.0) for name, array in written.items()}
         for array in self._written.values():
             array[sends] = 0.0
         return released
@@ -246,14 +229,10 @@ class Messages(FederatedWrapper):
         which privacy could be claimed; see :class:`Sensitivity`.
         """
         self._require_episode()
-        shapes = {
-            name: (*self._ledger.shape, *(space.shape or ()))
-            for name, space in self.single_release_space.items()
-        }
-        return Sensitivity({name: np.full(shape, np.inf) for name, shape in shapes.items()}, {})
+        return Sensitivity({name: np.full_like(array, np.inf) for name, array in self._written.items()}, {})
 
 
-class FlatMessage:
+class _FlatMessage:
     """An action format that consists of another format's choice and a message, in one flat box.
 
     It serves learners that accept no ``Dict`` space, and learners that choose for all agents at once. The box has the
@@ -263,12 +242,6 @@ class FlatMessage:
     """
 
     def __init__(self, action_format: ActionFormat, arrays: Mapping[str, spaces.Box]) -> None:
-        """Sets the space.
-
-        Args:
-            action_format: The format to extend; :meth:`fits` must be true for its space.
-            arrays: Spaces of a message's arrays by name; bits are integers in [0, 1].
-        """
         self._format, self._arrays = action_format, dict(sorted(arrays.items()))
         inner = action_format.space
         assert isinstance(inner, spaces.Box)
@@ -282,21 +255,8 @@ class FlatMessage:
         )
         self.space: spaces.Space = spaces.Box(low, high, dtype=inner.dtype.type)
 
-    @staticmethod
-    def fits(space: spaces.Space) -> bool:
-        """Returns whether a message can be added to a space: it is a box with one axis, and no simplex."""
-        return isinstance(space, spaces.Box) and FlatSending.fits(space)
-
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Any]:
-        """Returns the environment's action, a mapping with the entry ``message``, from an element of the flat space.
-
-        Args:
-            choice: Elements of the flat space, ``(replicas, agents, entries)``.
-            observation: The observations that the choice follows, which the other format may need.
-
-        Raises:
-            ValueError: A number is not finite, or the format of the first m entries refuses them.
-        """
+        """Returns the environment's action, a mapping with the entry ``message``, from an element of the flat space."""
         start = prod(self._format.space.shape or ())
         action = self._format.to_action(choice[..., :start], observation)
         require_finite("choice", choice)
@@ -313,36 +273,23 @@ def _is_real(space: spaces.Box) -> bool:
     return np.issubdtype(space.dtype, np.floating)
 
 
-def _is_asked(name: Any, declared: Any) -> bool:
-    asked = declared.get("asked", False) if isinstance(declared, Mapping) else False
-    return require_flag(f"arrays[{name!r}]['asked']", asked)
-
-
-def _dtype(name: Any, declared: Any) -> np.dtype:
+def _dtype(name: str, shape: Sequence[int], dtype: str = "float64", asked: bool = False) -> np.dtype:
     """Returns the dtype of a declared array, after checking its name and the declaration."""
-    if not isinstance(name, str) or not name or name in _RESERVED or name.endswith(variance_of("")):
+    if name in _RESERVED or name.endswith(variance_of("")):
         raise ValueError(
             f"arrays has the name {name!r}; a string other than {', '.join(map(repr, _RESERVED))}, which does not end "
             f"in {variance_of('')!r}, is required"
         )
-    if not isinstance(declared, Mapping) or not {"shape"} <= declared.keys() <= {"shape", "dtype", "asked"}:
-        raise TypeError(
-            f"arrays[{name!r}] is {declared!r}; a mapping of 'shape', 'dtype' and 'asked' is required"
-        )
-    shape = declared["shape"]
-    if isinstance(shape, str) or not isinstance(shape, Sequence):
-        raise TypeError(f"arrays[{name!r}]['shape'] is {shape!r}; a sequence of integers >= 1 is required")
     for place, size in enumerate(shape):
         require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
-    dtype: np.dtype = np.dtype(object)
-    with suppress(TypeError):
-        dtype = np.dtype(declared.get("dtype", "float64"))
-    if dtype.kind not in "fiub" or dtype.itemsize > 8:
+    require_flag(f"arrays[{name!r}]['asked']", asked)
+    declared: np.dtype = np.dtype(dtype)
+    if declared.kind not in "fiub" or declared.itemsize > 8:
         raise ValueError(
-            f"arrays[{name!r}]['dtype'] is {declared['dtype']!r}; a floating-point type of at most 64 bits, an integer "
-            "type or 'bool' is required"
+            f"arrays[{name!r}]['dtype'] is {dtype!r}; a floating-point type of at most 64 bits, an integer type or "
+            "'bool' is required"
         )
-    return dtype
+    return declared
 
 
 def _limits(shape: tuple[int, ...], dtype: np.dtype) -> spaces.Box:
@@ -361,8 +308,3 @@ def _written(limits: spaces.Box, dtype: np.dtype) -> spaces.Space:
     if dtype == np.bool_:
         return spaces.MultiBinary(limits.shape)
     return spaces.Box(-np.inf, np.inf, limits.shape, dtype.type) if dtype.kind == "f" else limits
-
-
-def _beside(rows: Array, array: Array) -> Array:
-    """Returns an array ``(replicas, agents)`` with further axes of size 1, as many as ``array`` has."""
-    return rows.reshape(rows.shape + (1,) * (array.ndim - 2))

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_flag, require_number
+from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
@@ -75,16 +75,13 @@ class LearningReward(FederatedWrapper):
     """
 
     layer = "observation"
-    examples = ({}, {"prices": {"regret": 0.5}}, {"scaled": False, "prices": {"regret": 2.0}})
+    examples = ({}, {"prices": {"regret": 0.5}})
 
-    def __init__(
-        self, env: FederatedEnv, scaled: bool = True, prices: Mapping[str, float] | None = None
-    ) -> None:
+    def __init__(self, env: FederatedEnv, prices: Mapping[str, float] | None = None) -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, with its wrappers; prices of messages need a channel or server among them.
-            scaled: Whether rewards are divided by their scale; if not, prices are in units of the environment's reward.
             prices: For the name of an entry of the info, the cost of one unit of it, >= 0; None subtracts no costs.
 
         Raises:
@@ -94,35 +91,24 @@ class LearningReward(FederatedWrapper):
         super().__init__(env)
         if any(isinstance(inner, LearningReward) for inner in layers(env)):
             raise ValueError("env has a LearningReward already; one is allowed")
-        require_flag("scaled", scaled)
-        if prices is not None and not isinstance(prices, Mapping):
-            raise TypeError(f"prices is {prices!r}; None or a mapping of names and numbers is required")
         self._prices = dict(prices or {})
         for name, price in self._prices.items():
             require_number(f"prices[{name!r}]", price, 0, np.inf, open_above=True)
-        self._scaled = scaled
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
 
         Raises:
-            ValueError: Rewards shall be scaled but the environment does not know its largest reward; or ``prices``
-                names a quantity that the environment's info does not contain.
+            ValueError: The environment does not know its largest reward, or ``prices`` names a quantity that the
+                environment's info does not contain.
         """
         reset = self.env.reset_batch(seeds)
-        unknown = sorted(set(self._prices) - set(reset.info))
-        if unknown:
-            raise ValueError(
-                f"prices has {unknown}, which the information does not have; names among {sorted(reset.info)} "
-                "are required"
-            )
-        rows = reset.info["regret"].shape
-        scale = self.env.largest_reward() if self._scaled else np.ones(rows)
+        for name in self._prices:
+            require_choice("a name in prices", name, sorted(reset.info))
+        scale = self.env.largest_reward()
         if scale is None:
-            raise ValueError(
-                "scaled is True, but the largest reward of this environment is unknown; scaled=False, or a problem "
-                "that defines largest_reward, is required"
-            )
+            raise ValueError("env knows no largest reward; a problem with largest_reward is required")
+        rows = scale.shape
         # An agent whose largest reward is 0 always has reward 0: dividing by 1 avoids 0 / 0.
         self._scale = np.where(scale > 0.0, scale, 1.0)
         self._buffers = Buffers({"reward": np.zeros(rows), "raw_reward": np.zeros(rows)})
@@ -141,11 +127,9 @@ class LearningReward(FederatedWrapper):
     def largest_reward(self) -> Array | None:
         """Returns the largest absolute reward of each agent, ``(replicas, agents)``; None (unknown) with prices.
 
-        Without prices it is 1 if rewards are scaled, and otherwise the largest reward of the wrapped environment.
+        Without prices it is 1.
         """
-        if self._prices:
-            return None
-        return np.ones(self._scale.shape) if self._scaled else self.env.largest_reward()
+        return None if self._prices else np.ones(self._scale.shape)
 
     def _with_raw(self, info: Arrays) -> Arrays:
         return {**info, "raw_reward": self._buffers.views["raw_reward"]}

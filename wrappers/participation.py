@@ -22,6 +22,10 @@ Its arguments are the round, counted from 1, the replica's random generator and 
 for each round, in order, and returns whether each agent acts, bool ``(agents,)``."""
 
 
+def _all(t: int, generator: np.random.Generator, num_agents: int) -> Array:
+    return np.ones(num_agents, np.bool_)
+
+
 def _uniform(t: int, generator: np.random.Generator, num_agents: int) -> Array:
     return np.arange(num_agents) == generator.integers(num_agents)
 
@@ -38,9 +42,6 @@ def _probability(t: int, generator: np.random.Generator, num_agents: int, *, pro
 def _check_rounds(rounds: Any) -> None:
     if isinstance(rounds, str) or not isinstance(rounds, Sequence) or not rounds:
         raise ValueError(f"rounds is {rounds!r}; a sequence of at least one round is required")
-    for place, given in enumerate(rounds):
-        for agent in given if isinstance(given, Sequence) else [given]:
-            require_integer(f"rounds[{place}]", agent, 0)
 
 
 @checked(_check_rounds)
@@ -51,12 +52,13 @@ def _sequence(
 
 
 LAWS: dict[str, Callable[..., Array]] = {
+    "all": _all,
     "uniform": _uniform,
     "in_turn": _in_turn,
     "probability": _probability,
     "sequence": _sequence,
 }
-"""The built-in distributions by the name that a specification gives them; ``all`` (every agent acts) has none."""
+"""The built-in distributions by the name that a specification gives them."""
 
 
 class Participation(FederatedWrapper):
@@ -96,10 +98,8 @@ class Participation(FederatedWrapper):
     layer = "data"
     examples = (
         {},
-        {"law": "in_turn"},
         {"law": {"name": "probability", "probability": 0.4}},
         {"law": {"name": "sequence", "rounds": [0, [0, 1], []]}},
-        {"law": "all"},
     )
 
     def __init__(self, env: FederatedEnv, law: Law | str | Mapping[str, Any] = "uniform") -> None:
@@ -118,13 +118,10 @@ class Participation(FederatedWrapper):
         super().__init__(env)
         if "active" in env.single_observation_space.spaces:
             raise ValueError("env has a Participation already; one is allowed")
-        self._law: Law | None = None
-        if law not in ("all", {"name": "all"}):
-            self._law = make_rule("law", law, LAWS, ", or 'all',")
-            rounds = getattr(self._law, "keywords", {}).get("rounds", ())
-            largest = max((agent for given in rounds for agent in np.atleast_1d(given).tolist()), default=0)
-            if largest >= self.max_num_agents:
-                raise ValueError(f"rounds has agent {largest}; at most {self.max_num_agents - 1} is required")
+        self._law: Law = make_rule("law", law, LAWS)
+        for place, given in enumerate(getattr(self._law, "keywords", {}).get("rounds", ())):
+            for agent in np.atleast_1d(given).tolist():
+                require_integer(f"rounds[{place}]", agent, 0, self.max_num_agents - 1)
         self.single_observation_space = spaces.Dict(
             {
                 **env.single_observation_space.spaces,
@@ -137,8 +134,7 @@ class Participation(FederatedWrapper):
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
         generators = [stream(int(seed), Purpose.PARTICIPATION) for seed in seeds]
         first = self._drawn(1, generators)
-        if self._law is not None:
-            self.env.set_active(first)
+        self.env.set_active(first)
         reset = self.env.reset_batch(seeds)
         self._generators = generators
         self._round = 0
@@ -151,7 +147,7 @@ class Participation(FederatedWrapper):
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round of the active agents; see :meth:`FederatedEnv.step_batch`."""
-        if self._law is not None and hasattr(self, "_next"):
+        if hasattr(self, "_next"):
             self.env.set_active(self._next)
         step = self.env.step_batch(action)
         self._round += 1
@@ -163,7 +159,4 @@ class Participation(FederatedWrapper):
 
     def _drawn(self, t: int, generators: list[np.random.Generator]) -> Array:
         """Returns which agents act in round ``t``, bool ``(replicas, agents)``."""
-        agents = self.max_num_agents
-        if self._law is None:
-            return np.ones((len(generators), agents), np.bool_)
-        return np.array([self._law(t, generator, agents) for generator in generators])
+        return np.array([self._law(t, generator, self.max_num_agents) for generator in generators])

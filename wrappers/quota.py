@@ -41,8 +41,7 @@ class Quota(FederatedWrapper):
             ValueError: It is negative.
         """
         super().__init__(env)
-        require_integer("releases", releases, 0)
-        self._releases = int(releases)
+        self._releases = require_integer("releases", releases, 0)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with the full number of releases; see :meth:`FederatedEnv.reset_batch`."""

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
-from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.wrappers.transport.server_policy import Ask
 
@@ -17,21 +16,6 @@ def pulls(env, t, replicas=1):
     """Everybody pulls another arm, and another one in each round."""
     rows = replicas, env.max_num_agents
     return (np.arange(rows[0] * rows[1]).reshape(rows) * 7 + t * t) % 3
-
-
-class Function:
-    """A policy without memory, which answers all agents what a function of uploads and mask returns."""
-
-    def __init__(self, function):
-        self.answer = function
-
-    def downloads(self, spec):
-        answer = self.answer(zeros(spec.release, (1, spec.agents), float), np.ones((1, spec.agents), bool))
-        arrays = {name: np.asarray(array) for name, array in answer.items()}
-        return {name: {"shape": array.shape[1:], "dtype": array.dtype} for name, array in arrays.items()}
-
-    def reset(self, spec, seeds):
-        return None
 
 
 class Rounds:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.spec import RunSpec, SettingsError
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement
 from fedbandit_envs.wrappers import (
@@ -193,8 +193,3 @@ def test_the_command_line_takes_a_stack():
     assert told["groups"]["liars"]["agents"] == [8, 9]
     for stack in ("[", "[3]", '[["nowhere:Nothing", {}]]', f'[["{ENTRY}", {{"agents": 2}}]]'):
         assert CliRunner().invoke(app, [*words, "--stack", stack]).exit_code == 2, stack
-
-
-def test_a_stack_of_the_wrong_form_is_refused():
-    with pytest.raises(SettingsError, match=r"stack\[0\] is 3"):
-        RunSpec(**SETTINGS, stack=[3])

@@ -1,24 +1,15 @@
 """Statistics by round modulo a period: nothing is lost, nothing is counted twice, nothing leaves unasked."""
 
-import json
-import pickle
-import re
-
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pettingzoo.test import parallel_api_test, parallel_seed_test
 from regression_env import Regression
 
-from fedbandit_envs.core.wrapper import build
-from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.interleaved import Interleaved
-from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
@@ -29,19 +20,6 @@ def small(**kwargs) -> ProcurementEnv:
     return ProcurementEnv(
         **{"num_agents": 3, "num_producers": PRODUCERS, "instance_seed": 1, "max_cycles": 60, **kwargs}
     )
-
-
-LEVELS = {
-    "plain": lambda: Interleaved(small(), 3),
-    "channel": lambda: Channel(Interleaved(small(), 3), "line", "on_request", 1),
-    "floats": lambda: Channel(Interleaved(Regression(), 2), schedule={"name": "fixed_gap", "gap": 3}),
-}
-
-
-@pytest.mark.parametrize("make_level", LEVELS.values(), ids=LEVELS)
-def test_parallel_api_and_seeds(make_level):
-    parallel_api_test(make_level(), num_cycles=80)
-    parallel_seed_test(make_level)
 
 
 @settings(max_examples=150)
@@ -109,25 +87,6 @@ def test_a_period_of_1_changes_nothing_but_the_axis(make):
     assert wrapped.privacy() == plain.privacy()
 
 
-def test_slots_of_a_linear_environment_hold_their_rounds_observations():
-    env = Interleaved(LinearEnv(num_agents=2, num_arms=4, dim=3, max_cycles=50), 3)
-    env.reset_batch([1, 2])
-    expected, total = np.zeros((2, 2, 3, 4, 4)), np.zeros((2, 2, 4, 4))
-    luck = np.random.default_rng(0)
-    for t in range(50):
-        seen = env.step_batch(luck.integers(0, 4, (2, 2))).observation["total_statistic"]
-        expected[:, :, t % 3] += seen - total
-        total = seen.copy()
-        if t == 20:
-            part = env.release(np.array([[True, False], [False, True]]))["statistic"]
-    released = env.release(np.ones((2, 2), bool))["statistic"] + part
-    # Sums of 50 rounds of values up to 1, in another order: some 50 * 50 roundings of 1e-16.
-    np.testing.assert_allclose(released, expected, atol=1e-12)
-    np.testing.assert_allclose(released.sum(axis=2), total, atol=1e-12)
-    assert env.sensitivity().scale["statistic"].shape == released.shape
-    assert env.sensitivity().symmetric
-
-
 def test_slots_are_the_rounds_modulo_the_period():
     env = Interleaved(Regression(), 3)
     env.reset_batch([0])
@@ -150,15 +109,6 @@ def test_slots_are_the_rounds_modulo_the_period():
     assert env.release(everyone)["count"][0, 0, :, 0].tolist() == [1, 0, 0]
 
 
-def test_a_refused_action_leaves_slots_and_turns_alone():
-    env = Interleaved(Regression(), 2)
-    env.reset_batch([0])
-    with pytest.raises(ValueError, match="action has shape"):
-        env.step_batch(np.ones((1, 2, 5)))
-    env.step_batch(np.ones((1, 2, 2)))
-    assert env.release(np.ones((1, 2), bool))["count"][0, 0, :, 0].tolist() == [1, 0]
-
-
 def test_what_is_released_is_the_receivers():
     env = Interleaved(Regression(), 2)
     env.reset_batch([0])
@@ -167,28 +117,6 @@ def test_what_is_released_is_the_receivers():
     kept["statistic"] += 5
     env.step_batch(np.ones((1, 2, 2)))
     assert env.release(np.ones((1, 2), bool))["statistic"][0, 0].tolist() == [[[0, 0]] * 2, [[1, 1]] * 2]
-
-
-def test_nothing_is_released_until_somebody_sends():
-    env = Interleaved(small(), 2)
-    env.reset_batch([0])
-    for _ in range(5):
-        env.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
-    env.release(np.zeros((1, 3), bool))
-    assert env.privacy().epsilon == 0
-    assert env.privacy().reason == "nothing has been released"
-    env.release(np.array([[False, True, False]]))
-    assert env.privacy().epsilon == np.inf
-    env.reset_batch([1])
-    assert env.privacy().epsilon == 0
-
-
-def test_silence_around_it_is_private():
-    env = Channel(Interleaved(small(), 2), schedule="silent")
-    env.reset_batch([0])
-    for _ in range(60):
-        env.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
-    assert env.privacy().epsilon == 0
 
 
 def test_spaces_and_sensitivity_gain_the_axis():
@@ -232,94 +160,6 @@ def test_inboxes_get_all_slots_and_traffic_counts_them():
     numbers = 2 * 4 * PRODUCERS
     per_message = HEADER_BYTES + 8 * numbers
     np.testing.assert_array_equal(split.traffic["bytes"], split.traffic["messages"] * per_message)
-
-
-def test_pickling_in_mid_episode():
-    env = Interleaved(Regression(), 3)
-    env.reset_batch([1, 2])
-    luck = np.random.default_rng(0)
-    for _ in range(5):
-        env.step_batch(luck.normal(size=(2, 2, 2)))
-    env.release(np.array([[True, False], [False, False]]))
-    env.step_batch(luck.normal(size=(2, 2, 2)))
-    twin = pickle.loads(pickle.dumps(env))
-    for _ in range(5):
-        action = luck.normal(size=(2, 2, 2))
-        sends = luck.random((2, 2)) < 0.5
-        for each in (env, twin):
-            each.step_batch(action)
-        first, second = env.release(sends), twin.release(sends)
-        for name, array in first.items():
-            np.testing.assert_array_equal(second[name], array)
-    assert env.privacy() == twin.privacy()
-
-
-def test_replica_alone_equals_replica_in_a_batch():
-    luck = np.random.default_rng(0)
-    actions = luck.integers(0, 9, (20, 3, 3, PRODUCERS))
-    sends = luck.random((20, 3, 3)) < 0.4
-
-    def run(rows):
-        env = Interleaved(small(), 3)
-        env.reset_batch([7, 8, 9][rows])
-        kept = []
-        for action, senders in zip(actions, sends, strict=True):
-            env.step_batch(action[rows])
-            kept.append(env.release(senders[rows]))
-        return kept
-
-    whole = run(slice(0, 3))
-    for i in range(3):
-        for together, alone in zip(whole, run(slice(i, i + 1)), strict=True):
-            for name, array in alone.items():
-                np.testing.assert_array_equal(together[name][i], array[0])
-
-
-def test_stacks_are_json():
-    stack = [
-        ["fedbandit_envs.wrappers.interleaved:Interleaved", {"period": 3}],
-        [
-            "fedbandit_envs.wrappers.transport.channel:Channel",
-            {"time_to_live": 3, "cliques": True, "echo": True},
-        ],
-    ]
-    env = build("fedbandit_envs.procurement.env:ProcurementEnv", json.loads(json.dumps(stack)))
-    observation, _ = env.reset_batch([0])
-    assert observation["inbox_good"].shape == (1, 10, 10, 3, 30)
-
-
-@pytest.mark.parametrize(
-    ("period", "error", "message"),
-    [
-        (0, ValueError, "period is 0; an integer >= 1 is required"),
-        (-2, ValueError, "period is -2"),
-        (2.0, TypeError, "period is 2.0; an integer >= 1 is required"),
-        (True, TypeError, "period is True"),
-        (None, TypeError, "period is None"),
-    ],
-)
-def test_bad_periods_are_named(period, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        Interleaved(small(), period)
-
-
-def test_it_keeps_what_it_is_given():
-    placebo = Interleaved(Placebo(small()), 2)
-    placebo.reset_batch([0])
-    placebo.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
-    assert not placebo.release(np.ones((1, 3), bool))["delivered"].any()
-
-
-def test_releasing_out_of_turn_is_named():
-    env = Interleaved(small(), 2)
-    with pytest.raises(ResetNeeded):
-        env.release(np.ones((1, 3), bool))
-    env.reset_batch([0])
-    env.step_batch(np.ones((1, 3, PRODUCERS), np.int64))
-    with pytest.raises(ValueError, match=re.escape("senders has shape (3,); (replicas, agents) = (1, 3)")):
-        env.release(np.ones(3, bool))
-    assert env.privacy().epsilon == 0
-    assert env.release(np.ones((1, 3), bool))["delivered"][0, :, 0].all()
 
 
 @pytest.mark.parametrize("releases", [None, 4])

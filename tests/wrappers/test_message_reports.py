@@ -32,8 +32,6 @@ def test_reporters_answer_questions_within_a_round():
     assert not told[0, 1].any()
     np.testing.assert_array_equal(env.release(everyone)["sums"][:, :2], silent[:, :2])
     np.testing.assert_array_equal(env.hidden()["mean"], hidden)
-    with pytest.raises(ValueError, match=r"question 'of' has shape \(2, 1\); .*\(2, 3\)"):
-        env.env.ask({"of": question[:, 0]})
     writes = Messages(ArmsEnv(), ONE)
     with pytest.raises(ResetNeeded):
         writes.ask(None)
@@ -225,9 +223,7 @@ def test_without_asked_arrays_reports_are_as_large_as_uploads():
 
 
 def test_what_is_asked_needs_somebody_who_replies():
-    with pytest.raises(
-        ValueError, match=r"arrays has \['asked'\], 'asked', and reporter is None; a reporter is"
-    ):
+    with pytest.raises(ValueError, match=r"reporter is None; one is required to fill \['asked'\]"):
         Messages(ArmsEnv(), ASKED)
     with pytest.raises(TypeError, match=r"arrays\['x'\]\['asked'\] is 1; True or False"):
         Messages(ArmsEnv(), {"x": {"shape": [1], "asked": 1}}, Both())

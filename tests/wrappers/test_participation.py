@@ -1,7 +1,5 @@
 """Agents that sit rounds out: nothing is played or drawn for them, and their luck is that of their own rounds."""
 
-import pickle
-
 import numpy as np
 import pytest
 from channels import PRODUCERS, small
@@ -10,7 +8,6 @@ from registered import small as small_of
 from fedbandit_envs import REGISTRY, make_federation
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
-from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Interleaved, Participation
 
 PROBABLY = {"name": "probability", "probability": 0.4}
@@ -104,18 +101,6 @@ def test_all_is_what_there_is_without_it(env_id):
     assert second.observation["active"].all()
 
 
-@pytest.mark.parametrize("law", ["uniform", PROBABLY], ids=str)
-def test_a_replica_alone_is_that_of_a_batch(law):
-    def run(seeds):
-        env = Participation(parallel_env(num_agents=4, num_arms=5, dim=3, max_cycles=50), law)
-        env.reset_batch(seeds)
-        return [copied(env.step_batch(np.zeros((len(seeds), 4), np.int64))) for _ in range(50)]
-
-    for whole, alone in zip(run([3, 9, 4]), run([9]), strict=True):
-        for name, array in whole.items():
-            np.testing.assert_array_equal(array[1:2], alone[name])
-
-
 def test_laws():
     """Uniform: 2,000 rounds, 500 an agent, within 5 sd (97); each with probability 0.4: 800 within 5 sd (110)."""
     counts = {}
@@ -135,32 +120,6 @@ def test_laws():
         )
     expected = [[2], [0, 3], [], [2], [0, 3], []]
     assert [np.flatnonzero(row).tolist() for row in seen] == expected
-
-
-def test_a_refused_action_moves_nobody():
-    env, twin = (Participation(small(), "uniform") for _ in range(2))
-    for each in (env, twin):
-        each.reset_batch([0])
-    good = np.ones((1, 4, PRODUCERS), np.int64)
-    for _ in range(30):
-        with pytest.raises(ValueError, match="is -1"):
-            env.step_batch(-good)
-        first, second = copied(env.step_batch(good)), copied(twin.step_batch(good))
-        for name in first:
-            np.testing.assert_array_equal(first[name], second[name])
-
-
-def test_pickling_in_mid_episode():
-    env = Participation(parallel_env(num_agents=4, num_arms=5, dim=3), "uniform")
-    env.reset_batch([0, 1])
-    arm = np.zeros((2, 4), np.int64)
-    for _ in range(7):
-        env.step_batch(arm)
-    twin = pickle.loads(pickle.dumps(env))
-    for _ in range(60):
-        first, second = copied(env.step_batch(arm)), copied(twin.step_batch(arm))
-        for name in first:
-            np.testing.assert_array_equal(first[name], second[name])
 
 
 @pytest.mark.parametrize("name", ["SS-UCB", "P-FCB", "LinUCB", "FedUCB-min"])
@@ -190,15 +149,15 @@ def test_the_statistic_leaves_once_however_agents_come_and_go():
 @pytest.mark.parametrize(
     ("law", "error", "message"),
     [
-        (3, TypeError, "law is 3; a name or a mapping with a name"),
-        ("sometimes", ValueError, r"law name is 'sometimes'; one of \['in_turn', .*, or 'all', is required"),
-        ({"probability": 0.5}, ValueError, "law name is None"),
-        ({"name": "probability"}, TypeError, "law 'probability' with arguments {}"),
+        ("sometimes", ValueError, r"law name is 'sometimes'; one of \['all', 'in_turn', "),
         ({"name": "probability", "probability": 1.5}, ValueError, "probability is 1.5"),
-        ({"name": "uniform", "often": 1}, TypeError, "law 'uniform' with arguments {'often': 1}"),
         ({"name": "sequence", "rounds": []}, ValueError, r"rounds is \[\]"),
         ({"name": "sequence", "rounds": [-1]}, ValueError, r"rounds\[0\] is -1"),
-        ({"name": "sequence", "rounds": [0, [1, 4]]}, ValueError, "rounds has agent 4; at most 3"),
+        (
+            {"name": "sequence", "rounds": [0, [1, 4]]},
+            ValueError,
+            r"rounds\[1\] is 4; an integer in \[0, 3\]",
+        ),
     ],
 )
 def test_bad_laws_are_named(law, error, message):

@@ -52,9 +52,3 @@ def test_what_may_not_leave_is_neither_noised_nor_carried_nor_paid_for():
         assert env.traffic["messages"].tolist() == [[2, 2]]
         spent.append(env.privacy().epsilon)
     assert spent[0] == spent[1]
-
-
-@pytest.mark.parametrize(("releases", "error"), [(-1, ValueError), (1.5, TypeError), (None, TypeError)])
-def test_wrong_limits_are_refused(releases, error):
-    with pytest.raises(error, match="releases"):
-        Quota(parallel_env(num_agents=2), releases)

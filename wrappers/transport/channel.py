@@ -1,7 +1,6 @@
 """The channel: a transport that carries messages between agents, along the edges of a graph."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -53,11 +52,7 @@ class Channel(Transport):
         {"topology": "star", "schedule": {"name": "fixed_gap", "gap": 2}, "delay": 1, "loss": 0.1},
         {"topology": "ring", "schedule": "on_request", "echo": True, "duplication": 0.1},
         {"stage": "shuffler", "loss": 0.2},
-        {
-            "stage": {"name": "aggregator", "honest": 2},
-            "schedule": {"name": "fixed_gap", "gap": 2},
-            "delay": 1,
-        },
+        {"stage": {"name": "aggregator", "honest": 2}, "schedule": "every_round", "delay": 1},
         {"stage": "server", "echo": True, "duplication": 0.1},
     )
 
@@ -109,40 +104,28 @@ class Channel(Transport):
         if time_to_live is not None:
             require_integer("time_to_live", time_to_live, 1)
         elif cliques:
-            raise ValueError(
-                "time_to_live is None; with cliques=True an integer >= 1 is required, since cliques are made of agents "
-                "within that many hops of each other"
-            )
+            raise ValueError("time_to_live is None; an integer >= 1, the reach of a clique, is required")
         super().__init__(env, schedule, echo, delay, loss, duplication, stage=stage)
         if self._schedule.announced:
-            raise ValueError(
-                "schedule is 'announced'; a Server with a policy is required, or another schedule"
-            )
+            raise ValueError("schedule is 'announced'; a Server with a policy is required for it")
         self.hub = "relay" if self._stage is None else self._stage.trust
         # _draw: the function that draws a replica's graph. _explored: where messages arrive in a graph that is fixed.
         # With a stage, whose sums all agents receive, there is no graph.
         self._draw, self._explored = None, None
+        self._graphs: list[Array] = []
         if self._stage is not None:
             if topology != "complete":
-                raise ValueError(
-                    f"topology is {topology!r}; 'complete' is required with a stage, since all agents receive the same "
-                    "sum"
-                )
+                raise ValueError(f"topology is {topology!r}; 'complete' is required with a stage")
             return
-        graph, agents = make_topology(topology, self.max_num_agents), self.max_num_agents
-        connected = self._schedule.needs_all_connected
-        self._explore = partial(
-            explore, agents=agents, time_to_live=time_to_live, cliques=cliques, all_connected=connected
-        )
+        self._reach = self.max_num_agents, time_to_live, cliques, self._schedule.needs_all_connected
+        graph = make_topology(topology, self.max_num_agents)
         if callable(graph):
-            self._draw, self._nodes = graph, agents
+            self._draw = graph
             return
-        self._nodes = len(graph)
-        if self._nodes > agents and time_to_live == 1:
-            raise ValueError(
-                "time_to_live is 1; None or at least 2 is required where a controller passes messages on"
-            )
-        self._explored = self._explore([graph])
+        if len(graph) > self.max_num_agents and time_to_live == 1:
+            raise ValueError("time_to_live is 1; None or at least 2 is required with a controller")
+        self._graphs = [graph]
+        self._explored = explore(self._graphs, *self._reach)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes and no messages in transit.
@@ -151,10 +134,12 @@ class Channel(Transport):
             ValueError: The schedule needs every agent to reach every other, and in a drawn graph some agent cannot.
                 The state does not change.
         """
-        explored = self._explored
+        graphs, explored = self._graphs, self._explored
         if self._draw is not None:
-            explored = self._explore([self._draw(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds])
+            graphs = [self._draw(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
+            explored = explore(graphs, *self._reach)
         reset = super().reset_batch(seeds)
+        self._graphs = graphs
         if explored is not None:
             self._edges, *paths = explored
             self._limits, self._hops, self._traversals = (
@@ -168,13 +153,7 @@ class Channel(Transport):
 
     def graph(self, replica: int) -> Array:
         """Returns the graph of a replica's nodes; with a stage all agents are joined to it; see :class:`Transport`."""
-        if self._stage is not None:
-            return super().graph(replica)
-        edges = self._edges[replica % len(self._edges)]
-        tails, heads, _ = edges[edges[:, 0] >= 0].T
-        joined = np.zeros((self._nodes, self._nodes), np.bool_)
-        joined[tails, heads] = True
-        return joined
+        return self._graphs[replica % len(self._graphs)] if self._graphs else super().graph(replica)
 
     def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
         self._book(messages * (self.max_num_agents - 1))
@@ -226,7 +205,7 @@ class Channel(Transport):
                 generator = stream(self._seeds[replica], Purpose.CHANNEL, self._round)
                 faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))
             lost, duplicated = faults[0] < self._loss, faults[1] < self._duplication
-            arrival, traversals = flood(self._edges, lost, duplicated, self._limits, self._nodes)
+            arrival, traversals = flood(self._edges, lost, duplicated, self._limits, len(self._graphs[0]))
             # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does
             # not.
             hops = arrival[:, : senders.shape[1]] * (self._hops > 0)

@@ -92,22 +92,15 @@ def make_topology(
         >>> make_topology("ring", 4).astype(int).tolist()
         [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
-    if isinstance(spec, Mapping) and spec.keys() == {"edges"}:
-        spec = _from_edges(spec["edges"], num_agents)
+    if isinstance(spec, Mapping) and list(spec) == ["edges"]:
+        graph = nx.empty_graph(num_agents)
+        graph.add_edges_from(spec["edges"])
+        spec = graph
     if isinstance(spec, nx.Graph):
         return _from_networkx(spec, num_agents)
     rule = make_rule("topology", spec, TOPOLOGIES, ", or a mapping of 'edges',")
     draw = partial(rule, num_agents)
     return draw if rule.keywords else draw(np.random.default_rng(0))
-
-
-def _from_edges(edges: Any, num_agents: int) -> nx.Graph:
-    graph = nx.empty_graph(num_agents)
-    try:
-        graph.add_edges_from(edges)
-    except (TypeError, nx.NetworkXError) as error:
-        raise ValueError(f"topology has the edges {edges!r}; pairs of agents are required") from error
-    return graph
 
 
 def _from_networkx(graph: nx.Graph, num_agents: int) -> Array:
@@ -123,11 +116,8 @@ def _from_networkx(graph: nx.Graph, num_agents: int) -> Array:
         )
     # Weights are ignored, since an edge of weight 0 is still an edge.
     adjacency: Array = nx.to_numpy_array(graph, nodelist=nodes, weight=None) > 0
-    if adjacency.diagonal().any():
-        raise ValueError(
-            f"topology has a self-loop at agent {adjacency.diagonal().argmax()}; edges between different agents are "
-            "required"
-        )
+    for agent in np.flatnonzero(adjacency.diagonal()):
+        raise ValueError(f"topology has a self-loop at agent {agent}; edges between two agents are required")
     return adjacency
 
 

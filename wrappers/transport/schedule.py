@@ -61,8 +61,8 @@ received. The released statistic must be a sum of [x; y][x; y]^T, of which the l
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from math import log
 from typing import Any
 
@@ -84,7 +84,6 @@ class Schedule:
         rule: A function that takes t >= 0 and returns in how many of the rounds 1 to t messages are sent; where agents
             choose when to send, in how many of them they may. Privacy mechanisms use it, too, to divide a privacy
             budget among releases.
-        arguments: Keyword arguments of the rule.
         fixed_in_advance: Whether sending times are known before any data. If not, agents choose in each round whether
             to send, and the choice may reveal something about their data.
         needs_all_connected: Whether all agents send when one asks, so that each agent must be able to reach every
@@ -98,23 +97,18 @@ class Schedule:
         False
     """
 
-    rule: Callable[..., int]
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    rule: Callable[[int], int]
     fixed_in_advance: bool = True
     needs_all_connected: bool = False
     announced: bool = False
 
-    @cached_property
-    def _counted(self) -> Callable[[int], int]:
-        return partial(self.rule, **self.arguments)
-
     def count(self, horizon: int) -> int:
         """Returns the largest number of rounds among 1 to ``horizon`` (>= 0) in which an agent sends."""
-        return int(self._counted(int(horizon)))
+        return int(self.rule(int(horizon)))
 
     def sends(self, t: int) -> bool:
         """Returns whether messages are sent, or may be sent, in round ``t``, counted from 1."""
-        return self._counted(t) > self._counted(t - 1)
+        return self.rule(t) > self.rule(t - 1)
 
     def senders(self, t: int, asked: Array) -> Array:
         """Returns which agents send in a round, bool ``(replicas, agents)``.
@@ -169,9 +163,7 @@ def _growing_then_fixed(t: int, *, limit: int) -> int:
 
 def _check_geometric(count: Any, horizon: Any) -> None:
     require_integer("horizon", horizon, 1)
-    require_integer("count", count, 1)
-    if count > horizon:
-        raise ValueError(f"count is {count!r}; an integer of at most horizon = {horizon} is required")
+    require_integer("count", count, 1, int(horizon))
 
 
 @checked(_check_geometric)
@@ -215,10 +207,10 @@ def make_schedule(spec: Schedule | str | Mapping[str, Any]) -> Schedule:
     """
     if isinstance(spec, Schedule):
         return spec
-    rule: partial[int] = partial(make_rule("schedule", spec, SCHEDULES))
+    rule = make_rule("schedule", spec, SCHEDULES)
     name = spec["name"] if isinstance(spec, Mapping) else spec
     asks = name in ("on_request", "synchronise")
-    return Schedule(rule.func, rule.keywords, not asks, name == "synchronise", name == "announced")
+    return Schedule(rule, not asks, name == "synchronise", name == "announced")
 
 
 Answers = Callable[[int, Array, Arrays, Arrays], Array]
@@ -275,11 +267,11 @@ ANSWERS: dict[str, Callable[..., Array]] = {"uploads": _uploads, "determinant": 
 """The built-in answer rules by name; the names of schedules fixed in advance are accepted as well."""
 
 
-def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: spaces.Dict) -> Answers:
+def make_answers(spec: Answers | str | Mapping[str, Any], released: spaces.Dict) -> Answers:
     """Returns the answer rule of a specification; a function is returned as it is.
 
     Args:
-        spec: A function (:data:`Answers`), a name, a mapping of ``name`` and arguments, or a schedule.
+        spec: A function (:data:`Answers`), a name, or a mapping of ``name`` and arguments.
         released: Space of one agent's releases.
 
     Raises:
@@ -287,12 +279,10 @@ def make_answers(spec: Answers | Schedule | str | Mapping[str, Any], released: s
         ValueError: The name is unknown, an argument is out of its range, or the rule does not fit the released arrays.
     """
     name = spec.get("name") if isinstance(spec, Mapping) else spec
-    if isinstance(spec, Schedule | str | Mapping) and (isinstance(spec, Schedule) or str(name) in SCHEDULES):
-        schedule = make_schedule(spec)
+    if isinstance(name, str) and name in SCHEDULES:
+        schedule = make_schedule(spec)  # type: ignore[arg-type]
         if not schedule.fixed_in_advance or schedule.announced:
-            raise ValueError(
-                f"answers is {schedule!r}; a schedule fixed in advance, 'uploads' or 'determinant' is required"
-            )
+            raise ValueError(f"answers is {name!r}; a schedule fixed in advance, or a rule, is required")
         return partial(_scheduled, schedule=schedule)
     rule: Answers = make_rule("answers", spec, ANSWERS, ", or a schedule's,")
     # Called once with zeros, so that a rule that does not fit the released arrays raises its error now.

@@ -1,6 +1,6 @@
 """The server: a transport through a central node (no agent), which adds up uploads and answers with downloads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
@@ -75,26 +75,14 @@ class Server(Transport):
         (np.float64(2.0), [2, 2, 2])
     """
 
-    _counted = ("messages", "bytes", "lost")
+    _counted: tuple[str, ...] = ("messages", "bytes", "lost")
     examples = (
-        {"schedule": "on_request"},
+        {"schedule": "on_request", "duplication": 0.3},
         {"schedule": "every_round", "answers": "every_round", "echo": False},
         {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "delay": 1, "loss": 0.2},
-        {"schedule": "on_request", "answers": "every_round", "duplication": 0.3},
         {"schedule": "every_round", "stage": "server", "echo": False},
-        {
-            "schedule": "every_round",
-            "stage": {"name": "aggregator", "honest": 2, "colluders": 1},
-            "loss": 0.2,
-            "delay": 1,
-        },
-        {
-            "schedule": {"name": "fixed_gap", "gap": 2},
-            "answers": "every_round",
-            "stage": "shuffler",
-            "echo": False,
-            "loss": 0.2,
-        },
+        {"schedule": "every_round", "stage": {"name": "aggregator", "honest": 2}, "loss": 0.2, "delay": 1},
+        {"schedule": {"name": "fixed_gap", "gap": 2}, "answers": "every_round", "stage": "shuffler"},
         {"schedule": {"name": "fixed_gap", "gap": 2}, "policy": "average", "delay": 1, "loss": 0.2},
     )
 
@@ -102,13 +90,13 @@ class Server(Transport):
         self,
         env: FederatedEnv,
         schedule: Schedule | str | Mapping[str, Any] = "on_request",
-        answers: Answers | Schedule | str | Mapping[str, Any] = "uploads",
+        answers: Answers | str | Mapping[str, Any] = "uploads",
         echo: bool = True,
         delay: int = 0,
         loss: float = 0.0,
         duplication: float = 0.0,
         stage: StageSpec = None,
-        policy: ServerPolicy | str | Mapping[str, Any] | None = None,
+        policy: ServerPolicy | Callable[..., Any] | str | Mapping[str, Any] | None = None,
     ) -> None:
         """Wraps ``env``; a privatizer, if any, must be inside.
 
@@ -123,9 +111,9 @@ class Server(Transport):
             stage: Who adds up the uploads of a round and, as a trusted server, adds noise to the sum, see
                 :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself. A
                 policy then sees sorted messages without names (shuffler), or equal parts of a sum as uploads.
-            policy: What the server computes from uploads and answers: a server policy, its name (``"average"``,
-                ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None for a server that answers
-                the sum of uploads.
+            policy: What the server computes from uploads and answers: a server policy, a function of uploads and mask,
+                a name (``"average"``, ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None
+                for a server that answers the sum of uploads.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -138,16 +126,17 @@ class Server(Transport):
         # _downloads: the space of each array in an answer of the policy.
         self._downloads: dict[str, spaces.Box] = {}
         if self._policy is not None:
-            self._downloads = declared_spaces(self._policy, env.policy_spec)
+            declared = self._policy.downloads
+            self._downloads = declared_spaces(declared(env.policy_spec) if callable(declared) else declared)
         self._admits = "active" in self._downloads
         self._require_fit(loss, stage)
         if self._policy is None:
             return
-        flag = spaces.Box(0, 1, (1,), np.bool_)
+        flag: spaces.Space = spaces.Box(0, 1, (1,), np.bool_)
         self._inbox_spaces = {"server_mask": flag, "sent": flag}
         boxes = self._downloads.values()
         self._answer_bytes = message_bytes(prod(box.shape) * bits_of(box.dtype) for box in boxes)
-        answered = {f"server_{name}": box for name, box in self._downloads.items()}
+        answered: dict[str, spaces.Space] = {f"server_{name}": box for name, box in self._downloads.items()}
         if self._admits:
             answered["active"] = flag
             del answered["server_active"]
@@ -159,31 +148,23 @@ class Server(Transport):
     def _require_fit(self, loss: float, stage: StageSpec) -> None:
         """Raises an error unless the policy, or none, fits the environment and the other arguments."""
         single = {name: box.dtype.kind for name, box in self._downloads.items() if box.shape == ()}
-        lossless = getattr(self._policy, "needs_every_message", False)
-        named = getattr(self._policy, "needs_single_uploads", False)
-        taken = "active" in self.env.single_observation_space.spaces
-        refused = {
-            f"loss is {loss}; 0 is required with this policy, whose uploads cannot be added to later ones": (
-                lossless and loss > 0
-            ),
-            f"stage is {stage!r}; None is required with this policy, which must know whose upload is whose": (
-                named and stage is not None
-            ),
-            "echo is False; True is required with a policy, whose answers follow from all uploads": (
-                self._policy is not None and not self._echo
-            ),
-            f"schedule is 'announced', and the policy answers {sorted(self._downloads)}; 'rounds', a single integer, "
-            "is required": self._schedule.announced and single.get("rounds") not in ("i", "u"),
-            f"downloads['active'] is {self._downloads.get('active')}; a single bool is required": (
-                self._admits and single.get("active") != "b"
-            ),
-            "env has a Participation; none is required with a policy that decides which agents take part": (
-                self._admits and taken
-            ),
-        }
-        for message, wrong in refused.items():
-            if wrong:
-                raise ValueError(message)
+        if loss and getattr(self._policy, "needs_every_message", False):
+            raise ValueError(f"loss is {loss}; 0 is required with a policy whose uploads cannot be added up")
+        if stage is not None and getattr(self._policy, "needs_single_uploads", False):
+            raise ValueError(f"stage is {stage!r}; None is required with a policy that needs single uploads")
+        if self._policy is not None and not self._echo:
+            raise ValueError("echo is False; True is required with a policy, which answers all uploads")
+        if self._schedule.announced and single.get("rounds") not in ("i", "u"):
+            raise ValueError(
+                f"schedule is 'announced', and the policy answers {sorted(self._downloads)}; 'rounds', a single "
+                "integer, is required"
+            )
+        if self._admits and single.get("active") != "b":
+            raise ValueError(f"downloads['active'] is {self._downloads['active']}; a single bool is required")
+        if self._admits and "active" in self.env.single_observation_space.spaces:
+            raise ValueError(
+                "env has a Participation; none is required with a policy that says who takes part"
+            )
 
     @property
     def _active(self) -> Array:
@@ -238,7 +219,7 @@ class Server(Transport):
 
     def _update(self, answer: Any, mask: Array) -> None:
         """Takes an answer as the latest one of the replicas in which ``mask`` is true of some agent."""
-        fresh = mask.any(axis=1)
+        fresh = np.any(mask, axis=1)
         for name, array in checked_answer(answer, self._downloads, mask.shape).items():
             np.copyto(self._latest[name], array, where=spread(fresh, array))
 

@@ -1,12 +1,15 @@
 """Server policies: what a server computes from agents' uploads and answers to agents, and what it asks them.
 
-Wherever a server policy is an argument, it is an object with the methods of :class:`ServerPolicy`, which is copied, or
-its specification in JSON: a name (one of :mod:`fedbandit_envs.baselines.servers`, or ``"module:Class"``) or a mapping
-of ``name`` and the constructor's arguments.
+Wherever a server policy is an argument, three forms are accepted: an object with the methods of :class:`ServerPolicy`,
+which is copied; its specification in JSON, which is a name (one of :mod:`fedbandit_envs.baselines.servers`, or
+``"module:Class"``) or a mapping of ``name`` and the constructor's arguments; or a function of ``uploads`` and ``mask``,
+for policies without memory that answer the same to all agents.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +18,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, make
+from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 Downloads = Mapping[str, spaces.Box | Mapping[str, Any]]
@@ -93,23 +97,36 @@ def make_server_policy(spec: Any) -> ServerPolicy:
         TypeError: The specification has none of the accepted forms, or has arguments that the constructor refuses.
         ValueError: The name is unknown, or an argument is out of its range.
     """
+    if callable(spec) and not isinstance(spec, type | ServerPolicy):
+        spec = SimpleNamespace(downloads=partial(_answered, spec), reset=_forget, answer=spec)
     policy: ServerPolicy = make("policy", spec, HANDED_DOWN["server_policies"](), ServerPolicy)
     return deepcopy(policy)
 
 
-def declared_spaces(policy: ServerPolicy, spec: PolicySpec) -> dict[str, spaces.Box]:
-    """Returns the space of each array in a policy's answers by name, given the environment inside of the server."""
-    declared = policy.downloads(spec) if callable(policy.downloads) else policy.downloads
+def _answered(function: Callable[[Arrays, Array], Mapping[str, Array]], spec: PolicySpec) -> Downloads:
+    """Returns shapes and dtypes of what a function answers to a replica in which all uploads are zeros."""
+    rows = 1, spec.agents
+    answer = function(zeros(spec.release, rows, np.float64), np.ones(rows, np.bool_))
+    arrays = {name: np.asarray(array) for name, array in answer.items()}
+    return {name: {"shape": array.shape[1:], "dtype": array.dtype} for name, array in arrays.items()}
+
+
+def _forget(spec: PolicySpec, seeds: Array) -> None:
+    """Resets a function, which has no memory."""
+
+
+def declared_spaces(declared: Downloads) -> dict[str, spaces.Box]:
+    """Returns the space of each declared array by name."""
     return {name: one if isinstance(one, spaces.Box) else _box(**one) for name, one in declared.items()}
 
 
 def _box(shape: Sequence[int], dtype: npt.DTypeLike) -> spaces.Box:
     """Returns the space of all arrays of a shape and dtype."""
     of: Any = np.dtype(dtype)
-    limits: Any = (0, 1) if of == np.bool_ else (-np.inf, np.inf)
+    low, high = (0.0, 1.0) if of == np.bool_ else (-np.inf, np.inf)
     if of.kind in "iu":
-        limits = np.iinfo(of).min, np.iinfo(of).max
-    return spaces.Box(*limits, tuple(shape), of)
+        low, high = np.iinfo(of).min, np.iinfo(of).max
+    return spaces.Box(low, high, tuple(shape), of)
 
 
 def bits_of(dtype: npt.DTypeLike) -> int:

@@ -120,17 +120,9 @@ def spread(each: Array, array: Array) -> Array:
     return each.reshape(each.shape + (1,) * (array.ndim - each.ndim))
 
 
-def _shuffler(colluders: int = 0) -> Stage:
-    return Stage("shuffler", colluders=colluders)
-
-
-def _aggregator(honest: int, colluders: int = 0) -> Stage:
-    return Stage("aggregator", honest, colluders)
-
-
 STAGES: Mapping[str, Callable[..., Stage]] = {
-    "shuffler": _shuffler,
-    "aggregator": _aggregator,
+    "shuffler": lambda colluders=0: Stage("shuffler", colluders=colluders),
+    "aggregator": lambda honest, colluders=0: Stage("aggregator", honest, colluders),
     "server": lambda: Stage("server"),
 }
 """Makers of the stages by name."""
@@ -154,7 +146,5 @@ def make_stage(spec: StageSpec, agents: int) -> Stage | None:
         return None
     stage = make("stage", spec, STAGES, Stage)
     for name, least, most in (("honest", 1, agents), ("colluders", 0, agents - 1)):
-        require_integer(name, number := getattr(stage, name), least)
-        if number > most:
-            raise ValueError(f"{name} is {number}; at most {most}, with {agents} agents, is required")
+        require_integer(name, getattr(stage, name), least, most)
     return stage

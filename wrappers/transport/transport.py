@@ -142,11 +142,9 @@ class Transport(FederatedWrapper):
             send = spaces.Discrete(2)
             self._send_check = ActionCheck(send, self.possible_agents, what="action['send']")
             self.single_action_space = spaces.Dict(add_entry(env.single_action_space, "send", send))
-            formats = env.action_formats.items()
-            self.action_formats = {name: WithEntry(each, "send", send) for name, each in formats} | {
-                f"{name}_and_send": FlatSending(action_format)
-                for name, action_format in formats
-                if FlatSending.fits(action_format.space)
+            given = env.action_formats.items()
+            self.action_formats = {name: WithEntry(each, "send", send) for name, each in given} | {
+                f"{name}_and_send": FlatSending(each) for name, each in given if FlatSending.fits(each.space)
             }
 
     @abstractmethod
@@ -220,7 +218,7 @@ class Transport(FederatedWrapper):
         """
         if not hasattr(self, "_episode") or self._episode != self._ledger.episode:
             raise ResetNeeded(
-                "the environment was not reset, or without its transport, or wrapped later; call reset first"
+                "the environment was reset without its transport, or wrapped later; call reset first"
             )
         if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
@@ -381,11 +379,11 @@ class Transport(FederatedWrapper):
             size: Bytes of each message; None for those of a release.
         """
         self._dirty = True
-        size = messages * (self._bytes_per_message if size is None else size)
+        sizes = messages * (self._bytes_per_message if size is None else size)
         self._traffic["messages"] += messages
-        self._traffic["bytes"] += size
+        self._traffic["bytes"] += sizes
         self._totals["messages"] += messages
-        self._totals["bytes"] += size
+        self._totals["bytes"] += sizes
 
 
 def message_bytes(bits: Iterable[int]) -> int:

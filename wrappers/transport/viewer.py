@@ -155,7 +155,7 @@ def _draw_network(axes: Any, graph: Array, shares: Array, hub: str) -> Array:
     return place
 
 
-def _draw_agent(axes: Any, place: Array, radius: float, share: float) -> None:
+def _draw_agent(axes: Any, place: Any, radius: float, share: float) -> None:
     """Draws an agent as a disc that is filled clockwise, from the top, by a share between 0 and 1."""
     from matplotlib.patches import Circle, Wedge
 

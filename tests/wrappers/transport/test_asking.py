@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from channels import PRODUCERS, assert_same, buying, graph_of, private, small
 
-from fedbandit_envs.views.control import Control
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -101,17 +100,6 @@ def test_agents_choose_when_to_send():
     assert [info["messages"] for info in infos.values()] == [0, 0, 3, 0]
 
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_learning_agents_see_inboxes(joint):
-    peers = "fedbandit_envs.baselines.procurement:OneOfEach"
-    view = Control(Channel(small()), batched=True, joint=joint, peers=peers, action_format="portions")
-    observation, _ = view.reset([0, 1])
-    choice = np.zeros((2, *view.action_space.shape), np.float32)
-    observation, *_ = view.step(choice)
-    assert observation["inbox_mask"].shape == ((2, 4, 4) if joint else (2, 4))
-    assert observation["inbox_mask"].any()
-
-
 @pytest.mark.parametrize(
     ("action", "error", "message"),
     [
@@ -133,19 +121,3 @@ def test_bad_requests_are_named_and_change_nothing(action, error, message):
         env.step_batch(action)
     assert env.step_batch(good).observation["round"][0, 0, 0] == 1
     assert env.traffic["messages"].sum() == 12
-
-
-@pytest.mark.parametrize(
-    ("action", "message"),
-    [
-        (np.ones(PRODUCERS), "a mapping of ['action', 'send'] is required"),
-        ({"action": np.ones(PRODUCERS)}, "a mapping of ['action', 'send'] is required"),
-        ({"action": np.ones(2), "send": 1}, "actions have shape (2,); (3,)"),
-        ({"action": np.ones(PRODUCERS), "send": [1]}, "actions have shape (1,); ()"),
-    ],
-)
-def test_the_keyed_face_names_bad_requests(action, message):
-    env = Channel(small(), schedule="on_request")
-    env.reset(seed=0)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        env.step(dict.fromkeys(env.agents, action))

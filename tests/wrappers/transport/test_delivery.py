@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import every_pair
 
-from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.network import clique_cover
 
@@ -188,33 +187,6 @@ def test_everything_released_arrives_everywhere_exactly_once(graph, delay, dupli
         np.testing.assert_array_equal(heard[name], expected)
 
 
-@settings(max_examples=40)
-@given(
-    topology=st.sampled_from(
-        ["complete", "star", "ring", "line", {"name": "erdos_renyi", "probability": 0.4}]
-    ),
-    delay=st.integers(0, 50),
-    loss=st.floats(0.0, 0.3),
-    duplication=st.floats(0.0, 0.3),
-    time_to_live=st.sampled_from([None, 2, 5]),
-    seed=st.integers(0, 2**64),
-)
-def test_no_fault_plan_makes_a_receiver_hear_more_than_was_said(
-    topology, delay, loss, duplication, time_to_live, seed
-):
-    env = Channel(small(5, max_cycles=300), topology, "on_request", delay, time_to_live, loss, duplication)
-    play_to_accumulate(env, [seed, seed + 1], 8, min(5 * delay, 290))
-
-
-@pytest.mark.parametrize("topology", ["ring", "line"])
-def test_time_to_live_1_reaches_neighbours_only(topology):
-    env = Channel(small(6), topology, time_to_live=1)
-    env.reset_batch([0])
-    step = env.step_batch(buying(env))
-    reference = nx.cycle_graph(6) if topology == "ring" else nx.path_graph(6)
-    assert np.array_equal(step.observation["inbox_mask"][0], nx.to_numpy_array(reference) > 0)
-
-
 @pytest.mark.parametrize(
     ("num_agents", "topology", "time_to_live", "messages"),
     [
@@ -247,19 +219,6 @@ def test_traffic_by_hand(num_agents, topology, time_to_live, messages):
         assert step.info["messages"].tolist() == [messages] * 2
         assert step.info["bytes"].tolist() == [[count * BYTES for count in messages]] * 2
         assert env.traffic["messages"].tolist() == [[played * count for count in messages]] * 2
-
-
-def test_each_hop_takes_its_delay_and_is_counted_when_it_begins():
-    env = Channel(small(4), "line", "on_request", delay=3)
-    env.reset_batch([0])
-    hops = []
-    for t in range(1, 14):
-        send = np.array([[t == 1, 0, 0, 0]])
-        step = env.step_batch({"action": buying(env), "send": send.astype(np.int8)})
-        hops.append((step.info["messages"][0, 0], np.flatnonzero(step.observation["inbox_mask"][0, :, 0])))
-    heard = {t: agents.tolist() for t, (_, agents) in enumerate(hops, start=1) if agents.size}
-    assert heard == {4: [1], 7: [2], 10: [3]}
-    assert {t: count for t, (count, _) in enumerate(hops, start=1) if count} == {1: 1, 4: 1, 7: 1}
 
 
 def test_replica_alone_equals_replica_in_a_batch_under_faults():
@@ -308,34 +267,3 @@ def test_rates_of_loss_and_duplication():
     # Each pair by itself: n = 1000, deviation 0.0145, 12 pairs.
     pairs = arrived.sum(axis=0)[~np.eye(4, dtype=bool)] / (20 * rounds)
     assert pairs == pytest.approx(0.7, abs=5 * 0.0145)
-
-
-def test_the_registered_unreliable_channel_loses_and_doubles_messages_and_counts_none_twice():
-    """Each traversal is lost with probability 0.2, and doubled with probability 0.2 otherwise: both cost traffic."""
-    preset = dict(REGISTRY["FedArmsUnreliable-v0"].stack[0][1])
-    assert preset["duplication"] == 0.2
-
-    def played(**changes):
-        env = Channel(
-            make_federation("FedArms-v0", max_cycles=300), **{**preset, "schedule": "every_round", **changes}
-        )
-        env.reset_batch([0, 1])
-        arrivals = np.zeros((2, 10, 10), np.int64)
-        received = np.zeros((2, 10))
-        for _ in range(250):
-            seen = env.step_batch(np.zeros((2, 10), np.int64)).observation
-            arrivals += seen["inbox_mask"]
-            received += seen["inbox_pulls"].sum(axis=(2, 3))
-        return arrivals, received, env.traffic["messages"].sum()
-
-    arrivals, received, messages = played()
-    # One pull a round in each message: what is received is one pull an arrival or fewer that came together.
-    assert (received >= arrivals.sum(axis=2)).all()
-    assert (received <= 9 * 250).all()
-    _, everything, _ = played(loss=0.0, duplication=0.0)
-    assert everything.min() > received.max()
-    once, same, single = played(duplication=0.0)
-    np.testing.assert_array_equal(arrivals, once)
-    np.testing.assert_array_equal(received, same)
-    # Of 0.8 of all traversals a fifth is doubled.
-    assert messages / single == pytest.approx(1.16, abs=0.01)

@@ -35,27 +35,3 @@ def test_an_echo_is_what_others_hear_at_once_and_for_free(delay):
         # But for the echoes, all is as without: inboxes, traffic, budgets.
         assert_same(step, plain)
     assert len(echoes) == 4
-
-
-@pytest.mark.parametrize("time_to_live", [None, 1, 5])
-@pytest.mark.parametrize("topology", [{"edges": []}, {"name": "erdos_renyi", "probability": 0}], ids=str)
-def test_agents_without_edges_hear_only_themselves(topology, time_to_live):
-    env, silent = (
-        Channel(private(small()), topology, {"name": "fixed_gap", "gap": 2}, 0, time_to_live, echo=echo)
-        for echo in (True, False)
-    )
-    total = np.zeros((2, 4, 4, PRODUCERS))
-    for t, (step, nothing) in enumerate(
-        zip(run_of(env, [0, 1], 6), run_of(silent, [0, 1], 6), strict=True), 1
-    ):
-        assert np.array_equal(
-            step["inbox_mask"], np.broadcast_to(np.eye(4, dtype=bool) & (t % 2 == 0), (2, 4, 4))
-        )
-        total += step["inbox_delivered"]
-        assert not step["messages"].any()
-        assert not nothing["inbox_mask"].any()
-        assert not nothing["inbox_delivered"].any()
-    assert total[:, range(4), range(4)].all()
-    assert not env.traffic["bytes"].any()
-    assert env.privacy() == env.env.privacy()
-    assert env.privacy().epsilon > 0

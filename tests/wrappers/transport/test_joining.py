@@ -78,6 +78,21 @@ def test_an_agent_that_has_not_joined_sends_and_hears_nothing():
     assert step.observation["active"][0, :, 0].tolist() == [True, True, False]
 
 
+class Fickle(Doorman):
+    """Changes its mind about everybody; nobody leaves all the same."""
+
+    def answer(self, uploads, mask):
+        return {**super().answer(uploads, mask), "active": np.zeros(mask.shape, bool)}
+
+
+def test_nobody_leaves():
+    env = Server(arms(num_agents=2, max_cycles=4), "every_round", "every_round", policy=Fickle())
+    env.reset_batch([0])
+    for _ in range(3):
+        seen = env.step_batch(np.zeros((1, 2), np.int64)).observation
+        assert seen["server_mask"][0, :, 0].tolist() == seen["active"][0, :, 0].tolist() == [True, False]
+
+
 def test_a_delayed_or_lost_answer_delays_joining():
     env = make(arms(num_agents=2, max_cycles=8), delay=1)
     env.reset_batch([0])
@@ -212,9 +227,3 @@ def test_announcing_needs_a_policy_that_answers_rounds():
             Server(arms(num_agents=2), "announced", policy=policy)
     with pytest.raises(ValueError, match="schedule is 'announced'; a Server with a policy is required"):
         Channel(arms(num_agents=2), schedule="announced")
-
-
-def test_admitting_needs_an_episode():
-    env = arms(num_agents=2)
-    with pytest.raises(Exception, match="admit"):
-        env.admit(np.ones((1, 2), bool))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import make_federation
-from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.wrappers import Channel, Server
 
 
@@ -41,22 +40,3 @@ def test_channels_hold_the_square():
     """Every inbox tells its senders apart; what is between them holds no more than inboxes do."""
     for topology in ("complete", "star", "ring"):
         assert kilobytes(lambda env, graph=topology: Channel(env, graph), 300) < 3 * 300**2 * 8 * 8 / 1000
-
-
-def heard(agents: int) -> np.ndarray:
-    """How many pulls each agent of one replica has heard of in the last of four rounds."""
-    env = BASELINES["Fed-UCB1-server"].wrap(
-        make_federation("FedArms-v0", num_agents=agents, max_cycles=4),
-        {"channel": {"schedule": "every_round"}},
-    )
-    observation = env.reset_batch([0]).observation
-    policy = BASELINES["Fed-UCB1-server"].make_policy()
-    policy.reset(env.policy_spec, np.arange(agents, dtype=np.uint64)[np.newaxis])
-    for _ in range(4):
-        observation = env.step_batch(policy.act(observation)).observation
-    assert observation["inbox_pulls"].shape == (1, agents, 1, 10)
-    return observation["inbox_pulls"].sum(axis=(0, 2, 3))
-
-
-def test_a_thousand_agents_hear_each_other_through_a_trusted_server():
-    np.testing.assert_array_equal(heard(1000), np.full(1000, 999))

@@ -2,20 +2,17 @@
 
 import json
 import pickle
-import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from channels import assert_same
-from server_policies import ARRAYS, Function, Gradients, Pooled, Rounds, pulls, small_arms, small_linear
+from server_policies import ARRAYS, Gradients, Pooled, Rounds, pulls, small_arms, small_linear
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import WrapperSpec
 from fedbandit_envs.baselines.linear import ServedLinUCB
-from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.wrappers import GaussianPrivatizer, Messages, Quota, Server
 from fedbandit_envs.wrappers.transport import server
 from fedbandit_envs.wrappers.transport.server_policy import Ask
@@ -107,7 +104,7 @@ def test_the_mean_announces_its_noise():
 
 def test_downloads_cost_what_is_declared():
     """Ten bits, an int16 and a float32: eight bytes and a header, instead of twenty numbers of eight bytes."""
-    env = Server(small_arms(), "every_round", policy=Function(counts))
+    env = Server(small_arms(), "every_round", policy=counts)
     space = env.single_observation_space
     assert [space[f"server_{name}"].dtype for name in ("alive", "senders", "most")] == [
         np.bool_,
@@ -133,7 +130,7 @@ def test_noise_comes_before_what_the_server_computes(stage):
         given.append(uploads["statistic"].sum(axis=1))
         return {"n": mask.sum(axis=1)}
 
-    for policy in (None, Function(recorded)):
+    for policy in (None, recorded):
         env = Server(
             GaussianPrivatizer(small_linear(), epsilon=1.0), "every_round", stage=stage, policy=policy
         )
@@ -272,24 +269,6 @@ def test_pickling_in_mid_episode(make):
         assert_same(first._asdict(), second._asdict())
 
 
-@pytest.mark.parametrize("policy", [None, "ridge", "average"])
-def test_memory_grows_at_most_linearly_with_agents(policy):
-    """Ten times as many agents need at most eleven times the memory; the benchmark measures time as well."""
-
-    def peak(agents):
-        env = Server(linear(num_agents=agents, num_arms=2, dim=5), "every_round", policy=policy, loss=0.1)
-        tracemalloc.start()
-        env.reset_batch([0])
-        for t in range(3):
-            env.step_batch(pulls(env, t) % 2)
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return most
-
-    peak(10)
-    assert peak(1000) <= 11 * peak(100)
-
-
 def test_a_policy_of_another_package_is_part_of_the_run(monkeypatch):
     """Its source is digested with the run's settings, as an argument of a stack, of the user's or of a baseline."""
     wrappers = {"server": WrapperSpec(Server, {"schedule": "every_round", "policy": "ridge"})}
@@ -306,30 +285,6 @@ def test_a_policy_of_another_package_is_part_of_the_run(monkeypatch):
     own = RunSpec("served", "FedLinear-v0", rounds=5, seeds=1, wrapper_kwargs={"server": {"policy": "ridge"}})
     assert own.packages == {}
     assert json.dumps(own.key)
-
-
-def test_a_policy_is_data():
-    """By name or as module:Class, with arguments, in a stack written as JSON."""
-    path = "fedbandit_envs.baselines.servers.regressions:RidgeServer"
-    for name in ("ridge", path):
-        stack = [["Server", {"schedule": "every_round", "policy": {"name": name, "ridge": 2.0}}]]
-        env = build("fedbandit_envs.linear.env:LinearEnv", json.loads(json.dumps(stack)), num_agents=2)
-        env.reset_batch([0])
-        seen = env.step_batch(np.zeros((1, 2), np.int64)).observation
-        gram = seen["total_statistic"].sum(axis=1)[0, :-1, :-1]
-        np.testing.assert_allclose(
-            np.linalg.inv(seen["server_inverse"][0, 0]), gram + 2 * np.eye(len(gram)), atol=1e-9
-        )
-
-
-def test_a_policy_is_copied():
-    """Two servers with one object play as if each had its own."""
-    policy = Rounds()
-    envs = [Server(small_arms(), "every_round", policy=policy) for _ in range(2)]
-    for env in envs:
-        env.reset_batch([0])
-        env.step_batch(pulls(env, 0))
-    assert [env.step_batch(pulls(env, 1)).observation["server_rounds"][0, 0] for env in envs] == [20, 20]
 
 
 class Broken(Rounds):
@@ -368,7 +323,7 @@ def test_answers_are_finite():
     env = Server(
         small_arms(),
         "every_round",
-        policy=Function(lambda up, mask: {"x": np.where(up["pulls"].any(), np.inf, 0.0) * mask[:, 0]}),
+        policy=lambda up, mask: {"x": np.where(up["pulls"].any(), np.inf, 0.0) * mask[:, 0]},
     )
     env.reset_batch([0])
     with pytest.raises(ValueError, match="policy answers 'x' that is not finite"):

@@ -1,9 +1,8 @@
 """The picture of a federation: what it records, that it changes nothing, and that it shows what has happened."""
 
-import networkx as nx
 import numpy as np
 import pytest
-from channels import GRAPHS, assert_same, buying, private, run_of, small
+from channels import assert_same, buying, private, run_of, small
 from gymnasium.error import ResetNeeded
 from registered import FIRST_IDS, carries_messages, has_bounded_releases
 
@@ -80,15 +79,6 @@ def test_every_transport_is_drawn_and_not_changed(name, num_agents):
             assert picture.shape == SHAPE
             if name == "server":
                 np.testing.assert_array_equal(drawn.render(), picture)
-
-
-@pytest.mark.parametrize("name", [name for name, (_, _, graph) in GRAPHS.items() if graph is not None])
-def test_the_graph_is_that_of_the_topology(name):
-    num_agents, topology, graph = GRAPHS[name]
-    env = Channel(small(num_agents), topology=topology)
-    env.reset_batch([0, 1])
-    nodes = list(range(len(graph)))
-    np.testing.assert_array_equal(env.graph(1), nx.to_numpy_array(graph, nodelist=nodes) > 0)
 
 
 def test_drawn_graphs_are_those_on_which_messages_travel():
