@@ -21,11 +21,11 @@ history and false under the other. The rates of true and of false alarms bound e
 
 :func:`attack_stage` attacks by all that one observer of a transport's stage sees. In a real federation with a clip and
 the stage, the first agent releases in one history always the same large positive numbers, and in the other one their
-negatives, which clipped are the worst neighbours under the adjacency ``agent``. Each replica is one sample. Sums have Gaussian noise and are attacked as
-releases are. A shuffled batch is attacked by two statistics. One is its log-likelihood ratio, if the first agent's
-message is equally likely to be any of the batch that the observer does not know. The other one is the message among
-these that announces the smallest variance, the first one if all are equal: it is the first agent's if names, order or
-variances that differ by agent are left in the batch.
+negatives, which clipped are the worst neighbours under the adjacency ``agent``. Each replica is one sample. Sums have
+Gaussian noise and are attacked as releases are. A shuffled batch is attacked by two statistics. One is its
+log-likelihood ratio, if the first agent's message is equally likely to be any of the batch that the observer does not
+know. The other one is the message among these that announces the smallest variance, the first one if all are equal: it
+is the first agent's if names, order or variances that differ by agent are left in the batch.
 
 References:
     * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.

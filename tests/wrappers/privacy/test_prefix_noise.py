@@ -13,7 +13,7 @@ from scipy.special import binom
 
 from fedbandit_envs.core.privacy import Change, Sensitivity
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES, MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
@@ -299,18 +299,3 @@ def test_an_event_level_budget_says_what_it_is_worth_for_an_agent(name):
     times = booked.change("agent").values
     assert times == math.ceil(ratio**2 - 1e-9)
     assert booked.promised("agent") == (2.0 * times, pytest.approx(1e-3 * times))
-
-
-def test_ten_independent_releases():
-    """C = 1, s = 20: the printed epsilon, ours and that of dp-accounting."""
-    accountant = Accountant(1, 1)
-    one = Event("gaussian", 1 / 20, 1.0, 1e-9, (("agent", Change(3, 2.0)),))
-    accountant.record(one, np.array([[10]]))
-    said = accountant.epsilon(1e-3, composition="exact", adjacency="agent").epsilon
-    assert said == pytest.approx(0.78289, abs=5e-6)
-    from dp_accounting import GaussianDpEvent, NeighboringRelation, SelfComposedDpEvent
-    from dp_accounting.pld import PLDAccountant
-
-    theirs = PLDAccountant(NeighboringRelation.ADD_OR_REMOVE_ONE, 1e-5)
-    theirs.compose(SelfComposedDpEvent(GaussianDpEvent(10.0), 10))
-    assert said == pytest.approx(theirs.get_epsilon(1e-3), abs=2e-5)

@@ -389,10 +389,7 @@ class Gaussian(AdditiveMechanism):
         return Event("gaussian", loss, share, delta, tuple(changes.items()))
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space of noisy releases, which also contain variances of the noise.
-
-        With ``pair="good_and_defective"`` they contain ``noise_covariance`` as well.
-        """
+        """Returns the space of noisy releases, for ``"good_and_defective"`` with ``noise_covariance``."""
         space = super().release_space(released)
         if self._pair == "as_given":
             return space
@@ -485,7 +482,7 @@ class Laplace(AdditiveMechanism):
         out -= generator.standard_exponential(out.shape)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns the privacy event of a release, with delta 0; see :meth:`AdditiveMechanism.event`.
+        """Returns the privacy event of a release, with delta 0.
 
         Clipped releases of n numbers differ by 2 C in Euclidean norm, and so by 2 C sqrt(n) in the sum of the absolute
         differences. Their event is that of one number that differs by as much, which is at most as private. It is the
