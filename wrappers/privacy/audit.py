@@ -27,9 +27,8 @@ log-likelihood ratio, if the first agent's message is equally likely to be any o
 know. The other one is the message among these that announces the smallest variance, the first one if all are equal: it
 is the first agent's if names, order or variances that differ by agent are left in the batch.
 
-References:
-    * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.
-    * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
+References: M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020; M. Nasr et
+al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -177,8 +176,7 @@ def attack(
             exact composition of independent releases assume. The claims of parallel composition and of continual
             release are about histories that differ in 1 window.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack. Each
-            released number has a weight of its own, of which many need many samples; under ``agent`` each release has
-            one, and numbers within it are weighted by how much they differ.
+            released number has a weight of its own, of which many need many samples; under ``agent`` each release.
         error: Largest probability with which the lower bound on epsilon may be too high.
         horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
         seed: Seed of the noise.
@@ -217,13 +215,11 @@ def attack(
             weights = _matched_filter(*released)
         trained = [_observe([windows], weights, differs) for windows in released]
         tested = [_observe(some.draw(), weights, differs) for some in test]
-        seen = trained, tested, (clear[0][differs], clear[1][differs])
-        # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
-        # best for the kind of noise, half for the alarms in the tails.
-        share = error / len(pairs) / 2
+        ends = clear[0][differs], clear[1][differs]
+        # Pairs of histories get equal parts of the error probability.
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
-        rates += _bounded_rates(*_best_alarm(gaussian, *seen), share)
-        rates += _bounded_rates(*_tail_alarms(*seen), share)
+        alarms = [_best_alarm(gaussian, trained, tested, ends), _tail_alarms(trained, tested, ends)]
+        rates += _bounded_rates(alarms, error / len(pairs))
     return Evidence(adjacency, env.accountant.epsilon, rates)
 
 
@@ -372,8 +368,7 @@ def attack_stage(
     kinds = [_tail_alarms(seen, held, ends, _SHUFFLED if shuffled else _FAR_OUT)]
     if not shuffled:
         kinds.append(_best_alarm(True, seen, held, ends))
-    rates = [rate for alarms in kinds for rate in _bounded_rates(*alarms, error / len(kinds))]
-    return Evidence(AGENT, views[1].claim, rates)
+    return Evidence(AGENT, views[1].claim, _bounded_rates(kinds, error))
 
 
 ATTACKED: Mapping[str, Sequence[Observer]] = {
@@ -591,12 +586,16 @@ def rate_at_most(happened: Array, error: float) -> float:
 
 
 def _bounded_rates(
-    true: Array, false: Array, lower_bound: LowerBound, error: float
+    kinds: Sequence[tuple[Array, Array, LowerBound]], error: float
 ) -> list[tuple[float, float, LowerBound]]:
-    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``."""
-    # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
-    share = error / 2 / true.shape[1]
-    return [
-        (rate_at_least(t, share), rate_at_most(f, share), lower_bound)
-        for t, f in zip(true.T, false.T, strict=True)
-    ]
+    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``.
+
+    Kinds of alarms get equal parts of it. For each alarm two bounds may fail: the one on the rate of true and the one
+    on the rate of false alarms.
+    """
+    rates = []
+    for true, false, lower_bound in kinds:
+        share = error / len(kinds) / 2 / true.shape[1]
+        for t, f in zip(true.T, false.T, strict=True):
+            rates.append((rate_at_least(t, share), rate_at_most(f, share), lower_bound))
+    return rates

@@ -30,9 +30,6 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
 from fedbandit_envs.wrappers.privacy.accounting.shuffling import shuffled_epsilon
 from fedbandit_envs.wrappers.transport.stages import Combined, Stage
 
-IDEALISED = "idealised: real-valued noise"
-"""The note on claims for secure sums: a real one adds up integers, whose noise is discrete."""
-
 
 class Shares:
     """Counts how many agents contributed noise to each sum of an episode, for claims about sums and batches.
@@ -145,7 +142,8 @@ def _summed(
     if reason:
         return replace(own, epsilon=None, reason=reason, trust=stage.trust)
     claim = accounts.rescaled(1 / unknown).epsilon(**asked)
-    reason = "; ".join(filter(None, (claim.reason, IDEALISED * gaussian)))
+    # A real secure sum adds up integers, whose noise is discrete.
+    reason = "; ".join(filter(None, (claim.reason, "idealised: real-valued noise" * gaussian)))
     return replace(claim, reason=reason, trust=stage.trust)
 
 

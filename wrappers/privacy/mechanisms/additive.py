@@ -88,8 +88,7 @@ class Mechanism(ABC):
     ) -> None:
         """Starts an episode in which agents add shares of one noise; by default, noise of ``1/honest`` the variance.
 
-        Events stay those of the whole noise, which ``honest`` shares make up. The other arguments are those of
-        :meth:`start`.
+        Events stay those of the whole noise, which ``honest`` shares make up; see :meth:`start`.
         """
         share = {name: array / np.sqrt(honest) for name, array in sensitivity.scale.items()}
         self.start(sensitivity._replace(scale=share), horizon, generators)
