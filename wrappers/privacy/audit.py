@@ -3,8 +3,8 @@
 An attacker who knows two neighbouring histories watches one agent's releases and guesses which of the two it was. How
 often the guess is right bounds epsilon from below, whatever has been proven. The attack is on the running code: the
 problem names its worst neighbouring histories, federations play them inside the privatizer, and each agent's releases
-are one sample (:func:`attack`). Rates are bounded by Clopper and Pearson's confidence intervals. Their failure
-probabilities add up to ``error``, so that the lower bound on epsilon is too high with probability ``error`` at most.
+are one sample (:func:`attack`). Rates are bounded by Clopper and Pearson's confidence intervals, which fail with a
+probability of ``error`` at most.
 
 An attack raises an alarm when the releases look like those of one of the two histories. The alarm is true under that
 history and false under the other. The rates of true and of false alarms bound epsilon from below:
@@ -27,8 +27,8 @@ log-likelihood ratio, if the first agent's message is equally likely to be any o
 know. The other one is the message among these that announces the smallest variance, the first one if all are equal: it
 is the first agent's if names, order or variances that differ by agent are left in the batch.
 
-References: M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020; M. Nasr et
-al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
+References: M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020;
+M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -17,7 +17,6 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES, MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
-    HonakerNoise,
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
@@ -68,7 +67,7 @@ def test_the_tree_is_made_of_dyadic_prefix_nodes(n):
 
 @pytest.mark.parametrize("n", SIZES)
 def test_honaker_is_the_least_squares_estimate_of_each_subtree(n):
-    assert measured_factor(HonakerNoise(n), n) == pytest.approx(least_squares(n), abs=1e-12)
+    assert measured_factor(TreeNoise(n, estimates=True), n) == pytest.approx(least_squares(n), abs=1e-12)
 
 
 @pytest.mark.parametrize("n", SIZES)

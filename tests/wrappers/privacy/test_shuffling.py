@@ -10,9 +10,9 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 from shuffled_bits import response_delta, response_epsilon, stick
 
-from fedbandit_envs.wrappers.privacy.accounting import shuffling
+from fedbandit_envs.wrappers.privacy import stage_claims
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import _deltas, largest_loss, shuffled_epsilon
+from fedbandit_envs.wrappers.privacy.stage_claims import _deltas, largest_loss, shuffled_epsilon
 
 
 def shuffled_delta(epsilon: float, n: int, eps0: float) -> float:
@@ -23,7 +23,7 @@ def shuffled_delta(epsilon: float, n: int, eps0: float) -> float:
 def pure_epsilon(delta: float, *batches: tuple[int, float]) -> float:
     """The epsilon at delta of shuffled batches, each of a number of messages that are eps0-DP."""
     highest = sum(eps0 for _, eps0 in batches)
-    return shuffling._least_epsilon(delta, shuffling._curve(Counter(batches)), 0.0, highest)
+    return stage_claims._least_epsilon(delta, stage_claims._curve(Counter(batches)), 0.0, highest)
 
 
 @lru_cache(maxsize=8)
@@ -117,10 +117,10 @@ def test_gaussian_messages_pay_for_what_is_not_pure():
 def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
     """One delta0 for five batches: the epsilon at which all second terms and the composed first term are delta."""
     delta, part, counts = 1e-2, 1 / 8, {60: 3, 90: 2}
-    monkeypatch.setattr(shuffling, "_PARTS", (part,))
-    shuffling._epsilon.cache_clear()
+    monkeypatch.setattr(stage_claims, "_PARTS", (part,))
+    stage_claims._epsilon.cache_clear()
     said = shuffled_epsilon(delta, [(n, 0.1) for n, times in counts.items() for _ in range(times)])
-    shuffling._epsilon.cache_clear()
+    stage_claims._epsilon.cache_clear()
     pure, second = Counter(), 0.0
     for n, times in counts.items():
         delta0 = part * delta / (5 * n)
@@ -128,7 +128,7 @@ def test_what_is_not_pure_adds_up_over_batches(monkeypatch):
         pure[n, eps0] = times
         second += times * (math.exp(said) + 1) * (1 + math.exp(-eps0) / 2) * n * delta0
     assert said < gaussian_epsilon(delta, 0.1 * math.sqrt(5))
-    assert shuffling._curve(pure)(said) + second == pytest.approx(delta, rel=1e-6)
+    assert stage_claims._curve(pure)(said) + second == pytest.approx(delta, rel=1e-6)
 
 
 def test_large_losses_are_not_amplified():
