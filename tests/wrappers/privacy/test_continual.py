@@ -252,8 +252,3 @@ def test_the_plan_follows_schedule_and_horizon():
     silent.reset_batch([0])
     with pytest.raises(BudgetExhaustedError, match="releases=0"):
         silent.release(everyone(silent))
-    by_rounds = ContinualPrivatizer(env, 1.0, 0.1, "tree")
-    assert (
-        by_rounds.single_release_space
-        == ContinualPrivatizer(env, 1.0, 0.1, "tree", releases=150).single_release_space
-    )

@@ -11,12 +11,11 @@ from scipy.stats import norm
 from shuffled_bits import response_epsilon
 from values_env import ValuesEnv
 
-from fedbandit_envs.core.privacy import AGENT, Sensitivity
+from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy import stage_claims
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.audit import ATTACKED, Audit, attack_stage
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 
 DELTA, CLIP = 1e-3, 3.0
@@ -146,29 +145,6 @@ def test_what_cannot_be_attacked_is_refused(stage, observer):
 
 
 # Mutants.
-
-
-def test_shares_of_sigma_over_h_are_caught(monkeypatch):
-    start = Privatizer._start_stage
-
-    def mutant(self, stage, sensitivity, *rest):
-        scale = {name: array / sqrt(stage.honest) for name, array in sensitivity.scale.items()}
-        start(self, stage, sensitivity._replace(scale=scale), *rest)
-
-    monkeypatch.setattr(Privatizer, "_start_stage", mutant)
-    assert not independent(aggregator(3), "server", samples=CAUGHT).holds
-    assert not independent(aggregator(2), "fellow", samples=CAUGHT).holds
-
-
-def test_noise_for_c_instead_of_2c_is_caught(monkeypatch):
-    honest = Sensitivity.clipped
-
-    def mutant(self, clip):
-        real = honest(self, clip)
-        return real._replace(changes={**real.changes, AGENT: real.changes[AGENT]._replace(norm=1.0)})
-
-    monkeypatch.setattr(Sensitivity, "clipped", mutant)
-    assert not independent(*VIEWS["the server of a secure sum"], samples=CAUGHT).holds
 
 
 def test_colluders_that_are_forgotten_are_caught(monkeypatch):

@@ -336,9 +336,6 @@ class Told(AdditiveMechanism):
     def noise_multiplier(self, share):
         return 1 / share
 
-    def unit_variance(self, share):
-        return 1.0
-
     def draw(self, generator, share, out):
         self.drawn.append(share)
         out[...] = 0.0
