@@ -71,8 +71,8 @@ Make = Callable[..., FederatedEnv]
 
 # A number far beyond any reasonable clip.
 _LARGE = 1e9
-# The most agents simulated together, so that their arrays fit the processor's cache; and the most released numbers held
-# in memory (256 MB), and of replicas with a stage (8 MB).
+# The most agents simulated together, whose arrays fit the processor's cache; the most numbers held in memory (256 MB),
+# and for a stage (8 MB).
 _AGENTS, _HELD, _HELD_STAGED = 10_000, 1 << 25, 1 << 20
 # Thresholds of alarms in the tails, quantiles of training samples. Of a shuffled batch there is too little to see far
 # out alone.
@@ -227,8 +227,7 @@ class _ConstantReleases(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
-    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction. It
-    is one number for all agents, or one for each of them, ``(agents,)``.
+    so large that its releases are clipped. It is one for all agents, or one for each of them, ``(agents,)``.
     """
 
     layer = "data"
@@ -250,7 +249,7 @@ class _Samples:
     """Samples of one history's releases: many agents play the same actions, and each agent's releases are one sample.
 
     Attributes:
-        env: The privatized federation in which the agents play, with as many as are simulated together.
+        env: The privatized federation, with as many agents as are simulated together.
         clear: One agent's releases without noise, which the attacker knows, ``(releases, values)``.
     """
 
@@ -260,7 +259,7 @@ class _Samples:
         """Builds the federation for at least so many samples, given each agent's action in each window."""
         self._actions, self._seed = actions, seed
         alone = privatize(make(num_agents=1))
-        clear = list(self._play(alone, 0, alone._clear_release))
+        clear = list(self._play(alone, 0, alone.env.release))
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
@@ -422,9 +421,9 @@ class _View:
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
         self._private.reset_batch([0])
-        return self._numbers(
-            self._private._clear_release(np.ones((1, self._private.max_num_agents), np.bool_))
-        )[0]
+        return self._numbers(self._private.env.release(np.ones((1, self._private.max_num_agents), np.bool_)))[
+            0
+        ]
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""

@@ -54,12 +54,11 @@ class Mechanism(ABC):
     takes_clip: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Prepares the mechanism for an environment, before the environment's first reset.
 
         Args:
             env: The environment whose releases get the noise.
-            clip: The clip of releases; None without one.
 
         Raises:
             ValueError: The mechanism does not fit the environment.
@@ -227,7 +226,7 @@ class AdditiveMechanism(Mechanism):
         """
         generator.standard_normal(out=out)
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Computes each release's share of epsilon, which may depend on the environment's horizon, and its noise."""
         self._share_out(env.max_cycles)
 
@@ -348,14 +347,14 @@ class Gaussian(AdditiveMechanism):
             # All releases have the same noise, and each of them spends the whole epsilon.
             self._planned = np.array([epsilon])
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
             UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
-        super().prepare(env, clip)
+        super().prepare(env)
         place = self._shares.argmax()
         most = float(self._shares[place])
         if self._classic and 1 <= most < np.inf:

@@ -121,14 +121,13 @@ class MatrixMechanism(Mechanism):
             )
         self._planned = _checked_plan(self.releases)
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Calibrates the noise to one drawn instance of the environment; see :meth:`Mechanism.prepare`."""
         # The space of releases is needed before the first reset. A copy is reset here, so that the environment itself
         # does not change.
         trial = deepcopy(env)
         trial.reset_batch([0])
-        sensitivity = trial.sensitivity()
-        self._calibrate(sensitivity if clip is None else sensitivity.clipped(clip), env.max_cycles)
+        self._calibrate(trial.sensitivity(), env.max_cycles)
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode: calibrates the noise to its sensitivity and horizon; see :meth:`Mechanism.start`."""
