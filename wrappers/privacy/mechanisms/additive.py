@@ -99,8 +99,7 @@ class Mechanism(ABC):
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise: arrays of the same names and shapes, and for each of them its variance.
 
-        Variances (:mod:`fedbandit_envs.core.noise_variance`) must not depend on data, except on data that are released
-        without noise.
+        Variances (:mod:`fedbandit_envs.core.noise_variance`) must depend on no data but those released without noise.
 
         Args:
             statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
@@ -144,9 +143,8 @@ above 0; or None for any number with :func:`decreasing` shares."""
 def decreasing(epsilon: float, horizon: int) -> Array:
     """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1), float64.
 
-    This is P-FCB, section 5.2. The paper prints "log"; only with base 2 do log2 T releases, as many as a schedule with
-    doubling gaps makes, spend epsilon together. All later releases get as much as the last entry. The horizon T is the
-    number of rounds.
+    This is P-FCB, section 5.2, for a horizon of T rounds. The paper prints "log"; only with base 2 do log2 T releases,
+    as many as a schedule with doubling gaps makes, spend epsilon together. Later releases get as much as the last one.
 
     Raises:
         ValueError: The horizon is below 2.
@@ -160,7 +158,11 @@ def decreasing(epsilon: float, horizon: int) -> Array:
 
 
 def require_one_size(epsilon: float | None, noise_multiplier: float | None) -> None:
-    """Raises a ValueError unless exactly one of the two, which determine the size of Gaussian noise, is given."""
+    """Checks that exactly one of the two, which determine the size of Gaussian noise, is given.
+
+    Raises:
+        ValueError: None or both are.
+    """
     if (epsilon is None) == (noise_multiplier is None):
         raise ValueError(
             f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
@@ -499,9 +501,8 @@ class RandomizedResponse(AdditiveMechanism):
     are counted. The released number of good outcomes is the unbiased estimate from the flipped ones, which need not lie
     between 0 and the total.
 
-    The total numbers of outcomes are released without noise. So only the adjacency ``one-outcome`` is protected, and
-    for any other adjacency the claimed epsilon is infinite. A good and a defective outcome add the same variance to the
-    estimate, so that its variance depends on the totals only.
+    The total numbers of outcomes are released without noise. So only the adjacency ``one-outcome`` is protected. A good
+    and a defective outcome add the same variance to the estimate, so that its variance depends on the totals only.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
