@@ -20,7 +20,7 @@ from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
+from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
 
 DELTA = 1e-5
 EPSILONS = (0.1, 1.0, 10.0)

@@ -1,7 +1,7 @@
 """Wrappers of federated environments. Every wrapper belongs to one of four layers, listed here from the inside out.
 
 Data: :class:`Byzantine`, :class:`Interleaved`, :class:`Messages`, :class:`Participation`, :class:`Placebo`,
-:class:`Quota`.
+:class:`Quota`; :class:`Clip`, which privatizers put inside of themselves.
 Noise: :class:`Privatizer` with any mechanism; :class:`ContinualPrivatizer`, :class:`GaussianPrivatizer`,
 :class:`LaplacePrivatizer`, :class:`RandomizedResponsePrivatizer`, :class:`VectorSumPrivatizer`.
 Transport: :class:`Channel`, :class:`Server`.
@@ -18,7 +18,7 @@ from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.observation import LearningReward, Reveal
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.placebo import Placebo
-from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Clip, Privatizer
 from fedbandit_envs.wrappers.privacy.privatizers import (
     ContinualPrivatizer,
     GaussianPrivatizer,
@@ -33,6 +33,7 @@ from fedbandit_envs.wrappers.transport.server import Server
 __all__ = [
     "Byzantine",
     "Channel",
+    "Clip",
     "ContinualPrivatizer",
     "GaussianPrivatizer",
     "Interleaved",

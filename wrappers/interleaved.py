@@ -13,6 +13,7 @@ from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEn
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.wrappers.messages import Messages
+from fedbandit_envs.wrappers.privacy.privatizer import Clip
 from fedbandit_envs.wrappers.quota import Quota
 
 
@@ -51,13 +52,15 @@ class Interleaved(FederatedWrapper):
         Raises:
             TypeError: ``period`` is no integer.
             ValueError: ``period`` is < 1; or ``env`` has a privatizer, a transport, or a wrapper whose effect depends
-                on when data are released (:class:`.Quota`, :class:`.Messages` with a reporter): here
+                on when data are released (:class:`.Clip`, :class:`.Quota`, :class:`.Messages` with a reporter): here
                 data are taken from it in every round.
         """
         super().__init__(env)
         self._period = require_integer("period", period, 1)
         for level in layers(env):
-            if isinstance(level, Quota) or (isinstance(level, Messages) and level._reporter is not None):
+            if isinstance(level, Clip | Quota) or (
+                isinstance(level, Messages) and level._reporter is not None
+            ):
                 raise ValueError(
                     f"env has {type(level).__name__} inside of Interleaved, which would take data from it in every "
                     f"round; {type(level).__name__} outside of Interleaved is required"

@@ -19,7 +19,7 @@ from fedbandit_envs.wrappers import (
     Messages,
     VectorSumPrivatizer,
 )
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import largest_loss
+from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
 _DUBEY = "Dubey, Pentland (NeurIPS 2020)"

@@ -3,8 +3,8 @@
 An attacker who knows two neighbouring histories watches one agent's releases and guesses which of the two it was. How
 often the guess is right bounds epsilon from below, whatever has been proven. The attack is on the running code: the
 problem names its worst neighbouring histories, federations play them inside the privatizer, and each agent's releases
-are one sample (:func:`attack`). Rates are bounded by Clopper and Pearson's confidence intervals. Their failure
-probabilities add up to ``error``, so that the lower bound on epsilon is too high with probability ``error`` at most.
+are one sample (:func:`attack`). Rates are bounded by Clopper and Pearson's confidence intervals, which fail with a
+probability of ``error`` at most.
 
 An attack raises an alarm when the releases look like those of one of the two histories. The alarm is true under that
 history and false under the other. The rates of true and of false alarms bound epsilon from below:
@@ -27,9 +27,8 @@ log-likelihood ratio, if the first agent's message is equally likely to be any o
 know. The other one is the message among these that announces the smallest variance, the first one if all are equal: it
 is the first agent's if names, order or variances that differ by agent are left in the batch.
 
-References:
-    * M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020.
-    * M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
+References: M. Jagielski, J. Ullman, A. Oprea: Auditing Differentially Private Machine Learning. NeurIPS 2020;
+M. Nasr et al.: Tight Auditing of Differentially Private Machine Learning. USENIX Security 2023 (through mu).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -72,8 +71,8 @@ Make = Callable[..., FederatedEnv]
 
 # A number far beyond any reasonable clip.
 _LARGE = 1e9
-# The most agents simulated together, so that their arrays fit the processor's cache; and the most released numbers held
-# in memory (256 MB), and of replicas with a stage (8 MB).
+# The most agents simulated together, whose arrays fit the processor's cache; the most numbers held in memory (256 MB),
+# and for a stage (8 MB).
 _AGENTS, _HELD, _HELD_STAGED = 10_000, 1 << 25, 1 << 20
 # Thresholds of alarms in the tails, quantiles of training samples. Of a shuffled batch there is too little to see far
 # out alone.
@@ -177,8 +176,7 @@ def attack(
             exact composition of independent releases assume. The claims of parallel composition and of continual
             release are about histories that differ in 1 window.
         samples: Number of samples of each history; a quarter as many are drawn before to train the attack. Each
-            released number has a weight of its own, of which many need many samples; under ``agent`` each release has
-            one, and numbers within it are weighted by how much they differ.
+            released number has a weight of its own, of which many need many samples; under ``agent`` each release.
         error: Largest probability with which the lower bound on epsilon may be too high.
         horizon: Rounds of an episode, on which shares of epsilon may depend; at least ``releases``.
         seed: Seed of the noise.
@@ -217,13 +215,11 @@ def attack(
             weights = _matched_filter(*released)
         trained = [_observe([windows], weights, differs) for windows in released]
         tested = [_observe(some.draw(), weights, differs) for some in test]
-        seen = trained, tested, (clear[0][differs], clear[1][differs])
-        # Pairs of histories get equal parts of the error probability. Half of each part is for the one alarm that is
-        # best for the kind of noise, half for the alarms in the tails.
-        share = error / len(pairs) / 2
+        ends = clear[0][differs], clear[1][differs]
+        # Pairs of histories get equal parts of the error probability.
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
-        rates += _bounded_rates(*_best_alarm(gaussian, *seen), share)
-        rates += _bounded_rates(*_tail_alarms(*seen), share)
+        alarms = [_best_alarm(gaussian, trained, tested, ends), _tail_alarms(trained, tested, ends)]
+        rates += _bounded_rates(alarms, error / len(pairs))
     return Evidence(adjacency, env.accountant.epsilon, rates)
 
 
@@ -231,8 +227,7 @@ class _ConstantReleases(FederatedWrapper):
     """A wrapper whose agents release one number in place of all their statistics, in every release.
 
     Two such federations with opposite numbers are the worst neighbours under the adjacency ``agent``, if the number is
-    so large that its releases are clipped: each release differs by twice the largest norm, always in one direction. It
-    is one number for all agents, or one for each of them, ``(agents,)``.
+    so large that its releases are clipped. It is one for all agents, or one for each of them, ``(agents,)``.
     """
 
     layer = "data"
@@ -254,7 +249,7 @@ class _Samples:
     """Samples of one history's releases: many agents play the same actions, and each agent's releases are one sample.
 
     Attributes:
-        env: The privatized federation in which the agents play, with as many as are simulated together.
+        env: The privatized federation, with as many agents as are simulated together.
         clear: One agent's releases without noise, which the attacker knows, ``(releases, values)``.
     """
 
@@ -264,7 +259,7 @@ class _Samples:
         """Builds the federation for at least so many samples, given each agent's action in each window."""
         self._actions, self._seed = actions, seed
         alone = privatize(make(num_agents=1))
-        clear = list(self._play(alone, 0, alone._clear_release))
+        clear = list(self._play(alone, 0, alone.env.release))
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
@@ -372,8 +367,7 @@ def attack_stage(
     kinds = [_tail_alarms(seen, held, ends, _SHUFFLED if shuffled else _FAR_OUT)]
     if not shuffled:
         kinds.append(_best_alarm(True, seen, held, ends))
-    rates = [rate for alarms in kinds for rate in _bounded_rates(*alarms, error / len(kinds))]
-    return Evidence(AGENT, views[1].claim, rates)
+    return Evidence(AGENT, views[1].claim, _bounded_rates(kinds, error))
 
 
 ATTACKED: Mapping[str, Sequence[Observer]] = {
@@ -427,9 +421,9 @@ class _View:
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
         self._private.reset_batch([0])
-        return self._numbers(
-            self._private._clear_release(np.ones((1, self._private.max_num_agents), np.bool_))
-        )[0]
+        return self._numbers(self._private.env.release(np.ones((1, self._private.max_num_agents), np.bool_)))[
+            0
+        ]
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""
@@ -591,12 +585,16 @@ def rate_at_most(happened: Array, error: float) -> float:
 
 
 def _bounded_rates(
-    true: Array, false: Array, lower_bound: LowerBound, error: float
+    kinds: Sequence[tuple[Array, Array, LowerBound]], error: float
 ) -> list[tuple[float, float, LowerBound]]:
-    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``."""
-    # For each kind of alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
-    share = error / 2 / true.shape[1]
-    return [
-        (rate_at_least(t, share), rate_at_most(f, share), lower_bound)
-        for t, f in zip(true.T, false.T, strict=True)
-    ]
+    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``.
+
+    Kinds of alarms get equal parts of it. For each alarm two bounds may fail: the one on the rate of true and the one
+    on the rate of false alarms.
+    """
+    rates = []
+    for true, false, lower_bound in kinds:
+        share = error / len(kinds) / 2 / true.shape[1]
+        for t, f in zip(true.T, false.T, strict=True):
+            rates.append((rate_at_least(t, share), rate_at_most(f, share), lower_bound))
+    return rates

@@ -14,7 +14,7 @@ from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
-from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
@@ -71,6 +71,74 @@ GivenBudget = Budget | Mapping[str, Any] | None
 """A budget, or a mapping of its arguments; None takes their defaults."""
 
 
+class Clip(FederatedWrapper):
+    """A wrapper that scales releases down to a Euclidean norm of at most C, directly inside of a privatizer.
+
+    A privatizer with ``clip=C`` puts it around the environment; alone it gives no privacy, since it adds no noise. The
+    norm is that of all numbers in a release together. What is cut off is lost. Releases within the bound stay as they
+    are, to the bit.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Clip
+        >>> env = Clip(parallel_env(num_agents=2), clip=3.0)
+        >>> _ = env.reset_batch([0])
+        >>> for _ in range(10):
+        ...     step = env.step_batch(np.zeros((1, 2), np.int64))
+        >>> released = env.release(np.array([[True, False]]))
+        >>> norm = np.sqrt(sum(np.sum(array[0, 0] ** 2) for array in released.values()))
+        >>> round(float(norm), 6), step.info["clipped_releases"].tolist()
+        (3.0, [[1, 0]])
+    """
+
+    layer = "data"
+    # Empty, so that the registry of wrappers skips this class: only privatizers use it.
+    examples = ()
+
+    def __init__(self, env: FederatedEnv, clip: float) -> None:
+        """Wraps ``env``.
+
+        Args:
+            env: The environment, without a privatizer.
+            clip: The largest norm of a release, a number > 0.
+
+        Raises:
+            TypeError: ``clip`` is no number.
+            ValueError: It is not positive, or not finite.
+        """
+        require_number("clip", clip, 0, float("inf"), open_below=True, open_above=True)
+        super().__init__(env)
+        self._clip = float(clip)
+
+    def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
+        """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
+        reset = self.env.reset_batch(seeds)
+        self._shown = Buffers({"clipped_releases": self._ledger.clipped_releases})
+        return reset._replace(info={**reset.info, **self._shown.views})
+
+    def step_batch(self, action: Any) -> BatchStep:
+        """Plays one round; see :meth:`FederatedEnv.step_batch`.
+
+        ``info["clipped_releases"]``, int64 ``(replicas, agents)``, counts the releases after this round that were
+        scaled down. It depends on raw data and is for the agent itself; nobody else may see it.
+        """
+        step = self.env.step_batch(action)
+        self._ledger.clipped_releases.fill(0)
+        return step._replace(info={**step.info, **self._shown.views})
+
+    def _release(self, sends: Array) -> Arrays:
+        return self._ledger.clipped(self.env._release(sends), sends, self._clip)
+
+    def sensitivity(self) -> Sensitivity:
+        """Returns the sensitivity of clipped releases, see :meth:`.Sensitivity.clipped`.
+
+        Every released number has the scale C, the clip. Another history of an agent, however different, moves each of
+        its releases by a Euclidean norm of at most 2 C; that is the adjacency ``agent``.
+        """
+        return self.env.sensitivity().clipped(self._clip)
+
+
 OnExhausted = Literal["raise", "silence"]
 
 
@@ -86,12 +154,6 @@ class Privatizer(FederatedWrapper):
     of 64 bits or more, which nobody else may know, it is ``secret``; such a seed must be used for one run only. A copy
     of the privatizer (``copy``, ``pickle``) has the seed as well and draws the same noise in this and all later
     episodes. So after copying, the claims of both are ``repeatable`` for good.
-
-    With a ``clip`` C, releases of a Euclidean norm beyond C, of all their numbers together, are scaled down to C before
-    noise is added. What is cut off is lost. Releases within the bound stay as they are, to the bit. Every released
-    number then has the scale C. Another history of an agent, however different, moves each of its releases by
-    a norm of at most 2 C; that is the adjacency ``agent``. ``info["clipped_releases"]`` counts the releases after each
-    round that were scaled down. It depends on raw data and is for the agent itself; nobody else may see it.
 
     Releases also contain the variance of their noise: for each array ``name`` an array ``{name}_noise_variance`` of the
     same shape (:mod:`fedbandit_envs.core.noise_variance`). The variance depends only on quantities that claims treat as
@@ -152,29 +214,26 @@ class Privatizer(FederatedWrapper):
                 ``"silence"`` lets the agent not send (:meth:`allowed_senders` leaves it out).
             noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
                 noise from the episode's seed.
-            clip: The largest Euclidean norm C of a release, > 0, to which the noise is then in proportion instead of
-                the environment's sensitivities. Claims can then be made under the adjacency ``agent``. None clips
-                nothing.
+            clip: The largest Euclidean norm C of a release, > 0 (:class:`Clip`), to which the noise is then in
+                proportion instead of the environment's sensitivities. Claims can then be made under the adjacency
+                ``agent``. None clips nothing.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, ``env`` is already privatized, or the mechanism cannot
                 randomise clipped releases.
         """
-        super().__init__(env)
+        super().__init__(env if clip is None else Clip(env, clip))
         require_choice("on_exhausted", on_exhausted, ("raise", "silence"))
         require_seeds("noise_seed", noise_seed)
         self.budget = budget if isinstance(budget, Budget) else Budget(**(budget or {}))
         self.mechanism: Mechanism = deepcopy(make("mechanism", mechanism, MECHANISMS, Mechanism))
-        if clip is not None:
-            clip = require_number("clip", clip, 0, np.inf, open_below=True, open_above=True)
-            if not self.mechanism.takes_clip:
-                raise ValueError(
-                    f"clip is {clip!r}, and mechanism is a {type(self.mechanism).__name__}, which does not randomise "
-                    "clipped releases (Mechanism.takes_clip); None is required"
-                )
-        self._clip = clip
-        self.mechanism.prepare(env, clip)
+        if not self.mechanism.takes_clip and any(isinstance(level, Clip) for level in layers(self.env)):
+            raise ValueError(
+                f"clip is {clip!r} or env has Clip, and mechanism is a {type(self.mechanism).__name__}, which does not "
+                "randomise clipped releases (Mechanism.takes_clip); None, and no Clip, is required"
+            )
+        self.mechanism.prepare(self.env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
         self._on_exhausted = on_exhausted
         self._noise_seed = noise_seed
@@ -225,7 +284,7 @@ class Privatizer(FederatedWrapper):
             self._accountant.close(ended)
             # If the rest of the reset fails, nothing can be released on the books of the last episode.
             del self._accountant
-        sensitivity = self.sensitivity()
+        sensitivity = self.env.sensitivity()
         for name, array in sensitivity.scale.items():
             if not (np.isfinite(array).all() and (array >= 0).all() and array.any()):
                 authored = " (authored message without a clip)" if self.env.message_bits else ""
@@ -265,8 +324,7 @@ class Privatizer(FederatedWrapper):
             self._accountant.trust = "server"
         # How often each agent has released before; with a stage, how often any agent of its replica has.
         self._index = np.zeros(rows, np.int64)
-        clipped = {} if self._clip is None else {"clipped_releases": self._ledger.clipped_releases}
-        self._shown = Buffers({**clipped, "epsilon_spent": np.zeros(rows)})
+        self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]
         self._measured_at = -1
         self._ledger.claim_fn, self._ledger.claims_fn = self._claim, self.claims
@@ -294,8 +352,6 @@ class Privatizer(FederatedWrapper):
         measured as :attr:`budget` says; it is infinite where that composition gives none.
         """
         observation, reward, truncated, info = self.env.step_batch(action)
-        if self._clip is not None:
-            self._ledger.clipped_releases.fill(0)
         self.mechanism.observe(observation)
         if self._measured_at != self._ledger.num_releases:
             self._epsilon_spent[...] = self._spent(self._accountant)
@@ -321,7 +377,7 @@ class Privatizer(FederatedWrapper):
                 f"{self._epsilon_spent[replica, agent]:.4g} in {self._index[replica, agent]} releases; "
                 f"another one is beyond what is allowed: {self.budget}, releases={self.mechanism.max_releases}"
             )
-        statistic = self._clear_release(sends)
+        statistic = self.env._release(sends)
         index, counted = self._index, sends
         if self._stage is not None and self._correlated:
             counted = np.repeat(sends.any(axis=1, keepdims=True), sends.shape[1], axis=1)
@@ -349,16 +405,6 @@ class Privatizer(FederatedWrapper):
             name: np.where(sends.reshape(sends.shape + (1,) * (array.ndim - 2)), array, 0.0)
             for name, array in randomised.items()
         }
-
-    def _clear_release(self, sends: Array) -> Arrays:
-        """Returns the release as it is before noise is added."""
-        statistic = self.env._release(sends)
-        return statistic if self._clip is None else self._ledger.clipped(statistic, sends, self._clip)
-
-    def sensitivity(self) -> Sensitivity:
-        """Returns the sensitivity of releases, which with a clip is :meth:`.Sensitivity.clipped`."""
-        sensitivity = self.env.sensitivity()
-        return sensitivity if self._clip is None else sensitivity.clipped(self._clip)
 
     def _booked(self, event: Event) -> Event:
         """Returns the event of an agent's own noise, given that of the noise for which the mechanism was made."""

@@ -76,14 +76,7 @@ def test_zcdp_bounds_gaussian_privacy_from_above(mu, delta):
 
 @pytest.mark.parametrize("multiplier", [classic_noise_multiplier, analytic_noise_multiplier])
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "name"),
-    [
-        (0.0, 0.1, "epsilon"),
-        (-1.0, 0.1, "epsilon"),
-        (np.nan, 0.1, "epsilon"),
-        (1.0, 0.0, "delta"),
-        (1.0, 1.0, "delta"),
-    ],
+    ("epsilon", "delta", "name"), [(0.0, 0.1, "epsilon"), (np.nan, 0.1, "epsilon"), (1.0, 1.0, "delta")]
 )
 def test_bad_parameters_are_named(multiplier, epsilon, delta, name):
     with pytest.raises(ValueError, match=f"{name} is"):

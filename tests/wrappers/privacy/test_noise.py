@@ -181,14 +181,7 @@ def test_secret_noise_never_comes_twice(name):
 
 @pytest.mark.parametrize(
     ("entropy", "secret"),
-    [
-        (None, False),
-        (7, False),
-        (2**63 - 1, False),
-        (2**63, True),
-        ([2**40, 2**40], True),
-        ([1, 2, 3], False),
-    ],
+    [(None, False), (2**63 - 1, False), (2**63, True), ([2**40] * 2, True), ([1, 2], False)],
 )
 def test_a_seed_that_can_be_searched_is_not_called_secret(entropy, secret):
     assert is_secret(entropy) is secret
@@ -200,17 +193,14 @@ def test_a_seed_that_can_be_searched_is_not_called_secret(entropy, secret):
 @pytest.mark.parametrize(
     ("noise_seed", "error", "message"),
     [
-        (-1, ValueError, "noise_seed is -1; an integer >= 0"),
         ([], ValueError, r"noise_seed is \[\]"),
         ([1, -2], ValueError, r"noise_seed\[1\] is -2"),
-        (0.5, TypeError, "noise_seed is 0.5; None, an integer >= 0 or a sequence"),
-        ("entropy", TypeError, "noise_seed is 'entropy'"),
+        ("entropy", TypeError, "noise_seed is 'entropy'; None, an integer >= 0 or a sequence"),
     ],
 )
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_bad_entropy_is_named(name, noise_seed, error, message):
+def test_bad_entropy_is_named(noise_seed, error, message):
     with pytest.raises(error, match=message):
-        MECHANISMS[name](small(), noise_seed=noise_seed)
+        GaussianPrivatizer(small(), 0.9, noise_seed=noise_seed)
 
 
 COPIES = {

@@ -15,7 +15,6 @@ from fedbandit_envs.wrappers import (
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
 )
-from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     equal_shares,
@@ -97,63 +96,31 @@ def test_other_noise_has_the_variance_of_its_formula():
     assert announced(response)[0] == pytest.approx([0.0, 5 * p * (1 - p) / (2 * p - 1) ** 2])
 
 
-@pytest.mark.parametrize("privatize", PRIVATIZERS)
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"epsilon": 0.0}, ValueError, "epsilon is 0.0"),
         ({"epsilon": -1.0}, ValueError, "epsilon is -1.0"),
-        ({"epsilon": math.nan}, ValueError, "epsilon is nan"),
         ({"releases": 0}, ValueError, "releases is 0"),
-        ({"releases": 2.5}, TypeError, "releases is 2.5"),
         ({"releases": []}, ValueError, "len(releases) is 0"),
         ({"releases": [1, 0]}, ValueError, "releases[1] is 0"),
-        ({"releases": "12"}, TypeError, "releases[0] is '1'"),
         ({"budget": 1.0}, TypeError, "Budget() argument after ** must be a mapping, not float"),
+        ({"budget": {"epsilon": 0.0}}, ValueError, "budget epsilon is 0.0"),
+        ({"budget": {"epsilon": 1.0}}, ValueError, "budget delta is None"),
+        ({"budget": {"delta": 1.0}}, ValueError, "budget delta is 1.0"),
+        ({"budget": {"composition": "best"}}, ValueError, "budget composition is 'best'"),
         ({"on_exhausted": "ignore"}, ValueError, "on_exhausted is 'ignore'"),
+        ({"delta": 0.0}, ValueError, "delta is 0.0"),
+        ({"calibration": "exact"}, ValueError, "calibration is 'exact'"),
+        ({"pair": "good"}, ValueError, "pair is 'good'"),
+        ({"epsilon": None}, ValueError, "exactly one of them is required"),
+        ({"noise_multiplier": 1.0}, ValueError, "exactly one of them is required"),
+        ({"epsilon": None, "noise_multiplier": -1.0}, ValueError, "noise_multiplier is -1.0"),
+        ({"epsilon": None, "noise_multiplier": 2.0, "releases": [1]}, ValueError, "with noise_multiplier"),
     ],
 )
-def test_bad_arguments_are_named(privatize, arguments, error, message):
+def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
-        privatize(small(), **{"epsilon": 1.0, **arguments})
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"epsilon": 1.0, "delta": 0.0}, ValueError, "delta is 0.0"),
-        ({"epsilon": 1.0, "delta": 1.0}, ValueError, "delta is 1.0"),
-        ({"epsilon": 1.0, "calibration": "exact"}, ValueError, "calibration is 'exact'"),
-        ({"epsilon": 1.0, "pair": "good"}, ValueError, "pair is 'good'"),
-        ({}, ValueError, "exactly one of them is required"),
-        ({"epsilon": 1.0, "noise_multiplier": 1.0}, ValueError, "exactly one of them is required"),
-        ({"noise_multiplier": -1.0}, ValueError, "noise_multiplier is -1.0"),
-        ({"noise_multiplier": "much"}, TypeError, "noise_multiplier is 'much'"),
-        ({"noise_multiplier": 1.0, "releases": 0}, ValueError, "releases is 0"),
-        (
-            {"noise_multiplier": 2.0, "releases": [1, 2]},
-            ValueError,
-            "releases is [1, 2]; with noise_multiplier",
-        ),
-    ],
-)
-def test_bad_gaussian_arguments_are_named(arguments, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        GaussianPrivatizer(small(), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"epsilon": 0.0}, "budget epsilon is 0.0"),
-        ({"epsilon": 1.0}, "budget delta is None"),
-        ({"delta": 1.0}, "budget delta is 1.0"),
-        ({"composition": "best"}, "budget composition is 'best'"),
-    ],
-)
-def test_bad_budgets_are_named(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        Budget(**arguments)
+        GaussianPrivatizer(small(), **{"epsilon": 1.0, **arguments})
 
 
 def test_a_budget_for_an_adjacency_that_the_environment_does_not_name_is_refused():
@@ -166,11 +133,6 @@ def test_a_budget_for_an_adjacency_that_the_environment_does_not_name_is_refused
         env.accountant.epsilon(adjacency="one-user")
 
 
-def test_privatizing_twice_is_refused():
-    with pytest.raises(ValueError, match="a noise layer, LaplacePrivatizer, inside of GaussianPrivatizer"):
-        GaussianPrivatizer(Reveal(LaplacePrivatizer(small(), 1.0)), 1.0)
-
-
 def test_a_horizon_too_short_for_the_papers_shares_is_refused():
     with pytest.raises(ValueError, match="max_cycles is 1"):
         GaussianPrivatizer(small(max_cycles=1), 1.0)
@@ -180,7 +142,9 @@ def test_a_horizon_too_short_for_the_papers_shares_is_refused():
 class Statistic(ProcurementEnv):
     """Procurement that says something else of what it releases."""
 
-    says: dict[str, float]
+    def __init__(self, **says):
+        super().__init__(num_agents=3, num_producers=4)
+        self.says = says
 
     def sensitivity(self):
         real = super().sensitivity()
@@ -188,35 +152,26 @@ class Statistic(ProcurementEnv):
         return real._replace(scale={name: np.full(shape, value) for name, value in self.says.items()})
 
 
-def saying(**says) -> Statistic:
-    env = Statistic(num_agents=3, num_producers=4)
-    env.says = says
-    return env
-
-
-@pytest.mark.parametrize("privatize", PRIVATIZERS)
 @pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
-def test_useless_sensitivities_are_refused(privatize, value):
+def test_useless_sensitivities_are_refused(value):
     with pytest.raises(ValueError, match="sensitivity of 'good' lies between"):
-        privatize(saying(delivered=1.0, good=value), 1.0).reset_batch([0])
+        GaussianPrivatizer(Statistic(delivered=1.0, good=value), 1.0).reset_batch([0])
 
 
 def test_pairs_that_are_none_are_refused():
     pair = {"epsilon": 0.5, "pair": "good_and_defective"}
     with pytest.raises(ValueError, match="pair is 'good_and_defective'"):
-        GaussianPrivatizer(saying(delivered=1.0, good=2.0), **pair).reset_batch([0])
+        GaussianPrivatizer(Statistic(delivered=1.0, good=2.0), **pair).reset_batch([0])
     with pytest.raises(ValueError, match=r"releases, \['gram'\], is not said to count"):
-        GaussianPrivatizer(saying(gram=1.0), **pair).reset_batch([0])
+        GaussianPrivatizer(Statistic(gram=1.0), **pair).reset_batch([0])
     with pytest.raises(ValueError, match=r"releases, \['gram'\], is not said to count"):
-        RandomizedResponsePrivatizer(saying(gram=1.0), 0.5).reset_batch([0])
+        RandomizedResponsePrivatizer(Statistic(gram=1.0), 0.5).reset_batch([0])
 
 
 def test_a_budget_can_be_given_by_its_arguments():
     limits = {"epsilon": 2.0, "delta": 1e-5, "composition": "exact", "adjacency": "one-round"}
     env = GaussianPrivatizer(ProcurementEnv(), 1.0, budget=limits)
     assert env.budget == Budget(**limits)
-    with pytest.raises(TypeError, match="must be a mapping, not float"):
-        GaussianPrivatizer(ProcurementEnv(), 1.0, budget=2.0)
 
 
 def test_shares_of_epsilon():
@@ -380,9 +335,6 @@ class Told(AdditiveMechanism):
 
     def noise_multiplier(self, share):
         return 1 / share
-
-    def unit_variance(self, share):
-        return 1.0
 
     def draw(self, generator, share, out):
         self.drawn.append(share)

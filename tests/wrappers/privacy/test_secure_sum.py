@@ -7,8 +7,7 @@ import pytest
 from prefix_factors import measured_factor
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, LaplacePrivatizer
-from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
+from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
 from fedbandit_envs.wrappers.transport.stages import Combined
@@ -86,58 +85,6 @@ def test_all_data_of_an_agent_under_a_matrix_mechanism(name):
     assert equal > 10
 
 
-# Real federations, in which each agent's own release has h times the variance of the whole divided by the shares.
-
-DELTA, ROUNDS = 1e-5, 4
-EXACT = {"delta": DELTA, "composition": "exact"}
-
-
-def gaussian(env):
-    return GaussianPrivatizer(env, delta=DELTA, noise_multiplier=4.0, releases=9, budget=EXACT)
-
-
-def claimed(stage, private=gaussian, **kwargs):
-    """Returns the claims after some rounds by trust and observer, and whose uploads were in each sum."""
-    noise, arrived = private(ArmsEnv(num_agents=5)), []
-    env = Channel(noise, schedule="every_round", stage=stage, **kwargs)
-    honest = noise.synchronise
-    noise.synchronise = lambda combined, senders: (
-        arrived.append(combined.arrived[0]) or honest(combined, senders)
-    )
-    env.reset_batch([3])
-    assert {claim.epsilon for claim in env.privacy_claims()} == {0.0}
-    for _ in range(ROUNDS):
-        env.step_batch(np.zeros((1, 5), np.int64))
-    return {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}, np.array(arrived)
-
-
-def of_mu(shares=1.0):
-    """The epsilon of all rounds' releases with noise of a standard deviation of 4, divided by a number of shares."""
-    norm = gaussian(ArmsEnv(num_agents=5)).env
-    norm.reset_batch([0])
-    norm = next(iter(norm.sensitivity().changes.values())).norm
-    return pytest.approx(float(gaussian_epsilon(DELTA, norm / 4 * np.sqrt(ROUNDS / shares))))
-
-
-@pytest.mark.parametrize("loss", [0.0, 0.3])
-def test_a_federation_claims_what_its_sums_hide(loss):
-    claims, arrived = claimed({"name": "aggregator", "honest": 3, "colluders": 1}, loss=loss)
-    assert claims["local", "everybody"].epsilon == of_mu(1 / 3)
-    assert claims["cryptography", "wire"].epsilon == 0
-    assert arrived.all() == (loss == 0)
-    for observer, known in (("server", 1), ("fellow", 2), ("public", 0)):
-        least = unknown_shares(arrived, known).min()
-        assert claims["aggregator", observer].epsilon == of_mu(least / 3)
-        assert claims["aggregator", observer].reason == "idealised: real-valued noise"
-
-
-def test_a_trusted_server_sees_everything_and_shows_its_sums():
-    claims, _ = claimed("server")
-    assert claims["local", "wire"].epsilon == claims["local", "server"].epsilon == np.inf
-    assert claims["server", "fellow"].epsilon == claims["server", "public"].epsilon == of_mu()
-    assert set(claims) == {("local", "wire"), ("local", "server"), ("server", "fellow"), ("server", "public")}
-
-
 def test_a_trusted_server_spends_the_share_of_its_own_release():
     private = GaussianPrivatizer(ArmsEnv(num_agents=5), 0.9, releases=[1, 3])
     env = Channel(private, schedule="every_round", stage="server")
@@ -147,22 +94,3 @@ def test_a_trusted_server_spends_the_share_of_its_own_release():
         for _ in range(2)
     )
     assert first == pytest.approx(9 * second)
-
-
-def test_noise_that_does_not_add_up_has_no_claim_for_sums():
-    claims, _ = claimed(
-        {"name": "aggregator", "honest": 3}, lambda env: LaplacePrivatizer(env, 1.0, releases=9)
-    )
-    assert claims["local", "everybody"].epsilon > 0
-    assert claims["aggregator", "fellow"].epsilon is None
-    assert "Gaussian noise only" in claims["aggregator", "fellow"].reason
-
-
-def test_what_is_released_past_a_stage_has_the_local_claim():
-    private = gaussian(ArmsEnv(num_agents=5))
-    env = Channel(private, schedule="every_round", stage={"name": "aggregator", "honest": 3})
-    env.reset_batch([3])
-    private.release(np.ones((1, 5), np.bool_))
-    for claim in env.privacy_claims():
-        assert claim.epsilon == env.privacy_claims()[0].epsilon > 0
-        assert claim.observer in ("everybody", "wire") or claim.reason == "released past the aggregator"

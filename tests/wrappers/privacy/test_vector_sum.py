@@ -98,7 +98,7 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
 
 def started(env, bound, draw="printed", agents=100):
     mechanism = VectorSum(0.2, 0.1, 25, draw)
-    mechanism.prepare(env, None)
+    mechanism.prepare(env)
     generators = [np.random.default_rng(k) for k in range(agents)]
     mechanism.start_share(of_moments((1, agents, 11, 11), 1.0, bound), 10_000, generators, agents)
     return mechanism

@@ -12,9 +12,8 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import ContinualPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.shuffling import shuffled_epsilon
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.stage_claims import Shares
+from fedbandit_envs.wrappers.privacy.stage_claims import Shares, shuffled_epsilon
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 from fedbandit_envs.wrappers.transport.stages import Combined

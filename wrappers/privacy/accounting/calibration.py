@@ -25,7 +25,6 @@ from fedbandit_envs.basics.checks import require_epsilon, require_integer, requi
 Float = np.float64 | npt.NDArray[np.float64]
 
 
-@lru_cache(maxsize=4096)  # Each episode needs the same results again.
 def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     """Returns sqrt(2 ln(1.25/delta))/epsilon (Dwork and Roth, Theorem A.1; P-FCB, eq. 10 and 11).
 
@@ -219,8 +218,7 @@ _LEAST = 1e-300
 
 def _check(epsilon: float, delta: float, least: float = 0.0) -> None:
     require_epsilon(epsilon)
-    if not 0 < delta < 1:
-        raise ValueError(f"delta is {delta!r}; a number in (0, 1) is required")
+    require_number("delta", delta, 0, 1, open_below=True, open_above=True)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if value < least:
             raise ValueError(f"{name} is {value!r}; at least {least:g} is required for exact calibration")

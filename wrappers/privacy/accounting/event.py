@@ -172,7 +172,7 @@ def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency)
 
 
 def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Returns the sum of the events' epsilons; NaN where delta is less than the sum of their deltas."""
+    """Returns the sum of epsilons (:data:`Compose`); NaN where delta is less than the sum of the events' deltas."""
     epsilon = _total(counts, (event.promised(adjacency)[0] for event in events))
     # The tolerance allows for a caller whose delta is the same sum in another order, with other rounding errors.
     covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
@@ -180,7 +180,7 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Returns the epsilon at delta that follows from the sum of the events' zCDP parameters rho.
+    """Returns the epsilon at delta that follows from the sum of the zCDP parameters rho; see :data:`Compose`.
 
     For agents that have an event without a rho, Renyi divergences are summed instead, and the order that gives the
     smallest epsilon is taken.
@@ -201,7 +201,7 @@ def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: fl
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Returns the exact epsilon at delta: of Gaussian releases in closed form, of others numerically.
 
-    It is NaN for agents with an event that has no privacy loss distribution.
+    It is NaN for agents with an event that has no privacy loss distribution. See :data:`Compose`.
     """
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
@@ -217,7 +217,7 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Returns the largest exact epsilon of a single release, for releases of disjoint data.
+    """Returns the largest exact epsilon of a single release, for releases of disjoint data; see :data:`Compose`.
 
     It is NaN for agents whose data were released twice, as in continual release, where each release after the first
     depends on earlier data again; and under the adjacency ``agent``, where all windows differ, after a second release.

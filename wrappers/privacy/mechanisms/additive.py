@@ -54,12 +54,11 @@ class Mechanism(ABC):
     takes_clip: ClassVar[bool] = False
 
     @abstractmethod
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Prepares the mechanism for an environment, before the environment's first reset.
 
         Args:
             env: The environment whose releases get the noise.
-            clip: The clip of releases; None without one.
 
         Raises:
             ValueError: The mechanism does not fit the environment.
@@ -88,8 +87,7 @@ class Mechanism(ABC):
     ) -> None:
         """Starts an episode in which agents add shares of one noise; by default, noise of ``1/honest`` the variance.
 
-        Events stay those of the whole noise, which ``honest`` shares make up. The other arguments are those of
-        :meth:`start`.
+        Events stay those of the whole noise, which ``honest`` shares make up; see :meth:`start`.
         """
         share = {name: array / np.sqrt(honest) for name, array in sensitivity.scale.items()}
         self.start(sensitivity._replace(scale=share), horizon, generators)
@@ -101,8 +99,7 @@ class Mechanism(ABC):
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise: arrays of the same names and shapes, and for each of them its variance.
 
-        Variances (:mod:`fedbandit_envs.core.noise_variance`) must not depend on data, except on data that are released
-        without noise.
+        Variances (:mod:`fedbandit_envs.core.noise_variance`) must depend on no data but those released without noise.
 
         Args:
             statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
@@ -146,9 +143,8 @@ above 0; or None for any number with :func:`decreasing` shares."""
 def decreasing(epsilon: float, horizon: int) -> Array:
     """Returns the epsilon that release z = 1, 2, ... may spend: epsilon/(2 log2 T) + epsilon/2^(z+1), float64.
 
-    This is P-FCB, section 5.2. The paper prints "log"; only with base 2 do log2 T releases, as many as a schedule with
-    doubling gaps makes, spend epsilon together. All later releases get as much as the last entry. The horizon T is the
-    number of rounds.
+    This is P-FCB, section 5.2, for a horizon of T rounds. The paper prints "log"; only with base 2 do log2 T releases,
+    as many as a schedule with doubling gaps makes, spend epsilon together. Later releases get as much as the last one.
 
     Raises:
         ValueError: The horizon is below 2.
@@ -162,7 +158,11 @@ def decreasing(epsilon: float, horizon: int) -> Array:
 
 
 def require_one_size(epsilon: float | None, noise_multiplier: float | None) -> None:
-    """Raises a ValueError unless exactly one of the two, which determine the size of Gaussian noise, is given."""
+    """Checks that exactly one of the two, which determine the size of Gaussian noise, is given.
+
+    Raises:
+        ValueError: None or both are.
+    """
     if (epsilon is None) == (noise_multiplier is None):
         raise ValueError(
             f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
@@ -228,7 +228,7 @@ class AdditiveMechanism(Mechanism):
         """
         generator.standard_normal(out=out)
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Computes each release's share of epsilon, which may depend on the environment's horizon, and its noise."""
         self._share_out(env.max_cycles)
 
@@ -349,14 +349,14 @@ class Gaussian(AdditiveMechanism):
             # All releases have the same noise, and each of them spends the whole epsilon.
             self._planned = np.array([epsilon])
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
             UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
                 the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
         """
-        super().prepare(env, clip)
+        super().prepare(env)
         place = self._shares.argmax()
         most = float(self._shares[place])
         if self._classic and 1 <= most < np.inf:
@@ -389,10 +389,7 @@ class Gaussian(AdditiveMechanism):
         return Event("gaussian", loss, share, delta, tuple(changes.items()))
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
-        """Returns the space of noisy releases, which also contain variances of the noise.
-
-        With ``pair="good_and_defective"`` they contain ``noise_covariance`` as well.
-        """
+        """Returns the space of noisy releases, for ``"good_and_defective"`` with ``noise_covariance``."""
         space = super().release_space(released)
         if self._pair == "as_given":
             return space
@@ -485,7 +482,7 @@ class Laplace(AdditiveMechanism):
         out -= generator.standard_exponential(out.shape)
 
     def event(self, share: float, noise_multiplier: float, changes: Changes) -> Event:
-        """Returns the privacy event of a release, with delta 0; see :meth:`AdditiveMechanism.event`.
+        """Returns the privacy event of a release, with delta 0.
 
         Clipped releases of n numbers differ by 2 C in Euclidean norm, and so by 2 C sqrt(n) in the sum of the absolute
         differences. Their event is that of one number that differs by as much, which is at most as private. It is the
@@ -504,9 +501,8 @@ class RandomizedResponse(AdditiveMechanism):
     are counted. The released number of good outcomes is the unbiased estimate from the flipped ones, which need not lie
     between 0 and the total.
 
-    The total numbers of outcomes are released without noise. So only the adjacency ``one-outcome`` is protected, and
-    for any other adjacency the claimed epsilon is infinite. A good and a defective outcome add the same variance to the
-    estimate, so that its variance depends on the totals only.
+    The total numbers of outcomes are released without noise. So only the adjacency ``one-outcome`` is protected. A good
+    and a defective outcome add the same variance to the estimate, so that its variance depends on the totals only.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env

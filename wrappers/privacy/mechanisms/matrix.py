@@ -1,8 +1,9 @@
 """Continual release by matrix mechanisms: an agent's releases have correlated noise, so that their sums have little."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, log, sqrt
 from typing import Any, Literal
 
@@ -29,7 +30,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     BltNoise,
-    HonakerNoise,
     PrefixNoise,
     SqrtToeplitzNoise,
     TreeNoise,
@@ -39,14 +39,14 @@ from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker", "independent"]
 PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
 
-NOISES: dict[MatrixName, type[PrefixNoise]] = {
+NOISES: dict[MatrixName, Callable[[int], PrefixNoise]] = {
     "sqrt_toeplitz": SqrtToeplitzNoise,
     "blt": BltNoise,
     "tree": TreeNoise,
-    "honaker": HonakerNoise,
+    "honaker": partial(TreeNoise, estimates=True),
     "independent": PrefixNoise,
 }
-"""The classes that make the noise of prefix sums, by the name of their factorisation."""
+"""What makes the noise of prefix sums, by the name of the factorisation, given the planned number of releases."""
 
 # The largest number of planned releases for which "sqrt_toeplitz" is the default. For more it needs much time and
 # memory, and the standard deviation of the noise of "blt" is at most 1.0004 times as large.
@@ -113,8 +113,7 @@ class MatrixMechanism(Mechanism):
         else:
             require_epsilon(self.epsilon)
         require_choice("mechanism", self.matrix, (None, *NOISES))
-        has_tree = self.matrix is not None and issubclass(NOISES[self.matrix], TreeNoise)
-        if self.sigma == "printed" and (self.epsilon is None or not has_tree):
+        if self.sigma == "printed" and (self.epsilon is None or self.matrix not in ("tree", "honaker")):
             raise ValueError(
                 f"sigma is 'printed', FedUCB's formula in epsilon and the depth of a tree, epsilon is {self.epsilon!r} "
                 f"and mechanism {self.matrix!r}; an epsilon and a mechanism that has a tree, or sigma 'exact', are "
@@ -122,14 +121,13 @@ class MatrixMechanism(Mechanism):
             )
         self._planned = _checked_plan(self.releases)
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Calibrates the noise to one drawn instance of the environment; see :meth:`Mechanism.prepare`."""
         # The space of releases is needed before the first reset. A copy is reset here, so that the environment itself
         # does not change.
         trial = deepcopy(env)
         trial.reset_batch([0])
-        sensitivity = trial.sensitivity()
-        self._calibrate(sensitivity if clip is None else sensitivity.clipped(clip), env.max_cycles)
+        self._calibrate(trial.sensitivity(), env.max_cycles)
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode: calibrates the noise to its sensitivity and horizon; see :meth:`Mechanism.start`."""

@@ -17,7 +17,7 @@ References:
       Machine Learning. ICML 2023.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from math import expm1, log
 
@@ -111,30 +111,42 @@ class TreeNoise(PrefixNoise):
 
     A window lies in at most one node of each level; the first window lies in a node of every level.
 
+    With Honaker's ``estimates`` (2015, "Efficient Use of Differentially Private Binary Trees", the estimate from below,
+    which needs no later data) each node's noisy sum is averaged with the sum of its children's estimates, weighted by
+    inverse variances. The estimates are functions of the tree's noisy sums, so that they are at least as private. They
+    contain less information: attacks on the releases therefore prove an epsilon a little below the claim.
+
     Example:
         >>> noise = TreeNoise(8)
         >>> round(float(noise.variance(3)), 3)  # of the noise in the third prefix sum, for draws of variance 1
         2.0
+        >>> round(float(TreeNoise(8, estimates=True).variance(3)), 3)
+        1.667
     """
 
+    def __init__(self, releases: int, estimates: bool = False) -> None:
+        """Takes the largest number of releases of a row, >= 1, and whether nodes are estimated."""
+        super().__init__(releases)
+        self._estimates = estimates
+
     def node_variance(self, level: int) -> float:
-        """Returns the variance of the noise of a node at this level, for draws of variance 1: here 1."""
-        return 1.0
-
-    def _complete(self, rows: Array, level: int, draws: Array) -> Array:
-        """Returns the noise of the new nodes at ``level``, ``(rows, values)``.
-
-        ``_nodes`` holds the noise of the nodes at lower levels, which the new nodes cover.
-        """
-        return draws[0]
+        """Returns the variance of the noise of a node at this level, which estimates let fall from 1 to 1/2."""
+        return 2**level / (2 ** (level + 1) - 1) if self._estimates else 1.0
 
     def column_square(self, z: int) -> float:
         """Returns the number of nodes in which the first of z windows lies: floor(log2 z) + 1, the number of levels."""
         return float(z.bit_length())
 
     def sum_square(self, z: int) -> float:
-        """Returns the sum of the squared lengths of the nodes drawn in the first z releases."""
-        return float(sum(((z >> level) - (z >> level + 1)) << 2 * level for level in range(z.bit_length())))
+        """Returns the sum of the squared lengths of the nodes drawn in the first z releases.
+
+        Estimates tell as much as all nodes that end with one of the first z windows about an equal change of all
+        windows, for which nodes agree.
+        """
+        unread = 0 if self._estimates else 1
+        return float(
+            sum(((z >> level) - unread * (z >> level + 1)) << 2 * level for level in range(z.bit_length()))
+        )
 
     def variance(self, z: int) -> float:
         """Returns the variance of the noise in the z-th prefix sum: the sum over the nodes at the set bits of z."""
@@ -155,55 +167,24 @@ class TreeNoise(PrefixNoise):
         """Starts an episode in which no node has noise yet."""
         self._nodes = np.zeros((self.releases.bit_length(), rows, values))
 
+    def draws(self, z: int) -> int:
+        """Returns 1, or for estimates how many nodes end with the z-th window: one at each level up to the largest."""
+        return (z & -z).bit_length() if self._estimates else 1
+
     def advance(self, rows: Array, z: int, draws: Array) -> Array:
         """Returns the noise to add to the z-th release: the new node's noise minus that of the nodes it covers."""
         # The z-th release completes the node at this level: the number of times that 2 divides z.
         level = (z & -z).bit_length() - 1
-        node = self._complete(rows, level, draws)
-        increment = node - self._nodes[:level, rows].sum(axis=0)
-        self._nodes[level, rows] = node
-        return increment
-
-
-class HonakerNoise(TreeNoise):
-    """The tree mechanism with Honaker's estimates: each node's noisy sum is averaged with its children's estimates.
-
-    The node's own noisy sum and the sum of its children's estimates are independent. Their average, weighted by inverse
-    variances, has the variance 2^l/(2^(l+1) - 1) at level l, which falls from 1 to 1/2 (Honaker 2015, "Efficient Use of
-    Differentially Private Binary Trees", the estimate from below, which needs no later data). The estimates are
-    functions of the tree's noisy sums, so that they are at least as private. They contain less information than the
-    noisy sums: attacks on the releases therefore prove an epsilon a little below the claim.
-
-    Example:
-        >>> noise = HonakerNoise(8)
-        >>> round(float(noise.variance(3)), 3)  # of the noise in the third prefix sum, for draws of variance 1
-        1.667
-    """
-
-    def node_variance(self, level: int) -> float:
-        """Returns the variance of the estimate of a node at level l, for draws of variance 1: 2^l/(2^(l+1) - 1)."""
-        return 2**level / (2 ** (level + 1) - 1)
-
-    def sum_square(self, z: int) -> float:
-        """Returns the sum of the squared lengths of all nodes that end with one of the first z windows.
-
-        The estimates tell as much as all nodes about an equal change of all windows, for which nodes agree.
-        """
-        return float(sum((z >> level) << 2 * level for level in range(z.bit_length())))
-
-    def draws(self, z: int) -> int:
-        """Returns how many nodes end with the z-th window: one at each level up to that of the largest of them."""
-        return (z & -z).bit_length()
-
-    def _complete(self, rows: Array, level: int, draws: Array) -> Array:
         node = draws[0]
-        for above in range(1, level + 1):
+        for above in range(1, len(draws)):
             # The left child is kept one level below; the right child is the node of the iteration before.
             children = self._nodes[above - 1, rows] + node
             # Each child has the variance v, so their sum has 2 v; the node's own noisy sum has the variance 1.
             double = 2 * self.node_variance(above - 1)
             node = (double * draws[above] + children) / (double + 1)
-        return node
+        increment = node - self._nodes[:level, rows].sum(axis=0)
+        self._nodes[level, rows] = node
+        return increment
 
 
 class SqrtToeplitzNoise(PrefixNoise):
@@ -330,7 +311,7 @@ class BltNoise(PrefixNoise):
         1.393
     """
 
-    def __init__(self, releases: int, shape: Sequence[float] | None = None) -> None:
+    def __init__(self, releases: int, shape: Iterable[float] | None = None) -> None:
         """Takes the largest number of releases of a row, >= 1.
 
         The numbers -ln p_1, -ln q_1, -ln p_2, ... are a shifted geometric sequence a (r^j - s) of three parameters, of

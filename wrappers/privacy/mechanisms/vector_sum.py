@@ -201,7 +201,7 @@ class VectorSum(Mechanism):
         require_choice("draw", self.draw, ("exact", "printed"))
         require_number("bound", self.bound, 0, np.inf, open_below=True)
 
-    def prepare(self, env: FederatedEnv, clip: float | None) -> None:
+    def prepare(self, env: FederatedEnv) -> None:
         """Computes the constants; refuses environments without contexts and rewards; see :meth:`Mechanism.prepare`."""
         seen, released = env.single_observation_space, env.single_release_space
         sized = {name: space.shape for name, space in released.items()}
