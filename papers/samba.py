@@ -251,22 +251,14 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     most = max(runs.values(column))
     results = [runs.where(plain=plain).lines(column) for plain in (False, True)]
     encrypted, plain = (each(own, attrgetter("spent")) for own in results)
-    overheads = {
-        name: {size: compare(spent, plain[name][size]) for size, spent in own.items()}
-        for name, own in encrypted.items()
-    }
+    overheads = each(encrypted, compare, plain)
     lines = {
         name: linregress(list(own), [spent.mean() for spent in own.values()])
         for name, own in encrypted.items()
     }
-    seconds = [
-        {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
-        | {
-            f"{letter} = {size:,}": f"{mean_of(spent, ',.2f')} / {plain[name][size].mean():.3f}"
-            for size, spent in own.items()
-        }
-        for name, own in encrypted.items()
-    ]
+    seconds = each(encrypted, lambda own, open_: f"{mean_of(own, ',.2f')} / {open_.mean():.3f}", plain)
+    head = "CPU seconds, encrypted / in the open"
+    page.table("seconds", stats.by_line(_titled(seconds), head, f"{letter} = {{:,}}"))
     fits = [
         {
             "line through them": ALGORITHMS[name],
@@ -277,7 +269,6 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         }
         for name, line in lines.items()
     ]
-    page.table("seconds", seconds)
     page.table("lines", fits)
     beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
     page.draw({**_titled(each(encrypted, mean_of)), **_titled(each(plain, mean_of), _IN_THE_OPEN)}, beside)
@@ -290,11 +281,8 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         [compare(last[one], last[other]) for other in order if other != one] for one in (SLOWEST, FASTEST)
     )
     ratios = [value for own in overheads.values() for value in own.values()]
-    same = [
-        results[0][name][size].reward == results[1][name][size].reward
-        for name, own in encrypted.items()
-        for size in own
-    ]
+    same = each(results[0], lambda own, open_: own.reward == open_.reward, results[1])
+    equal = np.array([list(own.values()) for own in same.values()])
     within = stats.all_within(ratios, high=ORDER_OF_MAGNITUDE)
     ahead = (
         f"{ALGORITHMS[name]} {line.slope * papers + line.intercept:,.0f}" for name, line in lines.items()
@@ -310,7 +298,7 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
             ", ".join(ahead),
             "another machine",
         ),
-        ("encrypted runs that earn what the open ones do", f"{np.sum(same)} of {np.size(same)}", "-"),
+        ("encrypted runs that earn what the open ones do", f"{equal.sum()} of {equal.size}", "-"),
     ])  # fmt: skip
 
 
@@ -346,17 +334,12 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     rewards = {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by().items()}
     best, ucb = rewards["thompson"], runs["ucb"]
     last = ucb.noted[-1]
-    over = {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
+    over = each(rewards, lambda own, thompson: compare(thompson, own), dict.fromkeys(rewards, best))
     rivals = [own for name, own in over.items() if name != "thompson"]
-    lines = [
-        {
-            "reward, mean (sd)": ALGORITHMS[name],
-            **{f"N = {budget:,}": _mean_sd(values) for budget, values in own.items()},
-            "Thompson / it at the last N": "1" if name == "thompson" else over[name][last],
-        }
-        for name, own in rewards.items()
-    ]
-    page.table("rewards", lines)
+    lines = stats.by_line(_titled(each(rewards, _mean_sd)), "reward, mean (sd)", "N = {:,}")
+    ratios = ["1" if name == "thompson" else own[last] for name, own in over.items()]
+    head = "Thompson / it at the last N"
+    page.table("rewards", [row | {head: value} for row, value in zip(lines, ratios, strict=True)])
     page.draw(_titled(each(rewards, mean_of)))
     page.record(over, "thompson / {}")
     order = sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
