@@ -241,10 +241,6 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(ALGORITHMS[name] for name in names)
 
 
-def _means(ratios: Iterable[Ratio], spec: str) -> str:
-    return stats.spread((value.value for value in ratios), spec)
-
-
 def _report_times(page: Section, runs: PanelRuns) -> None:
     by_rounds = len(runs.values("budget")) > 1
     letter, column, papers = ("N", "budget", PAPER_ROUNDS) if by_rounds else ("K", "arms", MOST_ARMS)
@@ -289,7 +285,7 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     )
     page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
-        (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", _means(ratios, ",.0f"), within),
+        (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", stats.spread(ratios, ",.0f"), within),
         (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, stats.lies_within(2, double)),
         ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
         ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
@@ -418,7 +414,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     customer = max(own["customer"] for own in means.values())
     page.verdicts([
         ("Comp takes more than any other node", "-", stats.all_within(larger, 1, np.inf)),
-        (f"Comp's share at K = {most} over that at K = {least}", _means(changes, ".2f"), around_one(changes)),
+        (f"Comp's share at K = {most} over that at K = {least}", stats.spread(changes, ".2f"), around_one(changes)),
         ("largest owner / smallest, at most", f"{max(uneven.values()):.2f}", "no measure named"),
         ("Controller / an owner", stats.spread(controller.values(), ".2f"), "no measure named"),
         ("the data customer's share, at most", f"{customer:.2%}", "no measure named"),

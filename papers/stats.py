@@ -120,9 +120,7 @@ def all_within(values: Iterable[Mean], low: float = -inf, high: float = 1) -> St
     return all_hold(verdict(value, low, high) for value in values)
 
 
-def judged(
-    what: str, values: Iterable[Mean], low: float = -inf, high: float = 1
-) -> tuple[str, Any, Statement]:
+def judged(what: str, values: Iterable[Mean], low: float = -inf, high: float = 1) -> tuple[str, Any, str]:
     """Returns a line of a table of verdicts: what was measured, all values, and :func:`all_within`."""
     values = list(values)
     return what, values[0] if len(values) == 1 else joined(values), all_within(values, low, high)
@@ -278,9 +276,9 @@ def each(lines: Curves, measure: Callable[..., Any], *others: Curves) -> dict[st
     }
 
 
-def spread(values: Iterable[float], spec: str) -> str:
+def spread(values: Iterable[float | Mean], spec: str) -> str:
     """Returns the smallest and the largest of some values as text."""
-    found = list(values)
+    found = [one.value if isinstance(one, Mean) else one for one in values]
     return f"{min(found):{spec}} to {max(found):{spec}}"
 
 
