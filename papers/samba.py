@@ -33,13 +33,10 @@ ALGORITHMS = {
     "softmax": "Softmax",
     "pursuit": "Pursuit",
 }
+_GREEDY = {"epsilon": 0.1}
 PARAMETERS: dict[str, dict[str, dict[str, Any]]] = {
-    panel: {
-        "epsilon-greedy": {"epsilon": 0.1},
-        "softmax": {"temperature": temperature},
-        "pursuit": {"rate": rate},
-    }
-    for panel, temperature, rate in (("movielens", 0.06, 0.1), ("jester", 0.02, 0.2))
+    "movielens": {"epsilon-greedy": _GREEDY, "softmax": {"temperature": 0.06}, "pursuit": {"rate": 0.1}},
+    "jester": {"epsilon-greedy": _GREEDY, "softmax": {"temperature": 0.02}, "pursuit": {"rate": 0.2}},
 }
 PANELS = {"movielens": "MovieLens", "jester": "Jester"}
 PAPER_ROUNDS, MOST_ARMS = 100_000, 100
