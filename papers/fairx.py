@@ -177,7 +177,7 @@ def _ratios(page: Section, runs: PanelRuns, *pairs: tuple[str, str]) -> dict[str
     return found
 
 
-def _is_less(ratios: Mapping[str, Ratio]) -> Iterable[tuple[str, str, Statement]]:
+def _is_less(ratios: Mapping[str, Ratio]) -> Iterable[tuple[str, Any, str]]:
     """Returns lines of a table of verdicts: whether each ratio is below 1."""
     return (judged(name, [value]) for name, value in ratios.items())
 
@@ -191,7 +191,7 @@ def power_of_rounds(result: RunResult) -> Mean:
 
 def _regrets(page: Section, runs: PanelRuns, powers: Iterable[str] = ()) -> None:
     """Writes fairness regret and reward regret at the horizon, exponents of growth, and draws regret over rounds."""
-    columns = {
+    columns: dict[str, Any] = {
         "solver, steps, beta scale": _constants,
         "releases an agent": releases,
         "fairness regret at T (± 95 %)": final_regret,
@@ -257,19 +257,16 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
 
 def _report_exp4(page: Section, runs: PanelRuns) -> None:
     lines, silent, greedy = runs.lines("epsilon"), runs[SILENT], runs[GREEDY]
-    table = [
-        {
-            "budget": f"epsilon {epsilon:g}",
-            PRIV: final_regret(result),
-            "/ B0": ratio(result, silent),
-            "placebo / B0": ratio(lines[PRIV + PLACEBO][epsilon], silent),
-            WEIGHTED: final_regret(lines[WEIGHTED][epsilon]),
-            f"/ {GREEDY}": ratio(lines[WEIGHTED][epsilon], greedy),
-        }
-        for epsilon, result in lines[PRIV].items()
-    ]
-    page.table("regrets", table)
-    page.draw(each(lines, final_regret))
+    curves = each(lines, final_regret)
+    columns = {
+        PRIV: curves[PRIV],
+        "/ B0": stats.over(lines[PRIV], silent),
+        "placebo / B0": stats.over(lines[PRIV + PLACEBO], silent),
+        WEIGHTED: curves[WEIGHTED],
+        f"/ {GREEDY}": stats.over(lines[WEIGHTED], greedy),
+    }
+    page.table("regrets", stats.by_x(columns, "budget", "epsilon {:g}"))
+    page.draw(curves)
     page.record({WEIGHTED: stats.over(lines[WEIGHTED], silent)}, "{} / B0")
     page.say({GREEDY: final_regret(greedy), f"{GREEDY} / B0": ratio(greedy, silent)})
     from_one = {epsilon: result for epsilon, result in lines[PRIV].items() if epsilon >= 1}
@@ -277,7 +274,7 @@ def _report_exp4(page: Section, runs: PanelRuns) -> None:
     page.verdicts([
         (f"{PRIV} falls with each epsilon", "-", stats.falls(lines[PRIV])),
         judged("epsilon of 1 or greater: / B0", stats.over(from_one, silent).values()),
-(f"epsilon of 1 or greater: / {GREEDY}", _range(silence, ".2f"), stats.all_within(silence)),
+        (f"epsilon of 1 or greater: / {GREEDY}", stats.spread(silence, ".2f"), stats.all_within(silence)),
     ])  # fmt: skip
 
 
@@ -316,12 +313,8 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
     pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
     page.verdicts([
         *_is_less(fewer),
-        ("true data / silence, all solvers", _range(pairs, ".3f"), stats.all_within(pairs)),
+        ("true data / silence, all solvers", stats.spread(pairs, ".3f"), stats.all_within(pairs)),
     ])  # fmt: skip
-
-
-def _range(ratios: Iterable[Ratio], spec: str) -> str:
-    return stats.spread((one.value for one in ratios), spec)
 
 
 def _report_private(page: Section, runs: PanelRuns) -> None:

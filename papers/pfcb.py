@@ -204,21 +204,18 @@ _CHANGES = {
 }
 
 
+def _median_market(above: RunResult, below: RunResult) -> str:
+    """Returns the median of single markets' ratios, which one market whose constraint nearly binds does not change."""
+    return f"{np.median(stats.regret_by_instance(above) / stats.regret_by_instance(below)):.3f}"
+
+
 def _beside(head: str, below: RunResult) -> dict[str, Any]:
-    """Returns the columns that compare a run's regret with another's: the ratio, and the median of single markets'.
-
-    The median shows whether the ratio is due to one market in which the quality constraint nearly binds.
-    """
-
-    def median(above: RunResult) -> str:
-        single = stats.regret_by_instance(above) / stats.regret_by_instance(below)
-        return f"{np.median(single):.3f}"
-
-    return {head: partial(ratio, denominator=below), "median market": median}
+    """Returns the columns that compare a run's regret with another's."""
+    return {head: partial(ratio, denominator=below), "median market": partial(_median_market, below=below)}
 
 
 def _compared(head: str, above: RunResult, below: RunResult) -> Row:
-    return {name: cell(above) for name, cell in _beside(head, below).items()}
+    return {head: ratio(above, below), "median market": _median_market(above, below)}
 
 
 def elsewhere(above: RunResult, below: RunResult) -> Ratio:
@@ -311,8 +308,11 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         _report_margins(page, runs)
         binding = runs.where(markets="binding", margin=0)
         verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
-    for how, composition in (("as the paper adds up", "basic"), ("exactly", "exact")):
-        epsilon = stats.claim_of(private, composition).epsilon or nan
+    epsilons = {
+        "as the paper adds up": stats.claim_of(private, "basic").epsilon or nan,
+        "exactly": stats.claim_of(private, "exact").epsilon or nan,
+    }
+    for how, epsilon in epsilons.items():
         what = f"epsilon of one quantity is at most 1, {how}"
         verdicts.append((what, f"{epsilon:.3f}", stats.holds_if(epsilon <= 1)))
     page.verdicts(verdicts)
@@ -423,26 +423,29 @@ def median_agent(result: RunResult) -> RunResult:
     return replace(result, regret=np.median(result.regret, axis=2, keepdims=True))
 
 
+def _largest_share(result: RunResult) -> str:
+    """Returns which share of the federation's regret one agent has in one market."""
+    agents = stats.by_instance(result, result.regret[-1].T)
+    return f"{np.max(agents) / np.sum(agents):.1%}"
+
+
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("size")
     silent, private, placebo = (lines[name] for name in ("SS-UCB", "P-FCB", "P-FCB-placebo"))
-    page.draw(stats.each(lines, final_regret))
-    table = []
-    for size, own in silent.items():
-        # Mean regret of each agent in each market: one agent in one market may have most of the federation's regret.
-        agents = stats.by_instance(own, own.regret[-1].T)
-        table.append({
-            "agents": f"{size:g}",
-            "SS-UCB (± 95 %)": final_regret(own),
-            "P-FCB (± 95 %)": final_regret(private[size]),
-            **_compared("P-FCB / SS-UCB", private[size], own),
-            "placebo / SS-UCB": ratio(placebo[size], own),
-            "P-FCB's median agent (± 95 %)": final_regret(median_agent(private[size])),
-            "SS-UCB's regret that one agent bears": f"{np.max(agents) / np.sum(agents):.1%}",
-        })  # fmt: skip
-    page.table("regrets", table)
-    shares, bent = explained(private), stats.joined(chords(private).values())
+    curves = stats.each(lines, final_regret)
     middle = {size: median_agent(result) for size, result in private.items()}
+    columns = {
+        "SS-UCB (± 95 %)": curves["SS-UCB"],
+        "P-FCB (± 95 %)": curves["P-FCB"],
+        "P-FCB / SS-UCB": stats.over(private, silent),
+        "median market": {size: _median_market(result, silent[size]) for size, result in private.items()},
+        "placebo / SS-UCB": stats.over(placebo, silent),
+        "P-FCB's median agent (± 95 %)": stats.each({"": middle}, final_regret)[""],
+        "SS-UCB's regret that one agent bears": stats.each({"": silent}, _largest_share)[""],
+    }
+    page.table("regrets", stats.by_x(columns, "agents", "{:g}"))
+    page.draw(curves)
+    shares, bent = explained(private), stats.joined(chords(private).values())
     page.verdicts([
         ("regret falls with the agents", "-", stats.falls(private)),
         ("the median agent's regret falls", "-", stats.falls(middle)),

@@ -34,13 +34,10 @@ ALGORITHMS = {
     "softmax": "Softmax",
     "pursuit": "Pursuit",
 }
+_GREEDY = {"epsilon": 0.1}
 PARAMETERS: dict[str, dict[str, dict[str, Any]]] = {
-    panel: {
-        "epsilon-greedy": {"epsilon": 0.1},
-        "softmax": {"temperature": temperature},
-        "pursuit": {"rate": rate},
-    }
-    for panel, temperature, rate in (("movielens", 0.06, 0.1), ("jester", 0.02, 0.2))
+    "movielens": {"epsilon-greedy": _GREEDY, "softmax": {"temperature": 0.06}, "pursuit": {"rate": 0.1}},
+    "jester": {"epsilon-greedy": _GREEDY, "softmax": {"temperature": 0.02}, "pursuit": {"rate": 0.2}},
 }
 PANELS = {"movielens": "MovieLens", "jester": "Jester"}
 PAPER_ROUNDS, MOST_ARMS = 100_000, 100
@@ -243,32 +240,20 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(ALGORITHMS[name] for name in names)
 
 
-def _means(ratios: Iterable[Ratio], spec: str) -> str:
-    return stats.spread((value.value for value in ratios), spec)
-
-
 def _report_times(page: Section, runs: PanelRuns) -> None:
     by_rounds = len(runs.values("budget")) > 1
     letter, column, papers = ("N", "budget", PAPER_ROUNDS) if by_rounds else ("K", "arms", MOST_ARMS)
     most = max(runs.values(column))
     results = [runs.where(plain=plain).lines(column) for plain in (False, True)]
     encrypted, plain = (each(own, attrgetter("spent")) for own in results)
-    overheads = {
-        name: {size: compare(spent, plain[name][size]) for size, spent in own.items()}
-        for name, own in encrypted.items()
-    }
+    overheads = each(encrypted, compare, plain)
     lines = {
         name: linregress(list(own), [spent.mean() for spent in own.values()])
         for name, own in encrypted.items()
     }
-    seconds = [
-        {"CPU seconds, encrypted / in the open": ALGORITHMS[name]}
-        | {
-            f"{letter} = {size:,}": f"{mean_of(spent, ',.2f')} / {plain[name][size].mean():.3f}"
-            for size, spent in own.items()
-        }
-        for name, own in encrypted.items()
-    ]
+    seconds = each(encrypted, lambda own, open_: f"{mean_of(own, ',.2f')} / {open_.mean():.3f}", plain)
+    head = "CPU seconds, encrypted / in the open"
+    page.table("seconds", stats.by_line(_titled(seconds), head, f"{letter} = {{:,}}"))
     fits = [
         {
             "line through them": ALGORITHMS[name],
@@ -279,7 +264,6 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         }
         for name, line in lines.items()
     ]
-    page.table("seconds", seconds)
     page.table("lines", fits)
     beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
     page.draw({**_titled(each(encrypted, mean_of)), **_titled(each(plain, mean_of), _IN_THE_OPEN)}, beside)
@@ -292,18 +276,15 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         [compare(last[one], last[other]) for other in order if other != one] for one in (SLOWEST, FASTEST)
     )
     ratios = [value for own in overheads.values() for value in own.values()]
-    same = [
-        results[0][name][size].reward == results[1][name][size].reward
-        for name, own in encrypted.items()
-        for size in own
-    ]
+    same = each(results[0], lambda own, open_: own.reward == open_.reward, results[1])
+    equal = np.array([list(own.values()) for own in same.values()])
     within = stats.all_within(ratios, high=ORDER_OF_MAGNITUDE)
     ahead = (
         f"{ALGORITHMS[name]} {line.slope * papers + line.intercept:,.0f}" for name, line in lines.items()
     )
     page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
-        (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", _means(ratios, ",.0f"), within),
+        (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", stats.spread(ratios, ",.0f"), within),
         (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, stats.lies_within(2, double)),
         ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
         ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
@@ -312,7 +293,7 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
             ", ".join(ahead),
             "another machine",
         ),
-        ("encrypted runs that earn what the open ones do", f"{np.sum(same)} of {np.size(same)}", "-"),
+        ("encrypted runs that earn what the open ones do", f"{equal.sum()} of {equal.size}", "-"),
     ])  # fmt: skip
 
 
@@ -348,17 +329,12 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     rewards = {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by().items()}
     best, ucb = rewards["thompson"], runs["ucb"]
     last = ucb.noted[-1]
-    over = {name: {at: compare(best[at], own[at]) for at in best} for name, own in rewards.items()}
+    over = each(rewards, lambda own, thompson: compare(thompson, own), dict.fromkeys(rewards, best))
     rivals = [own for name, own in over.items() if name != "thompson"]
-    lines = [
-        {
-            "reward, mean (sd)": ALGORITHMS[name],
-            **{f"N = {budget:,}": _mean_sd(values) for budget, values in own.items()},
-            "Thompson / it at the last N": "1" if name == "thompson" else over[name][last],
-        }
-        for name, own in rewards.items()
-    ]
-    page.table("rewards", lines)
+    lines = stats.by_line(_titled(each(rewards, _mean_sd)), "reward, mean (sd)", "N = {:,}")
+    ratios = ["1" if name == "thompson" else own[last] for name, own in over.items()]
+    head = "Thompson / it at the last N"
+    page.table("rewards", [row | {head: value} for row, value in zip(lines, ratios, strict=True)])
     page.draw(_titled(each(rewards, mean_of)))
     page.record(over, "thompson / {}")
     order = sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
@@ -437,7 +413,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     customer = max(own["customer"] for own in means.values())
     page.verdicts([
         ("Comp takes more than any other node", "-", stats.all_within(larger, 1, np.inf)),
-        (f"Comp's share at K = {most} over that at K = {least}", _means(changes, ".2f"), around_one(changes)),
+        (f"Comp's share at K = {most} over that at K = {least}", stats.spread(changes, ".2f"), around_one(changes)),
         ("largest owner / smallest, at most", f"{max(uneven.values()):.2f}", "no measure named"),
         ("Controller / an owner", stats.spread(controller.values(), ".2f"), "no measure named"),
         ("the data customer's share, at most", f"{customer:.2%}", "no measure named"),

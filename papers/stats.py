@@ -26,7 +26,7 @@ ENOUGH = 20
 
 Statement = Literal["holds", "does **not** hold", "undecided", "exploratory"]
 FAILS: Statement = "does **not** hold"
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 """A line of a table: its cells by the heads of all columns, in order."""
 Curves = Mapping[str, Mapping[Any, Any]]
 """Values by the name of a curve and by x."""
@@ -120,9 +120,7 @@ def all_within(values: Iterable[Mean], low: float = -inf, high: float = 1) -> St
     return all_hold(verdict(value, low, high) for value in values)
 
 
-def judged(
-    what: str, values: Iterable[Mean], low: float = -inf, high: float = 1
-) -> tuple[str, Any, Statement]:
+def judged(what: str, values: Iterable[Mean], low: float = -inf, high: float = 1) -> tuple[str, Any, str]:
     """Returns a line of a table of verdicts: what was measured, all values, and :func:`all_within`."""
     values = list(values)
     return what, values[0] if len(values) == 1 else joined(values), all_within(values, low, high)
@@ -270,14 +268,17 @@ def claim_of(result: RunResult, composition: Composition) -> Claim:
     return next(claim for claim in result.claims if (claim.adjacency, claim.composition) == kind)
 
 
-def each(lines: Curves, measure: Callable[[Any], Any]) -> dict[str, dict[Any, Any]]:
-    """Returns the value of a function of each result, by name and x."""
-    return {name: {x: measure(result) for x, result in own.items()} for name, own in lines.items()}
+def each(lines: Curves, measure: Callable[..., Any], *others: Curves) -> dict[str, dict[Any, Any]]:
+    """Returns the value of a function of each result, and of those of the same name and x in other curves."""
+    return {
+        name: {x: measure(result, *(other[name][x] for other in others)) for x, result in own.items()}
+        for name, own in lines.items()
+    }
 
 
-def spread(values: Iterable[float], spec: str) -> str:
+def spread(values: Iterable[float | Mean], spec: str) -> str:
     """Returns the smallest and the largest of some values as text."""
-    found = list(values)
+    found = [one.value if isinstance(one, Mean) else one for one in values]
     return f"{min(found):{spec}} to {max(found):{spec}}"
 
 

@@ -58,11 +58,11 @@ BASELINES = {
 }
 """The baseline of a line, by the line's name up to a comma, where that is not the baseline's own name."""
 
-_LONG = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
+_LONG: dict[str, Any] = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
 _TEN = {**_LONG, "agents": 10}
 # All agents have the same means, so that silence can find the best arm. Rewards are clipped at three standard
 # deviations of the mean .75.
-_SAME = {"env": {"law": "exact", "reward_bound": 2.25}, "agents": 10}
+_SAME: dict[str, Any] = {"env": {"law": "exact", "reward_bound": 2.25}, "agents": 10}
 # Without given means each agent's are drawn.
 _DRAWN = {"env": {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}}
 LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
@@ -155,7 +155,7 @@ def _film_fans(plan: Plan) -> list[RunSpec]:
     # The means themselves and not the path make a stored run known, so that another table is not taken for it.
     drawn = {"means": films.means.tolist(), "reward_sd": 0.2, "law": "approximate", "spread": 0.1}
     real = {"means": users.means.tolist(), "reward_sd": 0.2, "law": "exact"}
-    fed2 = {"agents": 254, "pulls": 200, "c2": 0.25}
+    fed2: dict[str, Any] = {"agents": 254, "pulls": 200, "c2": 0.25}
     lines = [("Fed2-UCB", drawn, fed2), ("Fed2-UCB, spread 0.02", {**drawn, "spread": 0.02}, fed2)]
     for whose, env in (("", drawn), (", real users", real)):
         lines += [(f"Fed1-UCB{whose}", env, {"agents": 200, "c1": 1.0, "c2": 0.0})]
@@ -198,12 +198,9 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
     run = partial(_run, plan, env_id="FedMixed-v0")
     if plan.panel == "enhanced":
         return [run(line, **changes) for line, changes in LINES["enhanced"].items()]
-    lines, alphas, env, labels = (
-        ["PF-UCB", *BY_ALPHA[plan.panel].values()],
-        plan.scale.sweeps["alpha"],
-        {},
-        {},
-    )
+    lines, alphas = ["PF-UCB", *BY_ALPHA[plan.panel].values()], plan.scale.sweeps["alpha"]
+    env: dict[str, Any] = {}
+    labels: dict[str, Any] = {}
     if plan.panel == "films":
         users = _films(plan, 40, 10)
         alphas, labels = _FILM_ALPHAS, {"filled": users.filled}
@@ -303,7 +300,10 @@ def regret_table(runs: PanelRuns) -> list[Row]:
 
 def _compare(page: Section, pairs: Mapping[str, tuple[RunResult, RunResult]]) -> None:
     """Writes ratios of regret without messages to the numbers, and whether they are below 1."""
-    found = {name: stats.compare(*map(regret_at_horizon, pair)) for name, pair in pairs.items()}
+    found = {
+        name: stats.compare(regret_at_horizon(above), regret_at_horizon(below))
+        for name, (above, below) in pairs.items()
+    }
     page.say(found)
     page.verdicts(stats.judged(name, [value]) for name, value in found.items())
 
@@ -315,7 +315,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
         page.draw(stats.each(runs.lines("constant"), _thousands(total)))
         return
     if panel == "private":
-        columns = {
+        columns: dict[str, Any] = {
             "regret (± 95 %)": stats.of_all_agents,
             "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,

@@ -12,7 +12,6 @@ from fedbandit_envs.papers import page as scripts
 from fedbandit_envs.papers import pfcb
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.experiment import Plan, Scale
-from fedbandit_envs.papers.page import Reproduction
 from fedbandit_envs.papers.stats import ratio
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
@@ -20,39 +19,6 @@ from fedbandit_envs.registry.registration import REGISTRY
 
 def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb"})
-
-
-# The panel of which an experiment makes its page in continuous integration, where it is not all of them.
-PANEL = {"pfcb-exp2": "normal-20", "pfcb-exp3": "uniform", "pfcb-fig2": "normal"}
-
-
-@pytest.mark.parametrize(
-    ("mode", "one"),
-    [
-        pytest.param("default", PANEL, marks=pytest.mark.ci),
-        *(pytest.param(mode, {}, marks=pytest.mark.slow) for mode in ("default", "printed")),
-    ],
-)
-def test_every_experiment_of_p_fcb_writes_its_page(tmp_path, mode, one):
-    """In continuous integration the first one with all panels, the others with one each; in slow runs all panels."""
-    names = [name for name in experiments() if name.startswith("pfcb")]
-    for name in names:
-        words = (name, "--out", tmp_path, "--mode", mode, "--panel", one.get(name, "all"))
-        # In 300 rounds and more what is shared changes regret, so that the lines of a page differ.
-        result = reproduce(*words, "--rounds", 300, "--trials", 2)
-        assert result.exit_code == 0, result.output
-    found = {}
-    for name in names:
-        chosen = [*([one[name]] if name in one else []), *(["printed"] if mode == "printed" else [])]
-        stem = "-".join([f"{name}-small-rounds300-trials2", *chosen])
-        parts, rows = check_paper(tmp_path, "pfcb", stem)
-        assert {row["panel"] for row in rows} == ({one[name]} if name in one else set(pfcb.PANELS))
-        found[name] = "".join(parts.values())
-    if mode == "printed":
-        assert "| regret with the eight more communications / " in found["pfcb-exp1"]
-    else:
-        for text in ("2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked", "without the check"):
-            assert text in found["pfcb-exp1"]
 
 
 def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
@@ -96,21 +62,6 @@ def test_an_experiment_is_data_and_a_report(monkeypatch, tmp_path):
     assert (tmp_path / "toy_paper.csv.gz").read_bytes() == numbers
     check_paper(tmp_path, "toy_paper", "toy-small-trials6-federation")
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == stamps
-    for words, message in (
-        (("--mode", "printed"), "mode of toy is 'printed'; one of 'default' is required"),
-        (("--panel", "uniform"), "panel of toy is 'uniform'; one of 'federation', 'all' is required"),
-        (("--scale", "paper"), "scale of toy is 'paper'; one of 'small' is required"),
-    ):
-        refused = reproduce("toy", "--out", tmp_path, *words)
-        assert refused.exit_code == 2
-        assert message in " ".join(refused.output.replace("│", " ").split())
-
-
-def test_what_is_planned_is_what_is_asked_for(tmp_path):
-    whole = Reproduction("toy", TOY, tmp_path, scale="small")
-    assert sum(cell.size for cell in whole.cells) == 4 * 300 * 8 * 10
-    small = Reproduction("toy", TOY, tmp_path, scale="small", rounds=20, trials=2)
-    assert sum(cell.size for cell in small.cells) == 4 * 20 * 2 * 10
 
 
 def test_markets_are_chosen_by_whether_the_constraint_binds():
@@ -174,20 +125,3 @@ def test_the_headline(law, rounds, least, most, tmp_path):
     print(f"\n{law}: FRR {frr}; FCB / silent {ratio(results['FCB'], results['SS-UCB'])}")
     assert least <= frr.value <= most
     assert ratio(results["FCB"], results["P-FCB"]).high < 1
-
-
-@pytest.mark.slow
-def test_p_fcb_at_the_paper_s_scale(tmp_path):
-    """All experiments, both laws, at the paper's scale: under an hour on two cores."""
-    for name in ("pfcb-exp1", "pfcb-exp2", "pfcb-exp3", "pfcb-fig2"):
-        result = reproduce(name, "--scale", "paper", "--out", tmp_path)
-        assert result.exit_code == 0, result.output
-        _, rows = check_paper(tmp_path, "pfcb", f"{name}-paper")
-        if name == "pfcb-exp1":
-            frr = {
-                row["panel"]: float(row["value"])
-                for row in rows
-                if (row["name"], row["quantity"]) == ("P-FCB", "/ SS-UCB (FRR)")
-            }
-    assert set(frr) == set(pfcb.PANELS)
-    assert all(0.60 <= value <= 0.75 for value in frr.values())

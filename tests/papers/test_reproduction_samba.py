@@ -1,6 +1,5 @@
 """SAMBA's Figure 8, and noise beside encryption: tiny tables, cells against runs, verdicts on made-up runs."""
 
-import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.papers import samba
 from fedbandit_envs.papers.catalogue import experiments
-from fedbandit_envs.papers.experiment import Measurement, Plan, Scale
+from fedbandit_envs.papers.experiment import Measurement, Scale
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba.owners import Algorithm
 
@@ -33,22 +32,16 @@ def reproduce(*words):
     return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "200"})
 
 
-@pytest.mark.parametrize(
-    ("name", "panel"),
-    [
-        pytest.param("samba-fig8a", "jester", marks=pytest.mark.ci),
-        ("samba-fig8b", "movielens"),
-        pytest.param("samba-fig8c", "all", marks=pytest.mark.ci),
-        pytest.param("samba-fig8d", "jester", marks=pytest.mark.ci),
-        ("samba-privacy", "all"),
-        *(pytest.param(name, "all", marks=pytest.mark.slow) for name in ("samba-fig8b", "samba-fig8d")),
-    ],
-)
+@pytest.mark.parametrize(("name", "panel"), [
+    pytest.param("samba-fig8a", "jester", marks=pytest.mark.ci),
+    ("samba-fig8b", "movielens"),
+    pytest.param("samba-fig8c", "all", marks=pytest.mark.ci),
+    pytest.param("samba-fig8d", "jester", marks=pytest.mark.ci),
+    ("samba-privacy", "all"),
+])  # fmt: skip
 def test_every_experiment_of_samba_writes_its_tables(tmp_path, monkeypatch, name, panel):
-    """Encrypted rewards of one data set each; slow runs try both."""
-    if name != "samba-fig8c":
-        pytest.importorskip("phe")
-        pytest.importorskip("cryptography")
+    pytest.importorskip("phe")
+    pytest.importorskip("cryptography")
     monkeypatch.setattr(ciphers, "KEY_BITS", 512)
     monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
     panels = ["movielens", "jester"] if panel == "all" else [panel]
@@ -102,21 +95,6 @@ def test_too_few_rounds_for_all_owners_are_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", [name for name in TINY if name != "samba-fig8c"])
-def test_without_the_extra_nothing_is_played(tmp_path, monkeypatch, name):
-    monkeypatch.setitem(sys.modules, "phe", None)
-    ran = reproduce(name, "--out", tmp_path / "new")
-    assert ran.exit_code == 1
-    assert "needs the [secure] extra: python -m pip install 'fedbandit-envs[secure]'" in ran.output
-    assert not (tmp_path / "new").exists()
-
-
-def test_rewards_need_no_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "phe", None)
-    runs = samba.EXPERIMENTS["samba-fig8c"].runs(Plan("movielens", TINY["samba-fig8c"], "default"))
-    assert [run.labels["line"] for run in runs] == list(samba.ALGORITHMS)
-
-
 def made_up(algorithm, arms, budget, *, encrypted, **roles):
     """The labels and result of a run of twenty seeds that has taken these CPU seconds."""
     roles = roles or {"plain": 1.0}
@@ -149,9 +127,8 @@ def test_verdicts_on_time_follow_from_the_times():
     assert ", Thompson | holds |\n| fixed epsilon is the fastest |" in found
     assert found.count(", Thompson | holds |") == 2
     found = times(lambda name, budget: (budget / 1_000) ** 3)
-    assert "least R^2 | 0.94" in found
     assert "at most 10 | 1 to 64 | does **not** hold |" in found
-    assert "| 1.000 [1.000, 1.000] | 2 does **not** lie within the interval |" in found
+    assert "| 2 does **not** lie within the interval |" in found
 
 
 def shares(comp, owners, controller, customer):
