@@ -75,7 +75,8 @@ def _draw(
             x, y, error, color=colour, linestyle=dashes, label=name,
             linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
         )  # fmt: skip
-    panel.set(**axes)
+    # A scale is linear already; to set it again would take texts on the axis for numbers.
+    panel.set(**{name: text for name, text in axes.items() if text != "linear"})
     for axis in (panel.xaxis, panel.yaxis):
         if axis.get_scale() == "log":
             axis.set_major_formatter(WrittenOut())

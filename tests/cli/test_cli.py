@@ -315,7 +315,7 @@ def test_errors_while_shards_are_played_are_explained(tmp_path, monkeypatch):
     words = ("tune", "arms", "--rounds", 5, "--seeds", 1, "--out", tmp_path)
     assert_explained(call(*words), f"File exists: '{tmp_path / 'shards'}'")
 
-    def play(name, backend, cells, folder):
+    def play(name, workers, scheduler, cells, folder):
         raise BudgetExhaustedError("agent_0 (replica 0) has spent it all")
 
     monkeypatch.setattr("fedbandit_envs.cli.terminal.play_missing", play)

@@ -143,7 +143,7 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--algorithm", "nonsense"), "algorithm is 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
-        (("--set", "epsilon"), "--set is 'epsilon'; key=value or part.key=value is required"),
+        (("--set", "epsilon"), "'epsilon' is given; key=value or part.key=value is required"),
         (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
         (("--ratings", "nowhere.data"), "No such file"),
         (("--arms", 101), "at most 100"),
