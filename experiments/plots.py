@@ -130,12 +130,8 @@ def plot(
     for name in (x, y, *by, *(where or {}), "seed"):
         require_choice("column", name, list(frame.columns))
     for name, value in (where or {}).items():
-        selected = frame[frame[name].isin([value])]
-        if selected.empty:
-            raise ValueError(
-                f"{name} is {value!r} in no row; one of {frame[name].unique().tolist()} is required"
-            )
-        frame = selected
+        require_choice(name, value, frame[name].unique().tolist())
+        frame = frame[frame[name] == value]
     if {"round", "rounds"} <= {*frame.columns} and "round" not in (x, *by, *(where or {})):
         frame = frame[frame["round"] == frame["rounds"]]
     frame = frame[frame[y].notna()]

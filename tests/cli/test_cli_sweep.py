@@ -169,7 +169,7 @@ def test_agents_of_a_run_are_averaged_first(call):
     ("words", "message"),
     [
         (("--x", "epsilom"), "column is 'epsilom'; one of 'baseline', 'epsilon'"),
-        (("--x", "epsilon", "--where", "agents=3"), "agents is 3 in no row; one of [2, 5]"),
+        (("--x", "epsilon", "--where", "agents=3"), "agents is 3; one of 2, 5 is required"),
         (("--x", "epsilon", "--by", "baseline"), "rows of one seed differ in agents; name it in by"),
         (("--x", "agents", "--by", "baseline"), "rows of one seed differ in epsilon;"),
         (("--x", "round", "--where", "baseline=noisy"), "rows of one seed differ in epsilon, agents;"),
