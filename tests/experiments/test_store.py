@@ -1,6 +1,5 @@
 """Shards: known by what determines them, whole or noticed, killed at any moment, the same whoever plays them."""
 
-import errno
 import os
 import random
 import resource
@@ -110,16 +109,6 @@ def test_on_a_full_disk_a_file_stays_as_it_was(tmp_path):
     write_whole(tmp_path / "link", b"after")
     assert (tmp_path / "file").read_bytes() == b"after"
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "link"]
-
-
-def test_a_shard_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path, monkeypatch):
-    def full(path, content):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-    monkeypatch.setattr(store, "write_whole", full)
-    with pytest.raises(OSError, match="No space left"):
-        play([Drawn((1, 2))], tmp_path)
-    assert list(tmp_path.glob("*.npz")) == []
 
 
 def arrays(cell, folder):
@@ -259,46 +248,4 @@ def test_killed_at_random_moments_nothing_is_lost_or_repeated(tmp_path, log, kil
         assert sweep.exitcode == -signal.SIGKILL, "all is played before it has been killed often enough"
         killed.look()
     assert len(killed.finished) > kills // 5
-    killed.end()
-
-
-SCRIPT = """
-import sys
-from pathlib import Path
-from sweep_cells import Drawn
-from fedbandit_envs.experiments.execute import play
-cell = Drawn(tuple(range(int(sys.argv[3]))), numbers=20_000, seconds=0.1, log=sys.argv[2])
-print("begins", flush=True)
-play([cell], Path(sys.argv[1]), 2)
-"""
-
-
-@pytest.mark.parametrize(
-    "kills", [pytest.param(2, marks=pytest.mark.ci), pytest.param(50, marks=pytest.mark.slow)]
-)
-def test_killed_with_two_jobs_its_workers_end_and_nothing_is_lost_or_repeated(tmp_path, log, kills):
-    """The process that was started alone is killed; what it has started notices."""
-    cell = Drawn(tuple(range(12 * kills)), numbers=20_000, seconds=0.1, log=str(log))
-    killed, rng = Killed(cell, tmp_path / "shards", log), random.Random(1)
-    words = [sys.executable, "-c", SCRIPT, str(killed.folder), str(log), str(len(cell.seeds))]
-    paths = [str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
-    support = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    for kill in range(kills):
-        sweep = subprocess.Popen(words, stdout=subprocess.PIPE, env=support)
-        sweep.stdout.readline()
-        # Some are killed before their second process has begun to play, but not the first.
-        begun = sum(plays(log).values()) + rng.randrange(1, 4)
-        while sum(plays(log).values()) < begun or (kill == 0 and len(players(log)) < 2):
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.5))
-        sweep.kill()
-        sweep.communicate()
-        assert sweep.returncode == -signal.SIGKILL
-        killed.look()
-    workers = players(log)
-    assert len(workers) > kills
-    until = time.monotonic() + 10
-    while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]
     killed.end()
