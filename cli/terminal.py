@@ -19,13 +19,8 @@ T = TypeVar("T")
 out_console = Console()
 
 WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
-SchedulerOption = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT, whose workers play instead.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="key=value: an argument of environment, policy or wrapper. Repeatable."),
-]
+SchedulerOption = Annotated[str | None, typer.Option(help="Dask's scheduler, which plays: tcp://HOST:PORT.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value: an argument. Repeatable.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -141,11 +136,8 @@ def play_missing(
         with progress(name, sum(shard.size for shard in missing)) as update:
             play(missing, folder, workers, scheduler, lambda played: update(advance=played))
     except KeyboardInterrupt:
-        left = len(Store(folder).missing(cells))
         typer.echo(
-            f"Stopped. {len(missing) - left} of {len(missing)} parts were finished and are kept in {folder}; the same "
-            "command plays the others.",
-            err=True,
+            f"Stopped. What is finished is kept in {folder}; the same command plays the rest.", err=True
         )
         raise
 
