@@ -3,11 +3,8 @@
 import contextlib
 import json
 import multiprocessing
-import os
 import re
-import resource
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +16,6 @@ from fedbandit_envs.baselines.arms.rules import UCB, Choice
 from fedbandit_envs.cli import app
 from fedbandit_envs.samba import ciphers
 from fedbandit_envs.samba import runs as samba
-from fedbandit_envs.samba.keys import Keyring
 from fedbandit_envs.samba.owners import Algorithm
 
 pytest.importorskip("cryptography")
@@ -171,26 +167,6 @@ def test_a_run_that_fails_has_no_result(monkeypatch):
     assert result.stdout == ""
 
 
-@pytest.mark.ci
-def test_without_the_extra_a_clear_message(tmp_path):
-    script = """
-import sys
-sys.modules.update(dict.fromkeys(["cryptography", "phe", "gmpy2"]))
-from fedbandit_envs.cli import app
-for command in (["samba"], ["samba-keys", "out"], ["samba-role", "comp", "--keys", "x"],
-                ["samba", "--plain", "--budget", "12"]):
-    try:
-        app(command)
-    except SystemExit as ended:
-        print(ended.code)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=tmp_path)
-    assert [line for line in done.stdout.splitlines() if line.isdigit()] == ["1", "1", "1", "0"]
-    hint = "needs the [secure] extra: python -m pip install 'fedbandit-envs[secure]'"
-    assert done.stderr.count(hint) == 3
-    assert "Traceback" not in done.stderr
-
-
 def test_keys_for_machines(tmp_path):
     out = tmp_path / "keys"
     result = call("samba-keys", out, "--owners", 1, "--owners", 2, "--seed", 4)
@@ -278,43 +254,3 @@ def test_wrong_words_for_a_role_keep_its_keys(tmp_path, words, message):
     keys = tmp_path / "keys" / whose / "keys.json"
     assert_explained(call("samba-role", *words, "--keys", keys), message)
     assert keys.exists()
-
-
-def test_keys_are_made_wholly_or_not_at_all(tmp_path, monkeypatch):
-    """A disk that is full after the second file leaves none, and names the file that it had no room for."""
-    save = Keyring.save
-
-    def full(self, path):
-        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100 if self.role == "owner-0" else soft, hard))
-        try:
-            save(self, path)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-    monkeypatch.setattr(Keyring, "save", full)
-    result = call("samba-keys", tmp_path / "keys", "--no-tls")
-    assert_explained(result, f"File too large: '{tmp_path / 'keys' / 'owner-0' / 'keys.json'}'")
-    assert result.stdout == ""
-    assert not list(tmp_path.iterdir())
-
-
-def test_files_that_are_no_keys(tmp_path):
-    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
-    whole = (tmp_path / "keys" / "comp" / "keys.json").read_text()
-    sizes = [
-        re.sub('"owner-1": 1', f'"owner-1": {size}', whole)
-        for size in ("-1", "1e400", "99999999", "[]", "NaN")
-    ]
-    assert len({whole, *sizes}) == 6
-    path = tmp_path / "comp.json"
-    for text in ("", "[]", '{"role": "comp"}', "[" * 100_000, "\0" * 99, whole[:-9], *sizes):
-        path.write_text(text)
-        result = call("samba-role", "comp", "--keys", path, "--connect", "127.0.0.1:1")
-        assert_explained(result, f"{path} is no key file")
-        assert path.exists()
-    path.write_bytes(bytes(range(256)))
-    os.mkfifo(tmp_path / "pipe")
-    for other in (path, tmp_path, tmp_path / "pipe", "/dev/zero"):
-        result = call("samba-role", "comp", "--keys", other, "--connect", "127.0.0.1:1")
-        assert_explained(result, f"{other} is no key file")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sweep_cells import Drawn, players, plays
+from sweep_cells import Drawn, plays
 
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.experiments import execute, store
@@ -182,25 +182,6 @@ def test_a_worker_of_another_source_is_refused(tmp_path):
     _, error = execute._play(Drawn((1,)), tmp_path / "other.npz")
     assert isinstance(error, BackendError)
     assert "a worker has another source" in str(error)
-
-
-def test_two_sweeps_on_one_folder_at_once_agree_and_share(tmp_path, log):
-    """Each in a process of its own: a shard is played twice at worst, and nothing else is left."""
-    cell = Drawn(tuple(range(24)), seconds=0.02, log=str(log))
-    folder = tmp_path / "shards"
-    sweeps = [FORK.Process(target=play, args=([cell], folder)) for _ in range(2)]
-    for sweep in sweeps:
-        sweep.start()
-    for sweep in sweeps:
-        sweep.join()
-        assert sweep.exitcode == 0
-    counts = plays(log).values()
-    assert len(counts) == 24
-    assert max(counts) <= 2
-    assert sum(counts) < 40
-    assert len(players(log)) == 2
-    assert sorted(folder.iterdir()) == sorted(Store(folder).path(shard) for shard in cell.split())
-    np.testing.assert_array_equal(Store(folder).load(cell), cell.expected())
 
 
 class Killed:

@@ -1,6 +1,5 @@
 """Sweeps as a user plays them from Python: the table against runs by hand, and settings that make no sense."""
 
-import os
 import sys
 
 import numpy as np
@@ -120,21 +119,6 @@ def test_a_larger_grid_plays_what_is_new(folder, monkeypatch):
     np.testing.assert_array_equal(third.regret, first[first.arm == 1].regret)
 
 
-def test_files_are_imported_by_their_content(folder):
-    first = resolve("mine.py:Constant")
-    assert resolve(str(folder / "mine.py") + ":Constant") is first
-    stamp = (folder / "mine.py").stat()
-    (folder / "mine.py").write_text(OWN.replace("arm=0", "arm=7"))
-    os.utime(folder / "mine.py", ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
-    assert resolve("mine.py:Constant")().arm == 7
-    assert first().arm == 0
-    (folder / "wrong.py").write_text("1 / 0")
-    before = set(sys.modules)
-    with pytest.raises(ZeroDivisionError):
-        resolve("wrong.py:Constant")
-    assert set(sys.modules) == before
-
-
 def test_wrappers_of_the_stack_are_settings_of_their_own():
     noise = [["ContinualPrivatizer", {"delta": 1e-5, "releases": 12}], ["Channel", {}]]
     runs = sweep_runs(
@@ -171,25 +155,20 @@ def test_names_that_several_parts_have_are_ambiguous():
     ("changes", "message"),
     [
         ({"grid": {}}, "grid is empty"),
-        ({"grid": {"epsilon": 1}}, "grid: epsilon is 1; a list of different values is required"),
         ({"grid": {"epsilon": [1, 1.0]}}, r"grid: epsilon is \[1, 1.0\]; a list of different values"),
         ({"grid": {"epsilon": [object()]}}, "not JSON serializable"),
         ({"grid": {"epsilo": [1]}}, "epsilo=.* is not key=value with a key among env.*privatizer.epsilon"),
         ({"grid": {"epsilon": [1, -1]}}, "epsilon is -1"),
-        ({"grid": {"rounds": [5, 0]}}, "rounds is 0"),
         ({"grid": {"agents": [2], "num_agents": [3]}}, "env.num_agents has a value already"),
         ({"grid": {"arms": [2]}}, "arms is in settings and in the grid"),
-        ({"settings": {"colour": 1}}, "'colour=1' is not key=value"),
         ({"policies": "UCB1"}, "policies is 'UCB1'; a list"),
         (
             {"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]},
             "labels of policies is .* a list of different values is required",
         ),
         ({"policies": [{"policy": "UCB1", "colour": 2}]}, "unexpected keyword argument 'colour'"),
-        ({"policies": [{"label": "UCB1"}]}, "missing 1 required positional argument: 'policy'"),
         ({"policies": ["UCB"]}, "baseline is 'UCB'"),
         ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
-        ({"env_id": "FedArms"}, "env_id is 'FedArms'"),
         ({"stack": [["Chanel", {}]]}, "wrapper is 'Chanel'"),
     ],
 )
@@ -205,7 +184,6 @@ def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folde
     [
         ("seeds = 1 2", r"spec.toml is no TOML file: .*line 1, column 11"),
         ("x = " + "[" * 100_000, "spec.toml is no TOML file"),
-        ("\xff", "spec.toml is no TOML file"),
     ],
 )
 def test_files_that_make_no_sense_are_refused(folder, text, message):
