@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -144,11 +145,11 @@ def play_missing(
 
 def require_report() -> None:
     """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
-    from fedbandit_envs.experiments.result import report_library
-
-    with explained(ending=[ImportError]):
-        for name in ("matplotlib", "pandas"):
-            report_library(name)
+    for name in ("matplotlib", "pandas"):
+        if find_spec(name) is None:
+            extra = "the [report] extra: python -m pip install 'fedbandit-envs[report]'"
+            typer.echo(f"Error: {name} is missing, which comes with {extra}", err=True)
+            raise typer.Exit(1)
 
 
 def make_folder(out: Path) -> None:

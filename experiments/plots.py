@@ -7,7 +7,6 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.result import report_library
 from fedbandit_envs.experiments.statistics import mean_and_half_width
 
 if TYPE_CHECKING:
@@ -215,6 +214,8 @@ def figure_of(
         ValueError: The panels together have more than 21 different names of curves.
         ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
     """
+    from matplotlib.figure import Figure
+
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = {**_styles([name for name in names if name not in given], beside), **given}
     rows = -(-len(panels) // _MOST_BESIDE)
@@ -226,8 +227,7 @@ def figure_of(
     legend_columns = max(1, round(_LEGEND_COLUMNS * columns / text_scale))
     below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
     size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
-    make = report_library("matplotlib.figure").Figure
-    figure: Figure = make(figsize=size, dpi=120 * text_scale, layout="constrained")
+    figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
     figure.suptitle(title)
     places = figure.subplots(rows, columns, squeeze=False).flat
     shown = {}

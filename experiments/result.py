@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -140,6 +139,8 @@ class RunResult:
         Raises:
             ImportError: pandas is missing, which comes with the ``[report]`` extra.
         """
+        from pandas import DataFrame
+
         checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
         columns = {
             # A label's value may itself be a list, which pandas would spread over the rows: it is repeated explicitly.
@@ -151,8 +152,7 @@ class RunResult:
             "regret": self.regret.ravel(),
             **({} if self.messages is None else {"messages": self.messages.ravel()}),
         }
-        frame: DataFrame = report_library("pandas").DataFrame(columns)
-        return frame
+        return DataFrame(columns)
 
     def plot(self) -> "Figure":
         """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
@@ -272,20 +272,3 @@ def weakest(claims: Sequence[Claim]) -> Claim:
         trust=next(iter(sorted(trusts - {"local"})), "local"),
         observer=next(iter(sorted(observers - {"everybody"})), "everybody"),
     )
-
-
-def report_library(name: str) -> Any:
-    """Imports and returns a library that is only installed with the optional dependencies ``[report]``.
-
-    Args:
-        name: Name of the module.
-
-    Raises:
-        ImportError: The library is not installed; the message says how to install it.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"{name} is missing, which comes with the [report] extra: python -m pip install 'fedbandit-envs[report]'"
-        ) from error

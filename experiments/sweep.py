@@ -14,7 +14,7 @@ import numpy as np
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import play
-from fedbandit_envs.experiments.result import RunResult, report_library
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
 from fedbandit_envs.experiments.store import Store
 
@@ -56,7 +56,8 @@ def sweep(
         >>> frame[frame["round"] == 20].groupby("agents").seed.count().to_dict()
         {2: 3, 5: 3}
     """
-    report_library("pandas")
+    import pandas  # noqa: F401 - nothing is played without it
+
     runs = sweep_runs(**spec)
     shards = Path(folder) / "shards"
     play(runs, shards, workers, scheduler)
@@ -170,8 +171,9 @@ def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -
     Raises:
         ImportError: pandas is missing, which comes with the ``[report]`` extra.
     """
-    tables = [_table(run, load(run)) for run in runs]
-    return report_library("pandas").concat(tables, ignore_index=True)
+    from pandas import concat
+
+    return concat([_table(run, load(run)) for run in runs], ignore_index=True)
 
 
 def _table(run: RunSpec, result: RunResult) -> "DataFrame":

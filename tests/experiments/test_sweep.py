@@ -205,6 +205,6 @@ def test_keys_with_dots_are_quoted_in_toml(folder):
 
 def test_without_pandas_nothing_is_played(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"\[report\] extra"):
+    with pytest.raises(ImportError, match="pandas"):
         experiments.sweep(policies=["UCB1"], grid={"agents": [2]}, **ARMS, folder=folder / "out")
     assert not (folder / "out").exists()
