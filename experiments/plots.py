@@ -11,7 +11,6 @@ from fedbandit_envs.experiments.statistics import mean_and_half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -51,7 +50,7 @@ def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str,
 
 def _draw(
     panel: "Axes", curves: Mapping[str, Curve], looks: Mapping[str, Style], **axes: str
-) -> dict[str, "Container"]:
+) -> dict[str, Any]:
     """Draws curves with error bars, labels the axes, and returns the drawn curves by name.
 
     Numbers on logarithmic axes are written as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4; axes that go below
@@ -67,7 +66,7 @@ def _draw(
             least, most = sorted(axis.get_view_interval())
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
-    drawn = {}
+    drawn: dict[str, Any] = {}
     for name, (x, y, error) in curves.items():
         colour, dashes = looks[name]
         drawn[name] = panel.errorbar(
@@ -230,7 +229,7 @@ def figure_of(
     figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
     figure.suptitle(title)
     places = figure.subplots(rows, columns, squeeze=False).flat
-    shown = {}
+    shown: dict[str, Any] = {}
     for (name, curves), place in zip(panels.items(), places, strict=False):
         own = {"xscale": "log", "yscale": "log", **axes, **apart.get(name, {})}
         shown |= _draw(place, curves, looks, xlabel=own.pop("x"), ylabel=own.pop("y"), title=name, **own)
