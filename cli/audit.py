@@ -16,29 +16,18 @@ _HEADS = ("adjacency", "composition", "delta", "lower bound", "claim", "tightnes
 
 
 def audit(
-    mechanism: Annotated[
-        str,
-        typer.Argument(
-            help="laplace, gaussian, ... (errors list all), all; or a mechanism, `file.py:Class` or `module:Class`."
-        ),
-    ],
+    mechanism: Annotated[str, typer.Argument(help="laplace, ..., all, `file.py:Class` or `module:Class`.")],
     epsilon: Annotated[float, typer.Option(help="Epsilon of all releases, for one value of each.")] = 1.0,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            help="Delta of each release (continual release: of all together), at which claims are attacked. "
-            "[default: 0.01; pure: 0; continual: 0.1]"
-        ),
-    ] = None,
-    releases: Annotated[
-        int | None,
-        typer.Option(help="Number of releases. [default: 2, with P-FCB's decreasing shares; continual: 6]"),
-    ] = None,
+    delta: Annotated[float | None, typer.Option(help="[default: 0.01; pure: 0; continual: 0.1]")] = None,
+    releases: Annotated[int | None, typer.Option(help="Their number. [default: 2; continual: 6]")] = None,
     samples: Annotated[int, typer.Option(help="Samples of each of the two histories.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Tests a mechanism's privacy claims by attacks; exit code 1 if one is refuted (by chance 1 in 10,000 attacks).
+
+    Delta is that of each release (continual release: of all together), at which claims are attacked. Two releases
+    have P-FCB's decreasing shares.
 
     Example: `fedbandit audit laplace --epsilon 0.5 --samples 5000`
     """

@@ -13,14 +13,10 @@ from fedbandit_envs.lab import NOTEBOOK
 
 
 def lab(
-    file: Annotated[
-        Path, typer.Argument(help="Your copy of the notebook; made if it does not exist.")
-    ] = Path("fedbandit_lab.py"),
+    file: Annotated[Path, typer.Argument(help="Your copy of the notebook.")] = Path("fedbandit_lab.py"),
     port: Annotated[int, typer.Option(help="Port on the loopback address.", min=1, max=65535)] = 2718,
     browser: Annotated[bool, typer.Option(help="Open the lab in a browser.")] = True,
-    code: Annotated[
-        bool, typer.Option(help="Show the cells, to change them; without it, only forms.")
-    ] = True,
+    code: Annotated[bool, typer.Option(help="Show the cells, to change them, or only forms.")] = True,
 ) -> None:
     """Opens the lab, a marimo notebook to set up runs and compare their results, until Ctrl-C.
 

@@ -9,25 +9,13 @@ from fedbandit_envs.cli import terminal
 
 
 def reproduce(
-    experiment: Annotated[
-        str | None, typer.Argument(help="Name of an experiment, or all; without it, they are listed.")
-    ] = None,
-    scale: Annotated[
-        str, typer.Option(help="small (minutes, some hours) or paper; some have tiny or medium.")
-    ] = "small",
+    experiment: Annotated[str | None, typer.Argument(help="Its name, or all; without it, a list.")] = None,
+    scale: Annotated[str, typer.Option(help="small or paper; some have tiny or medium.")] = "small",
     panel: Annotated[str, typer.Option(help="One part of the experiment, or all.")] = "all",
     mode: Annotated[str, typer.Option(help="default (corrected) or printed algorithms.")] = "default",
     rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the scale's.")] = None,
-    trials: Annotated[
-        int | None, typer.Option(help="Runs of each problem instance, if not the scale's.")
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            help="Your ratings, for panels that need them: a CSV or Parquet file with the columns user, item and "
-            """rating (1 to 5), or JSON: '{"name": "ratings", "table": "my.csv", "scale": [0.5, 5], "user": "who"}'."""
-        ),
-    ] = None,
+    trials: Annotated[int | None, typer.Option(help="Runs of an instance, if not the scale's.")] = None,
+    data: Annotated[str | None, typer.Option(help="Your ratings, for panels that need them.")] = None,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
@@ -35,7 +23,9 @@ def reproduce(
     """Repeats a paper's experiment and sets the paper's numbers beside ours. Can be stopped and started again.
 
     With `all`, experiments without the given panel or mode are left out. With `--data`, so are experiments that need no
-    data; without it, panels that need data. Needs the extra `[report]`.
+    data; without it, panels that need data. Ratings are a CSV or Parquet file with the columns user, item and rating
+    (1 to 5), or JSON: '{"name": "ratings", "table": "my.csv", "scale": [0.5, 5], "user": "who"}'. The scale `small`
+    takes minutes, or some hours. Needs the extra `[report]`.
 
     Example: `fedbandit reproduce fed-pe --scale tiny --out reproduction`
     """

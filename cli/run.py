@@ -16,6 +16,7 @@ _CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
 _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
 # Rounds that `check_policy` plays, and the number of rows that it plays alone.
 _CHECKED_ROUNDS, _CHECKED_ROWS = 120, 3
+_CHECK = f"First play {_CHECKED_ROUNDS} rounds, also three rows (seed, agent) alone: actions must agree."
 
 RoundsOption = Annotated[int, typer.Option(help="Horizon T.")]
 SeedsOption = Annotated[int, typer.Option(help="Number of seeds.")]
@@ -23,35 +24,22 @@ SeedsOption = Annotated[int, typer.Option(help="Number of seeds.")]
 
 def run(
     baseline: Annotated[
-        str,
-        typer.Argument(
-            help="A baseline's name, see `fedbandit list`; or a policy, `file.py:Class` or `module:Class`."
-        ),
+        str, typer.Argument(help="A baseline, or a policy: `file.py:Class`, `module:Class`.")
     ],
-    env_id: Annotated[str, typer.Argument(help="Environment's id, see `fedbandit list`; or `module:Class`.")],
+    env_id: Annotated[str, typer.Argument(help="An environment's id, or `module:Class`.")],
     rounds: RoundsOption = 10_000,
     seeds: SeedsOption = 10,
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
     set_: terminal.SetOption = None,
-    check_rows: Annotated[
-        bool,
-        typer.Option(
-            "--check-rows",
-            help=f"First play {_CHECKED_ROUNDS} rounds, also three rows (seed, agent) alone: actions must agree.",
-        ),
-    ] = False,
-    stack: Annotated[
-        str,
-        typer.Option(
-            help="Wrappers inside of the baseline's own, as a JSON list of pairs: a name and arguments."
-        ),
-    ] = "[]",
+    check_rows: Annotated[bool, typer.Option("--check-rows", help=_CHECK)] = False,
+    stack: Annotated[str, typer.Option(help="Wrappers inside of the baseline's, as a JSON list.")] = "[]",
     as_json: terminal.JsonOption = False,
 ) -> None:
     """Runs a baseline on all agents of a federation and reports cumulative regret per agent.
 
-    Exit code 2 if the settings are wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows
-    whose actions differ when they are played alone.
+    Names are those of `fedbandit list`; a wrapper is a pair of its name and its arguments. Exit code 2 if the settings
+    are wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows whose actions differ when they
+    are played alone.
 
     Example: `fedbandit run SS-UCB FedProcurement-v0 --rounds 1000 --seeds 3`
     """

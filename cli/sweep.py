@@ -14,39 +14,24 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    spec: Annotated[
-        Path | None, typer.Argument(help="A TOML file with env_id, policies, grid, rounds, seeds ...")
-    ] = None,
-    env_id: Annotated[
-        str | None, typer.Option("--env", help="An environment's id, see `fedbandit list`.")
-    ] = None,
-    policies: Annotated[
-        list[str] | None,
-        typer.Option("--policy", help="A baseline's name, `file.py:Class` or `module:Class`. Repeatable."),
-    ] = None,
-    grid: Annotated[
-        list[str] | None,
-        typer.Option("--grid", help="key=value,value...: an argument, as in --set, or rounds. Repeatable."),
-    ] = None,
+    spec: Annotated[Path | None, typer.Argument(help="A TOML file with env_id, policies, grid ...")] = None,
+    env_id: Annotated[str | None, typer.Option("--env", help="An environment, as in `run`.")] = None,
+    policies: Annotated[list[str] | None, typer.Option("--policy", help="As in `run`. Repeatable.")] = None,
+    grid: Annotated[list[str] | None, typer.Option(help="key=value,value,... Repeatable.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Horizon T; by default 10000.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds; by default 10.")] = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow.")] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="key=value: an argument that is the same in all runs. Repeatable."),
-    ] = None,
-    stack: Annotated[
-        str | None,
-        typer.Option(help="Wrappers inside of the baselines' own, as a JSON list of pairs, as in `run`."),
-    ] = None,
+    settings: terminal.SetOption = None,
+    stack: Annotated[str | None, typer.Option(help="Wrappers inside of the baselines', as in `run`.")] = None,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-sweep"),
 ) -> None:
     """Runs policies for all combinations of a grid's values and writes one table. Can be stopped and started again.
 
-    An argument is named `epsilon`, or `env.num_agents`, `policy.scale`, `privatizer.epsilon` and so on where several
-    have it. Options replace what the file says. Needs the extra `[report]`.
+    A key of the grid is `rounds` or an argument, as in `--set`: `epsilon`, or `env.num_agents`, `policy.scale`,
+    `privatizer.epsilon` and so on where several have it. Options replace what the file says. Needs the extra
+    `[report]`.
 
     Example: `fedbandit sweep --env FedArms-v0 --policy Priv-UCB1 --grid epsilon=0.1,1,10 --grid agents=2,10`
     """
@@ -87,17 +72,11 @@ def _values(given: Any) -> list[Any]:
 
 
 def plot(
-    table: Annotated[
-        Path, typer.Argument(help="A CSV or Parquet file, of `fedbandit sweep` or of `to_frame()`.")
-    ],
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file of `sweep` or `to_frame()`.")],
     x: Annotated[str, typer.Option(help="Column of the horizontal axis.")],
     y: Annotated[str, typer.Option(help="Column of the vertical axis.")] = "regret",
-    by: Annotated[
-        list[str] | None, typer.Option(help="Column whose values are curves of their own. Repeatable.")
-    ] = None,
-    where: Annotated[
-        list[str] | None, typer.Option(help="column=value of the rows that are drawn. Repeatable.")
-    ] = None,
+    by: Annotated[list[str] | None, typer.Option(help="Column that tells curves apart. Repeatable.")] = None,
+    where: Annotated[list[str] | None, typer.Option(help="column=value of drawn rows. Repeatable.")] = None,
     log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic horizontal axis.")] = False,
     log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic vertical axis.")] = False,
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path("plot.png"),
@@ -158,10 +137,9 @@ def tune(
     found = best_constants(runs, Store(folder).load)
     rows = []
     for name, one in found.items():
-        regrets = [
-            f"{regret:.1f}" for regret in (min(regret for _, regret in one["tried"]), one["tried"][-1][1])
-        ]
-        rows.append((name, one["of"], json.dumps(one["chosen"]), *regrets))
+        regrets = [regret for _, regret in one["tried"]]
+        ends = f"{min(regrets):.1f}", f"{regrets[-1]:.1f}"
+        rows.append((name, one["of"], json.dumps(one["chosen"]), *ends))
     heads = ("tuned form", "of", "constants", "regret", "at the papers' radius")
     terminal.print_table("Tuned", heads, rows)
     changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)

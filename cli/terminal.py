@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -19,13 +20,8 @@ T = TypeVar("T")
 out_console = Console()
 
 WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
-SchedulerOption = Annotated[
-    str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT, whose workers play instead.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="key=value: an argument of environment, policy or wrapper. Repeatable."),
-]
+SchedulerOption = Annotated[str | None, typer.Option(help="Dask's scheduler, which plays: tcp://HOST:PORT.")]
+SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value: an argument. Repeatable.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
@@ -141,22 +137,19 @@ def play_missing(
         with progress(name, sum(shard.size for shard in missing)) as update:
             play(missing, folder, workers, scheduler, lambda played: update(advance=played))
     except KeyboardInterrupt:
-        left = len(Store(folder).missing(cells))
         typer.echo(
-            f"Stopped. {len(missing) - left} of {len(missing)} parts were finished and are kept in {folder}; the same "
-            "command plays the others.",
-            err=True,
+            f"Stopped. What is finished is kept in {folder}; the same command plays the rest.", err=True
         )
         raise
 
 
 def require_report() -> None:
     """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
-    from fedbandit_envs.experiments.result import report_library
-
-    with explained(ending=[ImportError]):
-        for name in ("matplotlib", "pandas"):
-            report_library(name)
+    for name in ("matplotlib", "pandas"):
+        if find_spec(name) is None:
+            extra = "the [report] extra: python -m pip install 'fedbandit-envs[report]'"
+            typer.echo(f"Error: {name} is missing, which comes with {extra}", err=True)
+            raise typer.Exit(1)
 
 
 def make_folder(out: Path) -> None:

@@ -3,15 +3,12 @@
 A shard is a part of a run, with some of its seeds. Its result is written to a file as soon as it has been played.
 """
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from random import Random
-from threading import Thread
-from time import sleep
 from traceback import format_exc
 
 from fedbandit_envs.basics.arrays import Arrays
@@ -85,33 +82,14 @@ def _here(workers: int, tasks: Iterable[Task]) -> Generator[Outcome, None, None]
     """Plays shards in processes of this machine, and yields outcomes in the order in which they come."""
     from joblib import Parallel, delayed  # It takes a tenth of a second to import.
 
-    # Calls are not batched, so that each shard is stored as soon as it has been played. Worker processes end when this
-    # process ends. They are replaced when this process has gone to another folder, as its arguments differ.
-    parallel = Parallel(
-        workers,
-        batch_size=1,
-        pre_dispatch="n_jobs",
-        return_as="generator_unordered",
-        initializer=_end_with,
-        initargs=(os.getpid(), os.getcwd()),
-    )
+    # Calls are not batched, so that each shard is stored as soon as it has been played.
+    parallel = Parallel(workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
     try:
         yield from parallel(delayed(_play)(*task) for task in tasks)
     except BrokenProcessPool as error:
         raise BackendError(
             f"a process that played has been ended; what is finished is kept, so start again: {error}"
         ) from error
-
-
-def _end_with(parent: int, folder: str) -> None:
-    """Makes this process end within a second after its parent process has ended, even if the parent was killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            sleep(0.5)
-        os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
 
 
 def _on_dask(scheduler: str, tasks: Iterator[Task]) -> Generator[Outcome, None, None]:

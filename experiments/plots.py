@@ -7,12 +7,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.result import report_library
 from fedbandit_envs.experiments.statistics import mean_and_half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.container import Container
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -52,7 +50,7 @@ def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str,
 
 def _draw(
     panel: "Axes", curves: Mapping[str, Curve], looks: Mapping[str, Style], **axes: str
-) -> dict[str, "Container"]:
+) -> dict[str, Any]:
     """Draws curves with error bars, labels the axes, and returns the drawn curves by name.
 
     Numbers on logarithmic axes are written as 0.6 and 40,000 instead of 6 x 10^-1 and 4 x 10^4; axes that go below
@@ -68,14 +66,15 @@ def _draw(
             least, most = sorted(axis.get_view_interval())
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
-    drawn = {}
+    drawn: dict[str, Any] = {}
     for name, (x, y, error) in curves.items():
         colour, dashes = looks[name]
         drawn[name] = panel.errorbar(
             x, y, error, color=colour, linestyle=dashes, label=name,
             linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
         )  # fmt: skip
-    panel.set(**axes)
+    # A scale is linear already; to set it again would take texts on the axis for numbers.
+    panel.set(**{name: text for name, text in axes.items() if text != "linear"})
     for axis in (panel.xaxis, panel.yaxis):
         if axis.get_scale() == "log":
             axis.set_major_formatter(WrittenOut())
@@ -129,12 +128,8 @@ def plot(
     for name in (x, y, *by, *(where or {}), "seed"):
         require_choice("column", name, list(frame.columns))
     for name, value in (where or {}).items():
-        selected = frame[frame[name].isin([value])]
-        if selected.empty:
-            raise ValueError(
-                f"{name} is {value!r} in no row; one of {frame[name].unique().tolist()} is required"
-            )
-        frame = selected
+        require_choice(name, value, frame[name].unique().tolist())
+        frame = frame[frame[name] == value]
     if {"round", "rounds"} <= {*frame.columns} and "round" not in (x, *by, *(where or {})):
         frame = frame[frame["round"] == frame["rounds"]]
     frame = frame[frame[y].notna()]
@@ -218,6 +213,8 @@ def figure_of(
         ValueError: The panels together have more than 21 different names of curves.
         ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
     """
+    from matplotlib.figure import Figure
+
     names = dict.fromkeys(name for curves in panels.values() for name in curves)
     looks = {**_styles([name for name in names if name not in given], beside), **given}
     rows = -(-len(panels) // _MOST_BESIDE)
@@ -229,11 +226,10 @@ def figure_of(
     legend_columns = max(1, round(_LEGEND_COLUMNS * columns / text_scale))
     below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
     size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
-    make = report_library("matplotlib.figure").Figure
-    figure: Figure = make(figsize=size, dpi=120 * text_scale, layout="constrained")
+    figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
     figure.suptitle(title)
     places = figure.subplots(rows, columns, squeeze=False).flat
-    shown = {}
+    shown: dict[str, Any] = {}
     for (name, curves), place in zip(panels.items(), places, strict=False):
         own = {"xscale": "log", "yscale": "log", **axes, **apart.get(name, {})}
         shown |= _draw(place, curves, looks, xlabel=own.pop("x"), ylabel=own.pop("y"), title=name, **own)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -140,6 +139,8 @@ class RunResult:
         Raises:
             ImportError: pandas is missing, which comes with the ``[report]`` extra.
         """
+        from pandas import DataFrame
+
         checkpoint, replica, agent = np.indices(self.regret.shape).reshape(3, -1)
         columns = {
             # A label's value may itself be a list, which pandas would spread over the rows: it is repeated explicitly.
@@ -151,8 +152,7 @@ class RunResult:
             "regret": self.regret.ravel(),
             **({} if self.messages is None else {"messages": self.messages.ravel()}),
         }
-        frame: DataFrame = report_library("pandas").DataFrame(columns)
-        return frame
+        return DataFrame(columns)
 
     def plot(self) -> "Figure":
         """Returns a ``matplotlib`` figure of mean cumulative regret per agent over rounds, with its 95 % interval.
@@ -177,9 +177,7 @@ class RunResult:
         for row in self.as_json()["checkpoints"]:
             ends = (f"{end:.6g}" for end in row["regret_ci"] or ())
             rows.append((row["round"], row["regret_mean"], " .. ".join(ends) or "-"))
-        caption = ", ".join(f"{name}={value}" for name, value in self.labels.items())
-        size = f"{self.regret.shape[1]} seeds, {self.regret.shape[2]} agents"
-        return html_table(f"{caption} ({size})", rows, ("round", "regret per agent", "95 % interval"))
+        return html_table(repr(self), rows, ("round", "regret per agent", "95 % interval"))
 
     def as_arrays(self) -> Arrays:
         """Returns the result as arrays by name, to be stored in a shard's file; :meth:`joined` is the inverse."""
@@ -206,25 +204,26 @@ class RunResult:
             parts: The arrays that :meth:`as_arrays` returned for each shard, in the order of the shards' seeds.
         """
         written = [json.loads(str(part["said"])) for part in parts]
+        alike = {
+            # Regret and messages have checkpoints on their first axis.
+            name: np.concatenate([part[name] for part in parts], axis=int(name in ("regret", "messages")))
+            for name in parts[0].keys() - {"rounds", "said", "cpu_seconds"}
+        }
         by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
         for stored in parts[0]:
             kind, _, name = stored.partition("/")
             if name:
-                by_name[kind][name] = np.concatenate([part[stored] for part in parts])
-        whole: dict[str, Any] = {
-            name: np.concatenate([part[name] for part in parts], axis=1)
-            for name in ("regret", "messages")
-            if name in parts[0]
-        }
+                by_name[kind][name] = alike[stored]
         claims = ([Claim(**claim) for claim in one["claims"]] for one in written)
         return cls(
             rounds=parts[0]["rounds"],
             seeds=[seed for one in written for seed in one["seeds"]],
-            **whole,
+            regret=alike["regret"],
+            messages=alike.get("messages"),
             **by_name,
             groups=written[0]["groups"],
             privacy=weakest([Claim(**one["privacy"]) for one in written]),
-            claims=[weakest(alike) for alike in zip(*claims, strict=True)],
+            claims=[weakest(same) for same in zip(*claims, strict=True)],
             cpu_seconds=float(sum(part["cpu_seconds"] for part in parts)),
         )
 
@@ -273,20 +272,3 @@ def weakest(claims: Sequence[Claim]) -> Claim:
         trust=next(iter(sorted(trusts - {"local"})), "local"),
         observer=next(iter(sorted(observers - {"everybody"})), "everybody"),
     )
-
-
-def report_library(name: str) -> Any:
-    """Imports and returns a library that is only installed with the optional dependencies ``[report]``.
-
-    Args:
-        name: Name of the module.
-
-    Raises:
-        ImportError: The library is not installed; the message says how to install it.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"{name} is missing, which comes with the [report] extra: python -m pip install 'fedbandit-envs[report]'"
-        ) from error

@@ -4,7 +4,7 @@ from math import nan
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import stdtrit
 
 from fedbandit_envs.basics.arrays import Array
 
@@ -78,16 +78,3 @@ def resampled(strata: Array, resamples: int) -> Array:
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     picks = [own[generator.integers(0, own.size, (resamples, own.size))] for own in members]
     return np.concatenate(picks, axis=1)
-
-
-def bootstrap_coverage(count: int) -> float:
-    """Returns the true coverage of the intervals of :func:`ratio_with_interval` for normally distributed values.
-
-    The percentile bootstrap divides by the number of values, and uses the normal quantile instead of Student's: with
-    few values its intervals cover less than 95 %.
-
-    Args:
-        count: Number of values, at least 2.
-    """
-    reach = ndtri(0.5 + 0.95 / 2) * np.sqrt((count - 1) / count)
-    return float(1 - 2 * stdtr(count - 1, -reach))

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import product
@@ -14,15 +14,12 @@ import numpy as np
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import play
-from fedbandit_envs.experiments.result import RunResult, report_library
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
 from fedbandit_envs.experiments.store import Store
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-# Columns that every table has, besides those of the grid.
-_COLUMNS = ("env_id", "baseline", "seed", "agent", "round", "regret", "messages")
 
 
 def sweep(
@@ -59,7 +56,8 @@ def sweep(
         >>> frame[frame["round"] == 20].groupby("agents").seed.count().to_dict()
         {2: 3, 5: 3}
     """
-    report_library("pandas")
+    import pandas  # noqa: F401 - nothing is played without it
+
     runs = sweep_runs(**spec)
     shards = Path(folder) / "shards"
     play(runs, shards, workers, scheduler)
@@ -107,35 +105,29 @@ def sweep_runs(
         names = _absolute(policy), _absolute(env_id)
         return RunSpec(*names, rounds, seeds, first_seed, stack=inner, labels=labels), settings
 
-    common_stack = stack
+    common_stack, fixed = stack, settings or {}
     with refusing():
         entries = [
             entry(**({"policy": one} if isinstance(one, str) else one))
             for one in _values("policies", policies)
         ]
-        bases = [base for base, _ in entries]
-        _values("labels of policies", [base.labels["baseline"] for base in bases])
-        parts = {part for base in bases for part in base.known_settings}
-        values = {key: _values(f"grid: {key}", given) for key, given in _flat(grid, parts).items()}
-        fixed = _flat(settings or {}, parts)
-        alone = [_flat(own, parts) for _, own in entries]
+        _values("labels of policies", [base.labels["baseline"] for base, _ in entries])
+        values = {key: _values(f"grid: {key}", given) for key, given in grid.items()}
     if not values:
         raise SettingsError("grid is empty; at least one key with its values is required")
     for key, given in {**fixed, **values}.items():
-        if key in values and any(key in settings for settings in (fixed, *alone)):
+        if key in values and (key in fixed or any(key in own for _, own in entries)):
             raise SettingsError(f"{key} is in settings and in the grid; one of them is required")
-        if (key != "rounds" or key in fixed) and not any(base.places(key) for base in bases):
+        if (key != "rounds" or key in fixed) and not any(base.places(key) for base, _ in entries):
             # Raises the error, which lists the keys of the last policy.
-            bases[-1].changed({key: given})
-        if key in values and key in _COLUMNS:
-            raise SettingsError(f"grid has {key!r}, a column of results; env.{key} or the like is required")
+            entries[-1][0].changed({key: given})
     runs = []
-    for base, its_own in zip(bases, alone, strict=True):
+    for base, its_own in entries:
         varied = [key for key in values if key == "rounds" or base.places(key)]
         common = {key: value for key, value in fixed.items() if base.places(key)}
         for point in product(*(values[key] for key in varied)):
             given = dict(zip(varied, point, strict=True))
-            shown = {key: _label(given.get(key), values[key]) for key in values if key != "rounds"}
+            shown = {key: _cell(given.get(key)) for key in values if key != "rounds"}
             run = replace(base, rounds=given.pop("rounds", rounds), labels={**base.labels, **shown})
             runs.append(run.changed({**common, **its_own, **given}))
             runs[-1].build()
@@ -152,23 +144,9 @@ def _values(name: str, given: Any) -> list[Any]:
     return found
 
 
-def _flat(given: Mapping[str, Any], parts: Collection[str]) -> dict[str, Any]:
-    """Returns settings by key, in which ``{"privatizer": {"epsilon": 1}}`` has become ``{"privatizer.epsilon": 1}``.
-
-    TOML reads ``privatizer.epsilon`` as such a mapping. ``parts`` are names such as ``env`` and ``privatizer``.
-    """
-    flat: dict[str, Any] = {}
-    for key, value in given.items():
-        nested = key in parts and isinstance(value, Mapping)
-        flat |= {f"{key}.{inner}": one for inner, one in value.items()} if nested else {key: value}
-    return flat
-
-
-def _label(value: Any, alike: Sequence[Any]) -> Any:
-    """Returns what a column shows for a value: itself if all of the column's values are numbers, else text."""
-    if all(isinstance(one, int | float) for one in alike) or value is None:
-        return value
-    return value if isinstance(value, str) else json.dumps(value)
+def _cell(value: Any) -> Any:
+    """Returns what a column shows for a value: itself, or JSON."""
+    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _absolute(name: str) -> str:
@@ -193,25 +171,17 @@ def sweep_frame(runs: Sequence[RunSpec], load: Callable[[RunSpec], RunResult]) -
     Raises:
         ImportError: pandas is missing, which comes with the ``[report]`` extra.
     """
-    tables = [_columns(run, load(run)) for run in runs]
-    names = dict.fromkeys(name for table in tables for name in table)
-    columns = {
-        name: [
-            np.nan if one is None else one
-            for table in tables
-            for one in table.get(name, [None] * len(table["seed"]))
-        ]
-        for name in names
-    }
-    frame: DataFrame = report_library("pandas").DataFrame(columns)
-    return frame
+    from pandas import concat
+
+    return concat([_table(run, load(run)) for run in runs], ignore_index=True)
 
 
-def _columns(run: RunSpec, result: RunResult) -> dict[str, list[Any]]:
-    """Returns the part of the table that one run makes: columns by name."""
+def _table(run: RunSpec, result: RunResult) -> "DataFrame":
+    """Returns the part of the table that one run makes."""
     messages = None if result.messages is None else result.messages.mean(axis=2, keepdims=True)
-    averaged = replace(result, regret=result.regret.mean(axis=2, keepdims=True), messages=messages)
-    frame = averaged.to_frame().drop(columns="agent")
+    labels = {name: np.nan if label is None else label for name, label in result.labels.items()}
+    regret = result.regret.mean(axis=2, keepdims=True)
+    frame = replace(result, regret=regret, messages=messages, labels=labels).to_frame().drop(columns="agent")
     frame["num_agents"] = result.regret.shape[2]
     frame.insert(frame.columns.get_loc("seed"), "rounds", run.rounds)
     for name in ("epsilon", "delta", "adjacency"):
@@ -219,7 +189,7 @@ def _columns(run: RunSpec, result: RunResult) -> dict[str, list[Any]]:
     for name, values in {**result.info, **result.traffic}.items():
         if name not in frame:
             frame.loc[frame["round"] == run.rounds, name] = values.mean(axis=1)
-    return dict(frame.to_dict("list"))
+    return frame
 
 
 def write_tables(frame: "DataFrame", folder: Path) -> list[Path]:

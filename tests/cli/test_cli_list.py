@@ -9,9 +9,6 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.cli import app, listing, terminal
-from fedbandit_envs.leaderboard.plays import baselines_of
-from fedbandit_envs.leaderboard.suites import SUITES
-from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.registry.registration import REGISTRY
 
@@ -33,11 +30,12 @@ def test_a_program_gets_one_name_a_line():
 def test_a_terminal_of_80_columns_gets_whole_names(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(terminal, "out_console", Console(file=shown, width=80))
-    listing._print_tables([row for row in listing._listed() if "a" in row["name"]])
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    listing.list_(text="a", problem="arms")
     lines = shown.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
-    first = {line.split("│")[1].strip() for line in lines if line.startswith("│")}
-    assert first - {""} == {row["name"] for row in listing._listed() if "a" in row["name"]}
+    first = {line.split("│")[2].strip() for line in lines if line.startswith("│")}
+    assert first - {""} == set(names("--problem", "arms", "--text", "a"))
     assert "…" not in shown.getvalue()
 
 
@@ -64,15 +62,6 @@ def test_of_a_problem():
     assert "FedArms-v0" not in linear
 
 
-@pytest.mark.parametrize("track", ["silent", "private-1", "revealed"])
-def test_of_a_track(track):
-    """The baselines that the leaderboard would play there."""
-    suite = SUITES["arms-quick"]
-    takes = tracks_of(suite)[track].takes
-    expected = [name for name in baselines_of(suite) if takes(BASELINES[name], suite)]
-    assert names("--problem", "arms", "--track", track) == expected
-
-
 def test_of_a_text_in_any_case():
     assert names("--text", "tHoMpSoN", "--problem", "procurement") == ["Thompson-procurement"]
     # The text stands in what the baseline does.
@@ -92,7 +81,6 @@ def test_nothing_found_is_said(words):
     [
         (("--problem", "lineer"), "--problem is 'lineer'; one of 'arms', 'exposure'"),
         (("--problem", "lineer"), "did you mean 'linear'?"),
-        (("--track", "private"), "did you mean 'private-1'?"),
     ],
 )
 def test_wrong_words_are_explained(words, message):

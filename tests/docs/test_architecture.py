@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from PIL import Image
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -36,14 +34,6 @@ def test_films_are_of_baselines_that_play(generator):
         assert alone.fits(federation, env_id)
         assert "channel" in together.wrappers
         assert not alone.wrappers
-
-
-def test_the_film_of_the_first_page_is_small_and_long_enough():
-    path = ROOT / "docs/static/federation.gif"
-    assert path.stat().st_size < 1_000_000
-    with Image.open(path) as film:
-        assert film.n_frames >= 40
-        assert film.size == (480, 600)
 
 
 def test_tables_of_docstrings_become_tables(generator):

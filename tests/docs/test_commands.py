@@ -22,7 +22,6 @@ PAGES = [
 ]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(fedbandit [^`]+)`")
-_HOST = re.compile(r"^ *command: \[(.*)\]", flags=re.MULTILINE)
 
 
 def commands(page):
@@ -61,13 +60,6 @@ def test_commands_are_understood(path):
         if "..." not in words and any(word.startswith("--") for word in words):
             # A sentence may name a command without its arguments.
             understand(words, whole=False)
-
-
-def test_hosts_of_samba_have_commands_that_are_understood():
-    found = _HOST.findall((ROOT / "docs/samba-compose.yaml").read_text())
-    assert found
-    for command in found:
-        understand(re.findall(r'"([^"]*)"', command)[1:])
 
 
 def test_what_is_no_command_is_not_understood():

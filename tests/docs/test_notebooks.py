@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 
 nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-pytest.importorskip("ipykernel")
 pytest.importorskip("matplotlib")
 pytest.importorskip("pandas")
 interactiveshell = pytest.importorskip("IPython.core.interactiveshell")
@@ -29,19 +27,6 @@ def shown(data):
     return tuple(kind for one in data for kind in sorted({"text/html", "image/png"} & one.keys()))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_notebooks_run_in_a_kernel(name, tmp_path):
-    notebook = nbformat.read(FOLDER / f"{name}.ipynb", 4)
-    nbclient.NotebookClient(
-        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
-    outputs = [one for cell in notebook.cells for one in cell.get("outputs", ())]
-    assert shown(one.data for one in outputs if one.output_type == "execute_result") == SHOWN[name]
-    # Warnings would be shown to readers.
-    assert [one.text for one in outputs if one.get("name") == "stderr"] == []
-
-
 @pytest.fixture
 def in_a_folder_of_its_own(tmp_path, monkeypatch):
     """Modules that a notebook writes are found there, and forgotten afterwards."""
@@ -58,7 +43,7 @@ def in_a_folder_of_its_own(tmp_path, monkeypatch):
     "name", [pytest.param(name, marks=() if name == "first-steps" else pytest.mark.ci) for name in NOTEBOOKS]
 )
 def test_notebooks_run(name, capsys):
-    """In a shell of this process, since a kernel imports everything for longer than a notebook plays."""
+    """In a shell of this process: a kernel imports everything for longer than a notebook plays."""
     shell = interactiveshell.InteractiveShell()
     pylabtools.select_figure_formats(shell, {"png"})
     results = []

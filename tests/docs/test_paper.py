@@ -21,22 +21,6 @@ def test_it_has_at_most_a_thousand_words():
     assert 250 <= len(text.split()) <= 1000
 
 
-def test_it_has_joss_s_parts():
-    headings = re.findall(r"^# (.+)$", BODY, flags=re.MULTILINE)
-    assert headings == [
-        "Summary",
-        "Statement of need",
-        "Design",
-        "What it showed",
-        "Comparison with alternatives",
-        "Acknowledgements",
-        "References",
-    ]
-    for field in ("title", "tags", "authors", "date", "bibliography"):
-        assert re.search(rf"^{field}:", HEADER, flags=re.MULTILINE)
-    assert "bibliography: paper.bib" in HEADER
-
-
 def test_figures_are_there_and_are_made_by_the_commands_that_stand_below_them(generator):
     from generator.pictures import commands
 

@@ -38,8 +38,6 @@ def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(
     assert ran.exit_code == 0, ran.output
     found = json.loads((tmp_path / "tuned.json").read_text())
     assert found["command"] == "fedbandit tune arms --seeds 3"
-    # A line a baseline.
-    assert (tmp_path / "tuned.json").read_text().count("\n") == 9
     assert list(found["baselines"]) == ["UCB1-tuned", "Priv-UCB1-tuned"]
     for name, entry in found["baselines"].items():
         regrets = []
@@ -63,13 +61,11 @@ def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(
             ("army",),
             "PROBLEM is 'army'; one of 'arms', 'exposure', 'gaussian', 'linear', 'procurement', 'all'",
         ),
-        (("arms", "--seeds", 0), "seeds is 0; an integer in [1, 1048576] is required"),
         (("arms", "--workers", 0), "--workers"),
         (
             ("procurement", "--rounds", 1, "--seeds", 1, "--workers", 1),
             "max_cycles is 1; at least 2 is required",
         ),
-        ((), "Missing argument"),
     ],
 )
 def test_words_typed_wrongly_are_explained(tmp_path, words, message):

@@ -62,7 +62,7 @@ def test_results_show_themselves_without_pandas(monkeypatch):
     for seeds, interval in ((3, "0 .. 0"), (1, "-")):
         result = RunResult(np.array([1, 5]), np.zeros((2, seeds, 2)), range(seeds), labels={"line": "<b>"})
         assert rows(result._repr_html_())[1:] == [["1", "0", interval], ["5", "0", interval]]
-        assert "line=&lt;b&gt; (" in result._repr_html_()
+        assert "line=&#x27;&lt;b&gt;&#x27;, " in result._repr_html_()
         assert (
             repr(result)
             == f"RunResult(line='<b>', {seeds} seeds, 2 agents, regret per agent after 5 rounds 0)"

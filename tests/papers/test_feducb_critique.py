@@ -24,7 +24,7 @@ from fedbandit_envs.papers.feducb_critique import (
 
 
 def played(cell):
-    return cell.join([cell.play(lambda done: None)])
+    return cell.join([cell.play()])
 
 
 def attack(baseline, horizons, made_for):

@@ -14,8 +14,9 @@ from pairs import every_fourth
 from registered import PROBLEMS
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.actions import EntryRequiredError
-from fedbandit_envs.experiments.spec import RunSpec, SettingsError
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy, check_reporter, check_wrapper
@@ -331,11 +332,11 @@ def test_baselines_that_write_nothing_are_told(schedule):
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
     silent = "fedbandit_envs.baselines.procurement.silent:SSUCB"
     lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
-    with pytest.raises(SettingsError, match=f"{lacking}; a mapping of .*'message'"):
+    with pytest.raises(EntryRequiredError, match=f"{lacking}; a mapping of .*'message'"):
         RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()
     # Those that pool statistics do not get as far.
     with pytest.raises(
-        SettingsError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"
+        UnfitError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"
     ):
         RunSpec("fedbandit_envs.baselines.arms:UCB1", "FedArms-v0", 5, 1, stack=stack).run()
     env = gymnasium.make("FedProcurement-v0", stack=stack, num_agents=3, peers=silent)
