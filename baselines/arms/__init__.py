@@ -505,7 +505,6 @@ class FairLearn:
         if isinstance(shares, Sequence) and not isinstance(shares, str):
             for arm, share in enumerate(shares):
                 require_number(f"shares[{arm}]", share, 0, 1)
-            _require_sum(np.array(shares))
         else:
             require_number("shares", shares, 0, 1)
         self._shares = np.array(shares, np.float64)
@@ -524,10 +523,9 @@ class FairLearn:
         arms = (spec.observation["total_pulls"].shape or (0,))[0]
         if self._shares.ndim and self._shares.size != arms:
             raise UnfitError(f"shares has {self._shares.size} entries; {arms}, one an arm, are required")
-        try:
-            _require_sum(np.broadcast_to(self._shares, arms))
-        except ValueError as error:
-            raise UnfitError(str(error)) from None
+        total = np.broadcast_to(self._shares, arms).sum()
+        if total > 1.0 + 1e-9:
+            raise UnfitError(f"shares add up to {total:g}; at most 1 is required")
         self._learner.reset(spec, seeds)
 
     def act(self, observation: Arrays) -> Array:
@@ -558,11 +556,6 @@ class FairLearn:
         # The factor undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and would be cut to 28.
         forced = np.floor(self._shares * rounds * (1 + 1e-12)) - self._tolerance
         return (gaps * (pulls - np.maximum(forced, 0.0))).sum(axis=-1)
-
-
-def _require_sum(shares: Array) -> None:
-    if shares.sum() > 1.0 + 1e-9:
-        raise ValueError(f"shares add up to {shares.sum():g}; at most 1 is required")
 
 
 PEERS = UCB1

@@ -306,13 +306,11 @@ class FairX(FedUCB):
             )
         self._merits = merits
         self._federation = spec.agents
+        self._joint_ridge = self._ridge * (spec.agents if self._ridge_each else 1)
         shape = (*seeds.shape, *(spec.observation["contexts"].shape or ())[:1])
         self._means, self._shares = np.zeros(shape), np.zeros(shape)
         self._radius = np.zeros(seeds.shape)
         super().reset(spec, seeds)
-
-    def _joint_ridge(self) -> float:
-        return self._ridge * (self._federation if self._ridge_each else 1)
 
     def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]

@@ -15,15 +15,8 @@ import numpy as np
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
+from fedbandit_envs.baselines.linear import noise
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.noise import (
-    BiasName,
-    Regularisation,
-    ShiftName,
-    floor_eigenvalues,
-    lift_eigenvalues,
-    regularise,
-)
 from fedbandit_envs.baselines.linear.regressions import has_grown, is_due, keep, rebuild
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
@@ -76,8 +69,8 @@ class FedUCB(LinUCB):
 
     def __init__(
         self,
-        shift: ShiftName = "on_sum",
-        bias: BiasName = "root_m",
+        shift: noise.ShiftName = "on_sum",
+        bias: noise.BiasName = "root_m",
         combine: CombineName = "pooled",
         threshold: float | ThresholdName | None = None,
         pool: AggregatorSpec = "sum",
@@ -107,8 +100,8 @@ class FedUCB(LinUCB):
             ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
         """
         super().__init__(**linucb)
-        self._shift: ShiftName = require_choice("shift", shift, get_args(ShiftName))
-        self._bias: BiasName = require_choice("bias", bias, get_args(BiasName))
+        self._shift: noise.ShiftName = require_choice("shift", shift, get_args(noise.ShiftName))
+        self._bias: noise.BiasName = require_choice("bias", bias, get_args(noise.BiasName))
         self._combine = require_choice("combine", combine, get_args(CombineName))
         if shift == "floor" and bias != "euclidean":
             raise ValueError(
@@ -125,6 +118,10 @@ class FedUCB(LinUCB):
             require_number("threshold", threshold, 0, np.inf)
         self._threshold = threshold
         self._pool = make_aggregator(pool)
+        # With two bounds each may fail with half of the probability. The ridge of V once a message has been received is
+        # another one in subclasses.
+        self._share = self._failure / 2 if combine == "min" else self._failure
+        self._joint_ridge = self._ridge
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets own and received data; see :meth:`Policy.reset`.
@@ -180,7 +177,7 @@ class FedUCB(LinUCB):
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
 
-    def _due_at(self, horizon: int, agents: int, longest: float, start: Regularisation) -> float:
+    def _due_at(self, horizon: int, agents: int, longest: float, start: noise.Regularisation) -> float:
         """Returns D, which is given by a number, by a name, or by default."""
         if self._threshold is None:
             return self._default_threshold(horizon, longest, start)
@@ -189,47 +186,31 @@ class FedUCB(LinUCB):
         power = 1 if self._threshold == "wang" else -1
         return horizon / (self._ridges.moment.shape[-1] * agents) * log(agents * horizon) ** power
 
-    def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
+    def _default_threshold(self, horizon: int, longest: float, start: noise.Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]
         least, most = float(start.least.flat[0]), float(start.most.flat[0])
         threshold = 2 * horizon * dim / (log(most / least + horizon * longest**2 / (dim * least)) + 1)
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold
 
-    def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
+    def _regularisation(self, sd: Array, releases: Array, heads: Array) -> noise.Regularisation:
         # The noise's bounds may fail with half of the failure probability. It is divided among all releases and senders
         # by a union bound: the share of release k = 1, 2, ... is proportional to 1/k^2, and sum 1/k^2 = pi^2/6.
-        log_union = np.log(
-            2 * self._senders * self._heads * releases**2 * pi**2 / (6 * self._share_of_failure())
-        )
+        log_union = np.log(2 * self._senders * self._heads * releases**2 * pi**2 / (6 * self._share))
         if self._bias == "none":
             # Without a bound, the noise is left out of the radius: with a standard deviation of 0 the shift is the
             # ridge.
             sd = np.zeros_like(sd)
-        return regularise(
-            shift=self._shift,
-            bias=self._bias,
-            sd=sd,
-            worst_sd=sqrt(self._worst),
-            heads=heads,
-            log_union=log_union,
-            dim=self._ridges.moment.shape[-1],
-            ridge=self._joint_ridge(),
-            parameter_bound=self._parameter_bound,
-        )
-
-    def _joint_ridge(self) -> float:
-        """Returns the multiple of I that V has as its ridge once the agent has received a message."""
-        return self._ridge
-
-    def _share_of_failure(self) -> float:
-        return self._failure / 2 if self._combine == "min" else self._failure
+        return noise.regularise(
+            self._shift, self._bias, sd, sqrt(self._worst), heads, log_union, self._ridges.moment.shape[-1],
+            self._joint_ridge, self._parameter_bound,
+        )  # fmt: skip
 
     def _own_failure(self) -> float:
         """Returns the probability with which the bound of the error from random rewards may fail.
 
         With private noise this is half of the failure probability: the bound of the noise may fail with the other half.
         """
-        return self._share_of_failure() / (2 if self._noisy and self._bias != "none" else 1)
+        return self._share / (2 if self._noisy and self._bias != "none" else 1)
 
     def act(self, observation: Arrays) -> Any:
         """Returns the arms with the largest bounds, after adding the last round and new messages to the data.
@@ -282,7 +263,7 @@ class FedUCB(LinUCB):
         others = total
         if self._shift == "lift":
             others = self._lifted
-            others[news] = lift_eigenvalues(total[news], variance[news], self._joint_ridge())
+            others[news] = noise.lift_eigenvalues(total[news], variance[news], self._joint_ridge)
         definite = rebuild(news, self._own, others, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
@@ -291,7 +272,7 @@ class FedUCB(LinUCB):
         self._waited[news] = 0
         self._synchronised[news] = self._ridges.log_det[news]
 
-    def _trust(self, made: Regularisation, news: Array) -> None:
+    def _trust(self, made: noise.Regularisation, news: Array) -> None:
         """Stores the error bounds of the agents that have received messages in this round (``news``)."""
         dim = self._ridges.moment.shape[-1]
         log_floor = dim * np.log(made.least)
@@ -301,7 +282,7 @@ class FedUCB(LinUCB):
             held[news] = value[news][..., np.newaxis]
         self._spread = np.where(news, made.most - made.least, self._spread)
 
-    def _floor(self, where: Array, made: Regularisation, total: Array) -> None:
+    def _floor(self, where: Array, made: noise.Regularisation, total: Array) -> None:
         """Lifts the eigenvalues of V to at least the ridge, for the estimators that ``where`` marks.
 
         These are the estimators to which no shift was added, or for which V with the shift is not positive definite.
@@ -313,7 +294,7 @@ class FedUCB(LinUCB):
             for value in (made.shift, made.reach, made.error)
         )
         shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(dim)
-        self._ridges.inverse[where], self._ridges.log_det[where], confidence = floor_eigenvalues(
+        self._ridges.inverse[where], self._ridges.log_det[where], confidence = noise.floor_eigenvalues(
             shifted, self._ridge, self._parameter_bound, reach, error, added
         )
         for held, value in zip(self._confidence, confidence, strict=True):

@@ -60,7 +60,6 @@ class Regularisation(NamedTuple):
 
 
 def regularise(
-    *,
     shift: ShiftName,
     bias: BiasName,
     sd: Array,
@@ -111,15 +110,9 @@ def regularise(
     root = parameter_bound * np.sqrt(most)
     in_norm = np.sqrt(heads) * root + heads * kappa if bias == "printed" else root + kappa
     euclidean = noisy & (bias == "euclidean")
-    return Regularisation(
-        shift=added,
-        least=least,
-        most=most,
-        bias=np.where(euclidean, 0.0, np.where(noisy, in_norm, parameter_bound * np.sqrt(ridge))),
-        tilt=np.where(euclidean, added * parameter_bound + error, 0.0),
-        reach=reach,
-        error=error,
-    )
+    bound = np.where(euclidean, 0.0, np.where(noisy, in_norm, parameter_bound * np.sqrt(ridge)))
+    tilt = np.where(euclidean, added * parameter_bound + error, 0.0)
+    return Regularisation(added, least, most, bound, tilt, reach, error)
 
 
 def floor_eigenvalues(

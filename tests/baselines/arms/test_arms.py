@@ -145,23 +145,6 @@ def test_what_agents_hear_of_themselves_is_refused():
             policy.reset(env.policy_spec, row_seeds([0], 10))
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: EpsilonGreedy(1.5), "epsilon is 1.5"),
-        (lambda: UCB1(scale=0), "scale is 0"),
-        (lambda: UCB1(logarithm="rounds"), "logarithm is 'rounds'"),
-        (lambda: Softmax(0.001), "temperature is 0.001"),
-        (lambda: Pursuit(0), "rate is 0"),
-        (lambda: CUCB("best"), "oracle is 'best'"),
-        (lambda: UCB1(pool="mean"), "pool name is 'mean'"),
-    ],
-)
-def test_bad_parameters_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
 def _drawn(a, b, rounds, arms, keys=None):
     """Draws of Beta(a, b), one a round and arm; one arm's key in all rows."""
     keys = kernels.arm_keys(row_seeds([1], 1), arms)[0] if keys is None else keys
@@ -238,16 +221,6 @@ def test_the_shortcut_accepts_nothing_that_the_test_refuses():
     assert accepted > 5000
 
 
-class AlwaysLast:
-    """Pulls the last arm."""
-
-    def reset(self, spec, seeds):
-        self._arm = np.full(seeds.shape, spec.action.n - 1)
-
-    def act(self, observation):
-        return self._arm
-
-
 @pytest.mark.parametrize("tolerance", [0.0, 2.5])
 @pytest.mark.parametrize("learner", ["UCB1", "ThompsonSampling", {"name": "EpsilonGreedy", "epsilon": 0.2}])
 def test_it_follows_algorithm_4_1(learner, tolerance):
@@ -267,16 +240,6 @@ def test_it_follows_algorithm_4_1(learner, tolerance):
         observation = env.step_batch(arms).observation
         # Patil et al., Theorem 1: at any time, not at the end alone.
         assert (np.floor(np.array(shares) * t) - observation["total_pulls"] <= tolerance + 1e-9).all()
-
-
-def test_a_learner_that_is_given_is_asked():
-    env = parallel_env(num_agents=1, num_arms=3)
-    policy = FairLearn(AlwaysLast(), [0.5, 0.0, 0.0])
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, row_seeds([0], 1))
-    for _ in range(10):
-        observation = env.step_batch(policy.act(observation)).observation
-    assert observation["total_pulls"][0, 0].tolist() == [5, 0, 5]
 
 
 def test_sleeping_arms_are_not_forced():
@@ -299,35 +262,6 @@ def test_r_regret_by_hand():
     expected = 0.7 * (30 - (29 - 1)) + 0.4 * (5 - (10 - 1))
     assert fair.r_regret(means, pulls, 100) == pytest.approx(expected)
     assert FairLearn(shares=0.0).r_regret(means, pulls, 100) == pytest.approx(0.7 * 30 + 0.4 * 5)
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [
-        ({"shares": [0.6, 0.6]}, "shares add up to 1.2"),
-        ({"shares": [-0.1, 0.6]}, r"shares\[0\] is -0.1"),
-        ({"shares": 1.5}, "shares is 1.5"),
-        ({"tolerance": -1}, "tolerance is -1"),
-        ({"learner": "LinUCB"}, "learner name is 'LinUCB'"),
-        ({"learner": {"epsilon": 0.1}}, "learner name is None"),
-    ],
-)
-def test_bad_parameters_of_fair_learn_are_named(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        FairLearn(**kwargs)
-
-
-@pytest.mark.parametrize(
-    ("learner", "message"),
-    [
-        (7, "learner is 7"),
-        (object(), "a mapping with a name"),
-        ({"name": "UCB1", "scal": 1}, "learner 'UCB1' with arguments {'scal': 1}"),
-    ],
-)
-def test_a_learner_must_be_a_policy(learner, message):
-    with pytest.raises(TypeError, match=message):
-        FairLearn(learner)
 
 
 @pytest.mark.parametrize(
@@ -356,29 +290,6 @@ def episode(name, rounds, seeds=(0,), **env_kwargs):
         actions.append(policy.act(observation).copy())
         observation = env.step_batch(actions[-1]).observation
     return env, observation, actions
-
-
-def test_who_knows_the_same_does_the_same():
-    """With all data of every round in common, agents of UCB1 are one agent that pulls an arm ten times a round."""
-    rounds = 300
-    env, observation, actions = episode("Fed-UCB1-server", rounds)
-    assert all((arms == arms[0, 0]).all() for arms in actions)
-    n, s = observation["total_pulls"][0].sum(axis=0), observation["total_successes"][0].sum(axis=0)
-    assert n.sum() == 10 * rounds
-    policy = UCB1()
-    policy.reset(env.policy_spec, row_seeds([0], 10))
-    # The whole of it at once, as one message.
-    own = np.zeros((1, 10, 10), np.int64)
-    told = {
-        "round": np.full((1, 10, 1), rounds),
-        "total_pulls": own,
-        "total_successes": own,
-        "inbox_mask": np.ones((1, 10, 1), np.bool_),
-        "inbox_pulls": np.broadcast_to(n, (1, 10, 1, 10)).astype(np.float64),
-        "inbox_successes": np.broadcast_to(s, (1, 10, 1, 10)).astype(np.float64),
-    }
-    best = (s / n + np.sqrt(2 * np.log(rounds + 1) / n)).argmax()
-    assert (policy.act(told) == best).all()
 
 
 @pytest.mark.parametrize(

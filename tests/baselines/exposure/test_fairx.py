@@ -223,20 +223,6 @@ def test_two_is_what_is_spent(name):
     assert 0 < claim.epsilon <= 2.0
 
 
-@pytest.mark.parametrize(("kwargs", "error", "message"), [
-    ({"solver": "newton"}, ValueError, "solver is 'newton'"),
-    ({"steps": -1}, ValueError, "steps is -1"),
-    ({"steps": 1.5}, TypeError, "steps is 1.5"),
-    ({"ridge_each": 1}, TypeError, "ridge_each is 1"),
-    ({"shift": "lift"}, ValueError, "bias is 'root_m' and shift 'lift'; bias='none' is required"),
-    ({"bias": "none"}, ValueError, "bias is 'none' and shift 'on_sum'"),
-    ({"shift": "weigh"}, ValueError, "shift is 'weigh'"),
-])  # fmt: skip
-def test_bad_parameters_are_named(kwargs, error, message):
-    with pytest.raises(error, match=message):
-        FairX(**kwargs)
-
-
 def test_it_needs_merit_functions():
     env = linear_env()
     with pytest.raises(UnfitError, match="public has no 'merits'"):

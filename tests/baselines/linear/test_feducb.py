@@ -304,22 +304,6 @@ def test_estimators_take_rounds_in_turn():
         np.testing.assert_allclose(policy._parameter, used, atol=1e-8)
 
 
-@pytest.mark.parametrize(("kwargs", "error", "match"), [
-    ({"shift": "none"}, ValueError, "shift is 'none'; one of 'per_agent', 'on_sum', 'floor'"),
-    ({"bias": "sqrt"}, ValueError, "bias is 'sqrt'"),
-    ({"shift": "floor"}, ValueError, "bias is 'root_m'; 'euclidean' is required with shift='floor'"),
-    ({"combine": "max"}, ValueError, "combine is 'max'"),
-    ({"threshold": -1}, ValueError, "threshold is -1"),
-    ({"ridge": 0}, ValueError, "ridge is 0; a finite number > 0"),
-    ({"failure": 2}, ValueError, "failure is 2"),
-    ({"alpha": "much"}, TypeError, "alpha is 'much'"),
-    ({"noise_sd": float("nan")}, ValueError, "noise_sd is nan"),
-])  # fmt: skip
-def test_bad_parameters_are_named(kwargs, error, match):
-    with pytest.raises(error, match=match):
-        FedUCB(**kwargs)
-
-
 def test_the_minimum_needs_one_estimator():
     env = Channel(Interleaved(linear(), 2))
     with pytest.raises(ValueError, match="combine is 'min', but messages hold 2 statistics"):

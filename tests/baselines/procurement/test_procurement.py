@@ -63,21 +63,6 @@ def test_exploration_length_from_zeta():
     assert explored == rounds
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [
-        ({"exploration_rounds": -1}, "exploration_rounds is -1"),
-        ({"zeta": 0.0}, "zeta is 0.0"),
-        ({"radius_scale": -0.5}, "radius_scale is -0.5"),
-        ({"margin": 2.0}, "margin is 2.0"),
-        ({"oracle": "lp"}, "oracle is 'lp'"),
-    ],
-)
-def test_bad_parameters_are_named(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        SSUCB(**kwargs)
-
-
 def test_a_baseline_refuses_an_environment_it_does_not_play(baseline):
     class Other:
         pass
@@ -114,12 +99,6 @@ def test_thompson_draws_from_the_posterior():
     units, good = observation["total_delivered"], observation["total_good"]
     place = beta.cdf(policy._quality, good + 1, units - good + 1)
     assert kstest(place.ravel(), "uniform").pvalue > 1e-4
-
-
-@pytest.mark.parametrize(("width", "error"), [(-1.0, ValueError), ("wide", TypeError)])
-def test_bad_width_is_named(width, error):
-    with pytest.raises(error, match="width is"):
-        LaplaceIndex(width)
 
 
 EARLY = {"name": "doubling", "start": 10, "stop": 400}
