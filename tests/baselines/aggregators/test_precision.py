@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from weighing_references import gram_worth, worth_of
 
-from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.baselines.linear.feducb import FedUCB
@@ -174,31 +173,6 @@ def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
         np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
         observation = env.step_batch(action).observation
     assert held.any()
-
-
-def test_arms_behind_continual_releases_are_weighed_as_one_sum():
-    """UCB1-weighted, from observations alone: pulls and successes of all others, with the variance of their sums."""
-    env = BASELINES["UCB1-weighted"].wrap(
-        arms(num_agents=6, num_arms=3, max_cycles=3000), {"privatizer": {"epsilon": 5.0}}
-    )
-    # Wide enough for all arms to be pulled often.
-    policy = BASELINES["UCB1-weighted"].make_policy(scale=0.5)
-    policy.reset(env.policy_spec, row_seeds([0], 6))
-    observation = env.reset_batch([0]).observation
-    sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
-    for _ in range(1200):
-        action = policy.act(observation)
-        if observation["inbox_mask"].any():
-            for n, name in enumerate(
-                ("pulls", "successes", "pulls_noise_variance", "successes_noise_variance")
-            ):
-                sums[n] += observation[f"inbox_{name}"].sum(axis=2)
-            for r, j, i in np.ndindex(1, 6, 3):
-                own = observation["total_pulls"][r, j, i], observation["total_successes"][r, j, i]
-                held[:, r, j, i] = worth_of([sums[:, r, j, i]], own, held[:, r, j, i])
-        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
-        observation = env.step_batch(action).observation
-    assert (held[0] > 0).mean() > 0.5
 
 
 LINEAR = {

@@ -10,6 +10,7 @@ import pytest
 from arms_references import TWINS, PosteriorLuck, UCBHorizon, adjacent, beta
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numba import njit
+from played import played
 from scipy import stats
 from scipy.special import binom
 
@@ -58,10 +59,7 @@ def test_cucb_follows_its_formula(oracle):
     rounds, slots = 2000, 3
     env = parallel_env(num_agents=2, num_arms=7, max_cycles=rounds, slots=slots, oracle=oracle)
     policy = CUCB(oracle)
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, row_seeds([0], 2))
-    for _ in range(rounds):
-        arms = policy.act(observation)
+    for arms, observation, _ in played(env, policy):
         n, s = observation["total_pulls"], observation["total_successes"]
         with np.errstate(invalid="ignore", divide="ignore"):
             bounds = np.where(n > 0, s / n + np.sqrt(3 * np.log(rounds) / (2 * n)), np.inf)
@@ -72,7 +70,6 @@ def test_cucb_follows_its_formula(oracle):
                 else np.argsort(-bounds, kind="stable")[..., :slots]
             )
             np.testing.assert_array_equal(arms, best)
-        observation = env.step_batch(arms).observation
 
 
 POLICIES = {
@@ -91,14 +88,9 @@ POLICIES = {
 def test_superarms_of_arms_that_are_awake(name, slots):
     """Slots are wasted only where fewer arms are awake than there are slots."""
     env = parallel_env(num_agents=3, num_arms=6, max_cycles=300, slots=slots, awake=0.5)
-    policy, seeds = POLICIES[name](), range(3)
-    observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spec, row_seeds(seeds, 3))
-    for _ in range(300):
-        there = observation["awake"].sum(axis=-1)
-        step = env.step_batch(policy.act(observation))
+    for _, before, step in played(env, POLICIES[name](), range(3)):
+        there = before["awake"].sum(axis=-1)
         np.testing.assert_array_equal(step.info["wasted"], np.maximum(slots - there, 0))
-        observation = step.observation
 
 
 @pytest.mark.parametrize("make_policy", [Pursuit, UCB1])
@@ -129,12 +121,8 @@ def test_who_sits_out_goes_on_where_it_was(make_policy):
 def test_uniform_arms_are_uniform():
     """Chi-square with 9 degrees of freedom: above 33.7 in 1 of 10,000 runs, were the seeds not fixed."""
     env = parallel_env(num_agents=10, max_cycles=500)
-    policy = UniformArms()
-    observation = env.reset_batch(range(4)).observation
-    policy.reset(env.policy_spec, row_seeds(range(4), 10))
-    for _ in range(500):
-        observation = env.step_batch(policy.act(observation)).observation
-    counts = observation["total_pulls"].sum(axis=(0, 1))
+    *_, (_, _, last) = played(env, UniformArms(), range(4))
+    counts = last.observation["total_pulls"].sum(axis=(0, 1))
     assert ((counts - 2000) ** 2 / 2000).sum() < 33.7
 
 
@@ -244,15 +232,9 @@ def test_it_follows_algorithm_4_1(learner, tolerance):
 
 def test_sleeping_arms_are_not_forced():
     env = parallel_env(num_agents=5, num_arms=4, max_cycles=500, awake=0.5)
-    policy = FairLearn(shares=0.2)
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, row_seeds([0], 5))
-    for _ in range(500):
-        there = observation["awake"].any(axis=-1)
-        step = env.step_batch(policy.act(observation))
-        np.testing.assert_array_equal(step.info["wasted"], ~there)
-        observation = step.observation
-    assert (observation["total_pulls"] > 80).all()
+    for _, before, step in played(env, FairLearn(shares=0.2)):
+        np.testing.assert_array_equal(step.info["wasted"], ~before["awake"].any(axis=-1))
+    assert (step.observation["total_pulls"] > 80).all()
 
 
 def test_r_regret_by_hand():
@@ -276,20 +258,6 @@ def test_promises_that_cannot_be_kept_are_refused(env_kwargs, shares, message):
     env = parallel_env(**env_kwargs)
     with pytest.raises(UnfitError, match=message):
         FairLearn(UCB1(), shares).reset(env.policy_spec, row_seeds([0], 10))
-
-
-def episode(name, rounds, seeds=(0,), **env_kwargs):
-    """Plays a baseline; returns the environment, its last observation and all actions."""
-    baseline = BASELINES[name]
-    env = baseline.wrap(parallel_env(max_cycles=rounds, **env_kwargs))
-    policy = baseline.make_policy()
-    observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    actions = []
-    for _ in range(rounds):
-        actions.append(policy.act(observation).copy())
-        observation = env.step_batch(actions[-1]).observation
-    return env, observation, actions
 
 
 @pytest.mark.parametrize(
@@ -325,7 +293,9 @@ def test_the_claim_of_private_ucb1_is_dp_accountings(rounds):
     One observation replaced moves two pulls and two successes by 1, so the sums by 2 from its window on: a Gaussian
     mechanism whose sensitivity is 2 |B e_1|, if all of the planned releases are made.
     """
-    env, _, _ = episode("Priv-UCB1", rounds)
+    env = BASELINES["Priv-UCB1"].wrap(parallel_env(max_cycles=rounds))
+    for _ in played(env, UCB1()):
+        pass
     releases = int(np.floor(np.log2(rounds))) + 1
     # Each goes to nine others.
     assert (env.traffic["messages"] == 9 * releases).all()

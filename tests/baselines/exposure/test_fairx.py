@@ -13,7 +13,6 @@ from fedbandit_envs.baselines.exposure.fairx import SOLVERS, _centre, _optimise,
 from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
@@ -209,18 +208,6 @@ def test_b1_asks_by_the_determinant_and_claims_nothing():
     claim = env.privacy()
     assert claim.epsilon is None
     assert "times" in claim.reason or "when" in claim.reason
-
-
-@pytest.mark.parametrize("name", ["Priv-FairX-LinUCB", "B2", "Priv-FairX-weighted"])
-def test_two_is_what_is_spent(name):
-    baseline = BASELINES[name]
-    env = baseline.wrap(parallel_env(num_agents=2, max_cycles=300))
-    simulate(env, baseline.make_policy(), [0])
-    claim = env.privacy()
-    assert claim.adjacency == "one-observation"
-    assert claim.composition == "exact"
-    assert claim.trust == "local"
-    assert 0 < claim.epsilon <= 2.0
 
 
 def test_it_needs_merit_functions():

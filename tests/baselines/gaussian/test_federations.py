@@ -148,16 +148,6 @@ def test_policies_need_their_server(policy, wrap, match):
         policy().reset(env.policy_spec, row_seeds([0], 4))
 
 
-@pytest.mark.parametrize("name", ["PF-UCB", "Gaussian-epochs"])
-def test_messages_that_may_be_lost_are_refused_where_agents_report_totals(name):
-    baseline = BASELINES[name]
-    with pytest.raises(
-        ValueError,
-        match=r"loss is 0\.1; 0 is required with this policy, whose uploads cannot be added to later ones",
-    ):
-        baseline.wrap(make_federation("FedMixed-v0"), {"server": {"loss": 0.1}})
-
-
 SINGLE = ["PF-UCB", "Fed1-UCB", "PF-leader", "Fed-PE", "UCB-GLM-shared", "OFUL-disjoint-shared"]
 
 
