@@ -22,41 +22,29 @@ _baseline = partial(listed, ArmsEnv)
 BASELINES: dict[str, Baseline] = {
     "uniform-arms": _baseline(arms.UniformArms, "pulls an arm uniformly at random"),
     "epsilon-greedy": _baseline(
-        arms.EpsilonGreedy,
-        "no communication; pulls a random arm with probability 0.1, else the arm with the largest mean",
-        _SUTTON,
+        arms.EpsilonGreedy, "a random arm with probability 0.1, else the one with the largest mean", _SUTTON
     ),
     "epsilon-decreasing": _baseline(
         arms.EpsilonDecreasing,
-        "no communication; in round t a random arm with probability 1/log2(t), else the arm with the largest mean",
+        "in round t a random arm with probability 1/log2(t), else the arm with the largest mean",
         _SUTTON,
     ),
-    "UCB1": _baseline(
-        arms.UCB1, "no communication; pulls the arm with the largest upper confidence bound", _AUER
-    ),
+    "UCB1": _baseline(arms.UCB1, "pulls the arm with the largest upper confidence bound", _AUER),
     "Thompson": _baseline(
-        arms.ThompsonSampling,
-        "no communication; pulls the arm with the largest draw from its Beta posterior",
-        _THOMPSON,
+        arms.ThompsonSampling, "pulls the arm with the largest draw from its Beta posterior", _THOMPSON
     ),
     "Softmax": _baseline(
-        arms.Softmax,
-        "no communication; pulls an arm with probability proportional to exp(mean / 0.1)",
-        _SUTTON,
+        arms.Softmax, "pulls an arm with probability proportional to exp(mean / 0.1)", _SUTTON
     ),
     "Pursuit": _baseline(
-        arms.Pursuit,
-        "no communication; pulls arms by probabilities that move towards 1 for the arm with the largest mean",
-        _SUTTON,
+        arms.Pursuit, "probabilities move towards 1 for the arm with the largest mean", _SUTTON
     ),
     "CUCB": _baseline(
-        arms.CUCB,
-        "no communication; pulls the set of arms that is best for upper confidence bounds of their means",
-        "Chen, Wang, Yuan (ICML 2013)",
+        arms.CUCB, "the set of arms that is best for upper confidence bounds", "Chen, Wang, Yuan (ICML 2013)"
     ),
     "FAIR-LEARN-UCB1": _baseline(
         arms.FairLearn,
-        "no communication; UCB1 with a guaranteed share of 0.05 of the pulls for every arm",
+        "UCB1 with a guaranteed share of 0.05 of the pulls for every arm",
         "Patil, Ghalme, Nair, Narahari (JMLR 2021)",
         learner="UCB1",
     ),

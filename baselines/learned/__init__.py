@@ -200,7 +200,7 @@ class ItemNetwork:
 
 
 PPO = (
-    "no communication; a neural network, trained by PPO on 500 rounds, computes the exploration bonus",
+    "a neural network, trained by PPO on 500 rounds, computes the exploration bonus",
     "`examples/learned`, seed 0",
 )
 """Summary and reference of the baselines whose networks were trained with ``docs/learned.md``."""

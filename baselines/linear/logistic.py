@@ -16,7 +16,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import is_due
-from fedbandit_envs.baselines.policy import UnfitError, require_pool
+from fedbandit_envs.baselines.policy import UnfitError, require_around, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
@@ -436,11 +436,10 @@ class FedGLB(LinUCB):
         """
         seen, rows = spec.observation.spaces, seeds.shape
         self._hears = "server_model" in seen
-        if not self._hears and ("server_mask" in seen or spec.chooses_sending):
-            raise UnfitError(
-                "a Server with policy='logistic' and Messages with a GradientReporter are required around the "
-                f"environment, or none; its observations are {sorted(seen)} and its actions {spec.action}"
-            )
+        fits = self._hears or not ("server_mask" in seen or spec.chooses_sending)
+        require_around(
+            spec, fits, "a Server with policy='logistic' inside of a GradientReporter's Messages, or none,"
+        )
         self._c = slope_of(spec, self._slope)
         self._ridge = self._penalty / self._c
         super().reset(spec, seeds)

@@ -94,9 +94,7 @@ _in_sum = WrapperSpec(wrappers.Channel, {"schedule": _EVERY_25}, secure_sum)
 BASELINES: dict[str, Baseline] = {
     "random-arm": _baseline(UniformArm, "pulls an arm uniformly at random"),
     "LinUCB": _baseline(
-        LinUCB,
-        "no communication; pulls the arm with the largest upper confidence bound from ridge regression",
-        _LI,
+        LinUCB, "pulls the arm with the largest upper confidence bound from ridge regression", _LI
     ),
     "LinUCB-disjoint": _baseline(
         DisjointLinUCB, "LinUCB with a regression for each arm", f"{_LI}, Algorithm 1"
@@ -106,7 +104,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "SupLinUCB": _baseline(
         SupLinUCB,
-        "no communication; LinUCB with several regressions, each on independent observations",
+        "LinUCB with several regressions, each on independent observations",
         "Chu, Li, Reyzin, Schapire (AISTATS 2011)",
     ),
     "LinUCB-private": _fed_ucb(
@@ -346,7 +344,7 @@ _fed_glb = partial(_logistic, FedGLB, messages=WrapperSpec(_fed_glb_messages))
 BASELINES |= {
     "UCB-GLM": _logistic(
         UCBGLM,
-        "no communication; pulls the arm with the largest upper confidence bound around the likeliest model",
+        "pulls the arm with the largest upper confidence bound around the likeliest model",
         "Li, Lu, Zhou (ICML 2017)",
         slope=_SLOPE,
     ),
@@ -359,7 +357,7 @@ BASELINES |= {
     ),
     "N-ONS": _logistic(
         FedGLB,
-        "FedGLB-UCB without communication: online Newton steps on own data",
+        "FedGLB-UCB on own data: online Newton steps",
         f"comparison of {_LI_WANG}",
     ),
     "FedGLB-UCB": _fed_glb(

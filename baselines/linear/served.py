@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import UnfitError, require_fixed, require_pool
+from fedbandit_envs.baselines.policy import UnfitError, require_around, require_fixed, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -107,11 +107,8 @@ class ServedLinUCB:
             UnfitError: There is no server that answers ``theta`` and ``inverse``, or agents choose when to upload.
         """
         seen = spec.observation.spaces
-        if not {"server_theta", "server_inverse"} <= seen.keys() or spec.chooses_sending:
-            raise UnfitError(
-                "a Server with policy='ridge' and a schedule fixed in advance is required around the environment; its "
-                f"observations are {sorted(seen)} and its actions {spec.action}"
-            )
+        fits = {"server_theta", "server_inverse"} <= seen.keys() and not spec.chooses_sending
+        require_around(spec, fits, "a Server with policy='ridge' and a schedule fixed in advance")
         shape = seen["server_inverse"].shape or (0,)
         self._inverse = np.zeros((*seeds.shape, *shape)) + np.eye(shape[-1]) / self._ridge
 

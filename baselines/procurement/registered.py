@@ -33,7 +33,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "SS-UCB": _baseline(
         procurement.SSUCB,
-        "no communication; buys what the greedy solver finds best for upper confidence bounds of the qualities",
+        "buys what the greedy solver finds best for upper confidence bounds of the qualities",
         _DEVA,
         oracle="greedy",
     ),
@@ -44,7 +44,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "Thompson-procurement": _baseline(
         procurement.ThompsonProcurement,
-        "no communication; buys what the greedy solver finds best for draws from Beta posteriors of the qualities",
+        "buys what the greedy solver finds best for draws from Beta posteriors of the qualities",
         "Thompson (Biometrika 1933)",
     ),
     "FCB": _pfcb(

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.fairx import SOLVERS, _centre, _optimise, _project
+from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _optimise, _project
 from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES

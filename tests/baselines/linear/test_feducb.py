@@ -11,8 +11,7 @@ from played import played
 
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.noise import floor_eigenvalues, regularise
-from fedbandit_envs.baselines.linear.regressions import is_due
+from fedbandit_envs.baselines.linear.regressions import floor_eigenvalues, is_due, regularise
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import ContinualPrivatizer
