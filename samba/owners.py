@@ -15,7 +15,6 @@ from fedbandit_envs.baselines.arms import (
     EpsilonGreedy,
     Pursuit,
     Rule,
-    Setting,
     Softmax,
     ThompsonSampling,
 )
@@ -83,7 +82,7 @@ class OwnerBank:
         self._round = np.zeros(1, np.int64)
         self._active = np.ones(1, np.bool_)
         draws = np.array([np.frombuffer(own.policy[:8], "<u4") for own in keys], np.uint32)[np.newaxis]
-        rule.begin(Setting(1, size, num_owners, budget, draws))
+        rule.begin(1, size, num_owners, budget, draws)
 
     @property
     def pulls(self) -> Array:

@@ -138,9 +138,7 @@ BASELINES: dict[str, Baseline] = {
         bias="printed",
     ),
     "FedUCB-weighted": _private(
-        "LinUCB-tuned that also uses noisy data of others, weighted by their precision",
-        "this project",
-        **_WEIGHTED,
+        "LinUCB-tuned that also uses noisy data of others, weighted by precision", "this project", **_WEIGHTED
     ),
     "OFUL-shared": _fed_ucb(
         "LinUCB on the data of all agents, which a server passes on in every round without noise",
@@ -355,11 +353,7 @@ BASELINES |= {
         slope=_SLOPE,
         **told_everything("glm"),
     ),
-    "N-ONS": _logistic(
-        FedGLB,
-        "FedGLB-UCB on own data: online Newton steps",
-        f"comparison of {_LI_WANG}",
-    ),
+    "N-ONS": _logistic(FedGLB, "FedGLB-UCB on own data: online Newton steps", f"comparison of {_LI_WANG}"),
     "FedGLB-UCB": _fed_glb(
         "online Newton steps on own data; now and then a server asks all agents for gradients and sends a model",
         _LI_WANG,

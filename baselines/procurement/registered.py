@@ -26,10 +26,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "one-of-each": _baseline(procurement.OneOfEach, "buys one unit from each producer in every round"),
     "clairvoyant": _baseline(
-        procurement.Clairvoyant,
-        "buys what is optimal for the true qualities, unknown to agents",
-        "oracle",
-        reveal={},
+        procurement.Clairvoyant, "buys what is optimal for the true qualities", "oracle", reveal={}
     ),
     "SS-UCB": _baseline(
         procurement.SSUCB,
