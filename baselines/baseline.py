@@ -146,7 +146,7 @@ def listed(
     Args:
         federation: Class of the environments that the baseline can play.
         policy: Class or function that makes the policy from keyword arguments.
-        summary: What the baseline does, in one line.
+        summary: What the baseline does, in one line. Without wrappers it is said that agents do not communicate.
         reference: The publication that the baseline comes from, or the kind of control that it is.
         only: The one registered id that the baseline is listed for; empty for all ids of the problem.
         **settings: Arguments of the policy. The keys ``reveal``, ``interleaved``, ``messages``, ``privatizer``,
@@ -158,6 +158,8 @@ def listed(
         if part in settings:
             given = settings.pop(part)
             wrappers[part] = given if isinstance(given, WrapperSpec) else WrapperSpec(usual, given)
+    if reference not in ("control", "oracle") and not wrappers:
+        summary = f"no communication; {summary}"
     return Baseline(summary, reference, federation, policy, settings, wrappers, only)
 
 

@@ -5,7 +5,7 @@ from typing import Protocol, runtime_checkable
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec, Reporter
 
-__all__ = ["Policy", "Reporter", "UnfitError", "require_fixed", "require_pool", "require_uploads"]
+__all__ = ["Policy", "Reporter", "UnfitError"]
 
 
 class UnfitError(ValueError):
@@ -23,6 +23,15 @@ def require_uploads(spec: PolicySpec, *names: str) -> None:
         raise UnfitError(
             f"agents release {sorted(spec.release.spaces)}; Messages with {sorted(names)} are required inside of the "
             "server"
+        )
+
+
+def require_around(spec: PolicySpec, fits: bool, needed: str) -> None:
+    """Raises :class:`UnfitError` with what is needed around the environment, unless it fits."""
+    if not fits:
+        raise UnfitError(
+            f"{needed} is required around the environment; its observations are {sorted(spec.observation.spaces)} and "
+            f"its actions {spec.action}"
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.linear.feducb import FedUCB
-from fedbandit_envs.baselines.linear.noise import regularise
+from fedbandit_envs.baselines.linear.regressions import regularise
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import highest

@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.adapters.functions import AgentIO
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.views.control import Observation, flat
+from fedbandit_envs.views.control import flat
 
 BATCH = 64
 """Number of rows (agents of replicas) in a batch for a network.
@@ -26,29 +26,25 @@ it does not.
 """
 
 
-def in_fixed_batches(rows: Observation, size: int = BATCH) -> Iterator[tuple[slice, Any]]:
+def in_fixed_batches(rows: Arrays, size: int = BATCH) -> Iterator[tuple[slice, dict[str, Array]]]:
     """Yields batches of a fixed number of rows, copied from arrays; the last batch is filled up with zeros.
 
     Args:
-        rows: One array, or arrays by name, whose first axis goes over rows.
+        rows: Arrays by name, whose first axis goes over rows.
         size: Number of rows in a batch.
 
     Yields:
         The slice of ``rows`` that the batch contains, and the batch.
     """
-    number = len(next(iter(rows.values())) if isinstance(rows, dict) else rows)
+    number = len(next(iter(rows.values())))
     for start in range(0, number, size):
         here = slice(start, min(start + size, number))
-        if isinstance(rows, dict):
-            yield here, {name: _filled_up(array[here], size) for name, array in rows.items()}
-        else:
-            yield here, _filled_up(rows[here], size)
+        yield here, {name: _padded(array[here], size, axis=0) for name, array in rows.items()}
 
 
-def _filled_up(rows: Array, size: int) -> Array:
-    block = np.zeros((size, *rows.shape[1:]), rows.dtype)
-    block[: len(rows)] = rows
-    return block
+def _padded(array: Array, size: int, axis: int) -> Array:
+    missing = [(0, size - length if place == axis else 0) for place, length in enumerate(array.shape)]
+    return np.pad(array, missing)
 
 
 _LIBRARIES = ("stable_baselines3", "sb3_contrib")
@@ -128,9 +124,8 @@ class SB3Policy:
         shown = flat(self._io.shown(observation))
         if self._normalizer is not None:
             shown = self._normalizer.normalize_obs(shown)
-        masks = self._io.allowed() if self._takes_masks else None
         rows = {"seen": shown} if not isinstance(shown, dict) else dict(shown)
-        if masks is not None:
+        if self._takes_masks and (masks := self._io.allowed()) is not None:
             rows["masks"] = flat(masks)
         space = self._io.action_space
         answers = np.empty((len(self._random), *(space.shape or ())), space.dtype)
@@ -145,12 +140,9 @@ class SB3Policy:
     def _predict(self, here: slice, block: Arrays, named: bool) -> Array:
         masks = {"action_masks": block.pop("masks")} if "masks" in block else {}
         starts = np.full(len(next(iter(block.values()))), self._first)
+        seen, memory = block if named else block["seen"], self._memory.get(here.start)
         answer, self._memory[here.start] = self._model.predict(
-            block if named else block["seen"],
-            self._memory.get(here.start),
-            starts,
-            self._deterministic,
-            **masks,
+            seen, memory, starts, self._deterministic, **masks
         )
         return answer
 
@@ -262,34 +254,25 @@ class TorchRLPolicy:
             ValueError: An action has the wrong shape or is NaN.
         """
         shown = self._io.shown(observation)
+        named = shown if isinstance(shown, dict) else {"": shown}
+        # Agents are missing where only some agents of a federation are played by themselves. The module is given as
+        # many as it was trained with; missing ones are zeros.
+        rows = {name: _padded(array, self._agents, axis=1) for name, array in named.items()}
         answers = [
             self._ask(block)[: here.stop - here.start, : self._io.rows[1]]
-            for here, block in in_fixed_batches(self._all_agents(shown), _REPLICAS)
+            for here, block in in_fixed_batches(rows, _REPLICAS)
         ]
         return self._io.action(type(self._module).__name__, np.concatenate(answers))
 
-    def _all_agents(self, shown: Any) -> Any:
-        """Returns observations with as many agents as the module was trained with; missing agents are zeros.
-
-        Agents are missing where only some agents of a federation are played by themselves.
-        """
-        if isinstance(shown, dict):
-            return {name: self._all_agents(array) for name, array in shown.items()}
-        missing = self._agents - shown.shape[1]
-        return np.pad(shown, [(0, 0), (0, missing), *[(0, 0)] * (shown.ndim - 2)]) if missing else shown
-
-    def _ask(self, block: Any) -> Array:
+    def _ask(self, block: dict[str, Array]) -> Array:
         """Returns the module's actions for a batch of observations, ``(replicas, agents, ...)``."""
         import torch
         from tensordict import TensorDict
         from torchrl.envs.utils import ExplorationType, set_exploration_type
 
         batch = (_REPLICAS, self._agents)
-        if isinstance(block, dict):
-            seen: Any = TensorDict({name: torch.from_numpy(part) for name, part in block.items()}, batch)
-        else:
-            seen = torch.from_numpy(block)
-        rows = TensorDict({"observation": seen}, batch)
+        seen = {name: torch.from_numpy(part) for name, part in block.items()}
+        rows = TensorDict({"observation": seen[""] if "" in seen else TensorDict(seen, batch)}, batch)
         asked = rows if self._group is None else TensorDict({self._group: rows}, batch[:1])
         with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
             answered = self._module(asked)

@@ -47,18 +47,7 @@ from fedbandit_envs.baselines.aggregators.aggregator import (
 from fedbandit_envs.baselines.aggregators.precision import Precision
 from fedbandit_envs.basics.entry_points import make
 
-__all__ = [
-    "AGGREGATORS",
-    "Aggregator",
-    "AggregatorSpec",
-    "InboxSpec",
-    "MedianOfMeans",
-    "Precision",
-    "Sum",
-    "TrimmedMean",
-    "TrimmedSenders",
-    "make_aggregator",
-]
+__all__ = ["AGGREGATORS", "AggregatorSpec", "InboxSpec", "Sum", "make_aggregator"]
 
 AggregatorSpec = Aggregator | str | Mapping[str, Any]
 """The specification of an aggregator: the object, its name, or a mapping of ``name`` and its arguments."""

@@ -306,23 +306,7 @@ class _BySender(Aggregator):
 
 
 @dataclass
-class _Trimmed(_BySender):
-    """Base class of aggregators that drop a share of the senders, in [0, 0.5)."""
-
-    share: float
-
-    def __post_init__(self) -> None:
-        """Checks that ``share`` is a number in [0, 0.5).
-
-        Raises:
-            TypeError: The share is no number.
-            ValueError: The share is not in [0, 0.5).
-        """
-        require_number("share", self.share, 0, 0.5, open_above=True)
-
-
-@dataclass
-class TrimmedMean(_Trimmed):
+class TrimmedMean(_BySender):
     """The mean over senders without the largest and the smallest totals, number by number, times the number of senders.
 
     Senders are the other agents that have sent the number at least once. What an agent has sent to itself is added in
@@ -340,12 +324,22 @@ class TrimmedMean(_Trimmed):
         array([[6.]])
     """
 
+    share: float
+
+    def __post_init__(self) -> None:
+        """Checks that ``share`` is a number in [0, 0.5).
+
+        Raises:
+            TypeError: The share is no number.
+            ValueError: The share is not in [0, 0.5).
+        """
+        require_number("share", self.share, 0, 0.5, open_above=True)
+
     def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
         _trim_groups(arrived, sent, known, own, own.shape[2], float(self.share), total)
 
 
-@dataclass
-class TrimmedSenders(_Trimmed):
+class TrimmedSenders(TrimmedMean):
     """The mean over senders without those furthest from the coordinate-wise median, times the number of senders.
 
     Senders are the other agents that have sent the number at least once. What an agent has sent to itself is added in

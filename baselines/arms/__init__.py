@@ -10,7 +10,7 @@ federation it has length 1.
 
 from collections.abc import Mapping, Sequence
 from math import inf, log
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -28,24 +28,6 @@ from fedbandit_envs.randomness.draws import Draws
 
 Choice = Literal["argmax", "proportional"]
 """How an arm is picked: the arm with the largest score, or a random arm with probability proportional to its score."""
-
-
-class Setting(NamedTuple):
-    """The sizes, horizon and random keys that a rule is given before an episode.
-
-    Attributes:
-        rows: Number of agents in all replicas together; 1 in the vertical federation.
-        arms: Number of arms that the rule scores.
-        all_arms: Number of arms of the bandit; more than ``arms`` where a data owner scores only its own arm.
-        horizon: T, the number of rounds.
-        keys: Keys of random numbers for every arm of every row, uint32 ``(rows, arms, 2)``.
-    """
-
-    rows: int
-    arms: int
-    all_arms: int
-    horizon: int
-    keys: Array
 
 
 class Rule:
@@ -92,8 +74,16 @@ class Rule:
         """
         self._pool = make_aggregator(pool)
 
-    def begin(self, setting: Setting) -> None:
-        """Prepares for a new episode and forgets the last one; by default does nothing."""
+    def begin(self, rows: int, arms: int, all_arms: int, horizon: int, keys: Array) -> None:
+        """Prepares for a new episode and forgets the last one; by default does nothing.
+
+        Args:
+            rows: Number of agents in all replicas together; 1 in the vertical federation.
+            arms: Number of arms that the rule scores.
+            all_arms: Number of arms of the bandit; more than ``arms`` where a data owner scores only its own arm.
+            horizon: T, the number of rounds.
+            keys: Keys of random numbers for every arm of every row, uint32 ``(rows, arms, 2)``.
+        """
 
     def exploration(self, round_: Array) -> Array | float:
         """Returns the probability of pulling a uniformly random arm in a round; by default 0.
@@ -143,7 +133,7 @@ class Rule:
         rows, slots = seeds.size, int(np.prod(action.shape or ()))
         self._row_keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
         arms = kernels.arm_keys(seeds, number).reshape(rows, number, 2)
-        self.begin(Setting(rows, number, number, spec.horizon, arms))
+        self.begin(rows, number, number, spec.horizon, arms)
         self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
         self._arms, self._chance = np.zeros((rows, slots), np.int64), np.zeros(rows)
         self._everyone, self._all_awake = everyone(rows), everyone(rows, number)
@@ -177,17 +167,9 @@ class Rule:
         self, arms: Array, chance: Array, proportional: bool, round_: Array, active: Array, awake: Array
     ) -> None:
         kernels.pick(
-            active,
-            awake,
-            self._pulls,
-            self._scores,
-            chance,
-            proportional,
-            self._row_keys,
-            round_,
-            self._free,
+            active, awake, self._pulls, self._scores, chance, proportional, self._row_keys, round_, self._free,
             arms,
-        )
+        )  # fmt: skip
 
     def _learn(self, observation: Arrays) -> None:
         """Updates the numbers of pulls and successes of all arms: own counts plus the aggregate of received counts."""
@@ -286,9 +268,9 @@ class UCB1(Rule):
         self._scale = require_number("scale", scale, 0, inf, open_below=True)
         self._of_horizon = require_choice("logarithm", logarithm, get_args(LogName)) == "horizon"
 
-    def begin(self, setting: Setting) -> None:
+    def begin(self, rows: int, arms: int, all_arms: int, horizon: int, keys: Array) -> None:
         """Stores the logarithm of the horizon, if the bounds use it; see :meth:`Rule.begin`."""
-        self._log_horizon = log(setting.horizon) if self._of_horizon else -1.0
+        self._log_horizon = log(horizon) if self._of_horizon else -1.0
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes the arms' upper confidence bounds as scores into ``out``; see :meth:`Rule.scores`."""
@@ -308,9 +290,9 @@ class ThompsonSampling(Rule):
         (1, 3)
     """
 
-    def begin(self, setting: Setting) -> None:
+    def begin(self, rows: int, arms: int, all_arms: int, horizon: int, keys: Array) -> None:
         """Stores a key of random numbers for every arm; see :meth:`Rule.begin`."""
-        self._keys = setting.keys
+        self._keys = keys
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes a draw from each arm's posterior; see :meth:`Rule.scores`."""
@@ -376,9 +358,9 @@ class Pursuit(Rule):
         super().__init__(pool)
         self._rate = require_number("rate", rate, 0, 1, open_below=True)
 
-    def begin(self, setting: Setting) -> None:
+    def begin(self, rows: int, arms: int, all_arms: int, horizon: int, keys: Array) -> None:
         """Sets the probability of every arm to 1 / (number of arms); see :meth:`Rule.begin`."""
-        self._probability = np.full((setting.rows, setting.arms), 1.0 / setting.all_arms)
+        self._probability = np.full((rows, arms), 1.0 / all_arms)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes scores: the mean rewards in iteration 0, the probabilities in iteration 1; see :meth:`Rule.scores`."""
@@ -505,7 +487,6 @@ class FairLearn:
         if isinstance(shares, Sequence) and not isinstance(shares, str):
             for arm, share in enumerate(shares):
                 require_number(f"shares[{arm}]", share, 0, 1)
-            _require_sum(np.array(shares))
         else:
             require_number("shares", shares, 0, 1)
         self._shares = np.array(shares, np.float64)
@@ -524,10 +505,9 @@ class FairLearn:
         arms = (spec.observation["total_pulls"].shape or (0,))[0]
         if self._shares.ndim and self._shares.size != arms:
             raise UnfitError(f"shares has {self._shares.size} entries; {arms}, one an arm, are required")
-        try:
-            _require_sum(np.broadcast_to(self._shares, arms))
-        except ValueError as error:
-            raise UnfitError(str(error)) from None
+        total = np.broadcast_to(self._shares, arms).sum()
+        if total > 1.0 + 1e-9:
+            raise UnfitError(f"shares add up to {total:g}; at most 1 is required")
         self._learner.reset(spec, seeds)
 
     def act(self, observation: Arrays) -> Array:
@@ -558,11 +538,6 @@ class FairLearn:
         # The factor undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and would be cut to 28.
         forced = np.floor(self._shares * rounds * (1 + 1e-12)) - self._tolerance
         return (gaps * (pulls - np.maximum(forced, 0.0))).sum(axis=-1)
-
-
-def _require_sum(shares: Array) -> None:
-    if shares.sum() > 1.0 + 1e-9:
-        raise ValueError(f"shares add up to {shares.sum():g}; at most 1 is required")
 
 
 PEERS = UCB1

@@ -5,7 +5,7 @@ from math import ceil, log
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
-from fedbandit_envs.baselines.exposure.fairx import BestArm, DeservedShares, EqualShares, FairX
+from fedbandit_envs.baselines.exposure import BestArm, DeservedShares, EqualShares, FairX
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.exposure.env import ExposureEnv
@@ -50,7 +50,7 @@ BASELINES: dict[str, Baseline] = {
         BestArm, "no communication; gives all exposure to LinUCB's arm, which is unfair", noise_sd=0.1
     ),
     "FairX-LinUCB": _fairx(
-        "no communication; gives the fair shares of that parameter of the confidence ellipsoid with most reward",
+        "gives the fair shares of that parameter of the confidence ellipsoid with most reward",
         f"{_WANG}; {_SOLANKI}",
     ),
     "Fed-FairX-LinUCB": _fairx(

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_number
 from fedbandit_envs.core.buffers import everyone
@@ -75,12 +75,8 @@ class NamedArm:
         Raises:
             UnfitError: There is no server that names arms, or agents choose when to upload.
         """
-        seen = spec.observation.spaces
-        if "server_arm" not in seen or spec.chooses_sending:
-            raise UnfitError(
-                "a Server whose policy answers an arm, with a schedule fixed in advance, is required around the "
-                f"environment; its observations are {sorted(seen)} and its actions {spec.action}"
-            )
+        fits = "server_arm" in spec.observation.spaces and not spec.chooses_sending
+        require_around(spec, fits, "a Server whose policy answers an arm, with a schedule fixed in advance,")
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
@@ -112,12 +108,9 @@ class PlannedPulls:
         """
         seen = spec.observation.spaces
         plan = seen["server_pulls"].shape if "server_pulls" in seen else None
-        if plan is None or len(plan) != 2 or spec.chooses_sending:
-            raise UnfitError(
-                "a Server whose policy answers plans, with schedule='announced', is required around the environment; "
-                f"its observations are {sorted(seen)} and its actions {spec.action}"
-            )
-        parts, self._arms = plan
+        fits = plan is not None and len(plan) == 2 and not spec.chooses_sending
+        require_around(spec, fits, "a Server whose policy answers plans, with schedule='announced',")
+        parts, self._arms = plan or (0, 0)
         self._reach = np.zeros((*seeds.shape, parts * self._arms), np.int64)
         self._place = np.zeros(seeds.shape, np.int64)
         self._everyone = everyone(*seeds.shape, 1)

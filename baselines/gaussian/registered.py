@@ -3,14 +3,8 @@
 from functools import partial
 from typing import Any
 
+from fedbandit_envs.baselines import gaussian
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
-from fedbandit_envs.baselines.gaussian import (
-    GaussianUCB,
-    NamedArm,
-    PersonalPulls,
-    PersonalReporter,
-    PlannedPulls,
-)
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.gaussian.env import GaussianEnv
 from fedbandit_envs.wrappers import Messages, Server
@@ -29,40 +23,43 @@ def _messages(env: FederatedEnv) -> Messages:
         "arms": {"shape": [arms], "dtype": "bool", "asked": True},
         "gaps": {"shape": [arms], "asked": True},
     }
-    return Messages(env, arrays, PersonalReporter())
+    return Messages(env, arrays, gaussian.PersonalReporter())
 
 
 def _elimination(summary: str, reference: str, **server: Any) -> Baseline:
     """Returns a baseline whose agents follow the plans of the server policy ``elimination`` with these arguments."""
     planned = {"policy": {"name": "elimination", **server}, **_ANNOUNCED}
-    return _baseline(PlannedPulls, summary, f"{_FED}, {reference}", server=planned)
+    return _baseline(gaussian.PlannedPulls, summary, f"{_FED}, {reference}", server=planned)
 
 
 def _personal(summary: str, reference: str, **server: Any) -> Baseline:
     """Returns PF-UCB with these arguments of its server policy."""
     planned = {"policy": {"name": "personal", **server}, **_ANNOUNCED}
     messages = WrapperSpec(_messages)
-    return _baseline(PersonalPulls, summary, f"{_PF}, {reference}", messages=messages, server=planned)
+    return _baseline(
+        gaussian.PersonalPulls, summary, f"{_PF}, {reference}", messages=messages, server=planned
+    )
 
 
 _baseline = partial(listed, GaussianEnv)
 
 BASELINES: dict[str, Baseline] = {
     "Gaussian-UCB": _baseline(
-        GaussianUCB, "no communication; pulls the arm with the largest upper confidence bound of its own mean"
+        gaussian.GaussianUCB,
+        "no communication; pulls the arm with the largest upper confidence bound of its own mean",
     ),
     "Gaussian-UCB-shared": _baseline(
-        GaussianUCB,
+        gaussian.GaussianUCB,
         "Gaussian-UCB on the rewards of all agents, told in every round, so that all pull the same arm",
         channel={"schedule": "every_round"},
     ),
     "Gaussian-epochs": _baseline(
-        PlannedPulls,
+        gaussian.PlannedPulls,
         "Gaussian-UCB-shared with each arm kept for an epoch of half of its pulls, and one upload an epoch",
         server={"policy": {"name": "epochs"}, **_ANNOUNCED},
     ),
     "Gaussian-epochs-private": _baseline(
-        PlannedPulls,
+        gaussian.PlannedPulls,
         "Gaussian-epochs on noisy sums of clipped rewards, whose noise agents make up together (secure sum)",
         "this project",
         privatizer={"epsilon": 1.0, "delta": 1e-5, "releases": 400},
@@ -96,7 +93,7 @@ BASELINES: dict[str, Baseline] = {
         "PF-UCB in which agents pull arms less that others find clearly worse", "enhanced", enhanced=True
     ),
     "PF-leader": _baseline(
-        NamedArm,
+        gaussian.NamedArm,
         "no phases; the server knows all rewards, and names each agent its leader or an arm that somebody needs",
         server={"schedule": "every_round", "answers": "every_round", "policy": "leader"},
     ),

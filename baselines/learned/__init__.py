@@ -200,7 +200,7 @@ class ItemNetwork:
 
 
 PPO = (
-    "no communication; a neural network, trained by PPO on 500 rounds, computes the exploration bonus",
+    "a neural network, trained by PPO on 500 rounds, computes the exploration bonus",
     "`examples/learned`, seed 0",
 )
 """Summary and reference of the baselines whose networks were trained with ``docs/learned.md``."""
@@ -263,15 +263,12 @@ class LearnedIndex:
         self._format = spec.action_formats[name]
         self._bounds = (0.0, 1.0) if name == "index" else (-np.inf, np.inf)
         self._features = spec.features(spec)
-        places = []
-        for wanted, there in (
-            (self._network.each, self._features.each),
-            (self._network.once, self._features.shared),
-        ):
-            if not set(wanted) <= set(there):
-                raise UnfitError(f"the network takes the features {wanted}; there are {there}")
-            places.append([there.index(name) for name in wanted])
-        self._each, self._once = places
+        network, there = self._network, self._features
+        if not (set(network.each) <= set(there.each) and set(network.once) <= set(there.shared)):
+            wanted = network.each, network.once
+            raise UnfitError(f"the network takes the features {wanted}; there are {there.each, there.shared}")
+        self._each = [there.each.index(name) for name in network.each]
+        self._once = [there.shared.index(name) for name in network.once]
         self._features.reset((seeds.shape[0], seeds.shape[1]))
 
     def act(self, observation: Arrays) -> Array:

@@ -1,24 +1,10 @@
-"""Policies for linear contextual bandits."""
+"""Policies for linear contextual bandits, with rewards that are linear or logistic in contexts."""
 
-from fedbandit_envs.baselines.linear.batched import BatchedLinUCB
 from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB, FedUCB
-from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB, UniformArm
+from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.served import ServedLinUCB, TellingReporter
 
-__all__ = [
-    "PEERS",
-    "AsyncLinUCB",
-    "BatchedLinUCB",
-    "DisjointLinUCB",
-    "FedLinUCB",
-    "FedUCB",
-    "HybridLinUCB",
-    "LinUCB",
-    "ServedLinUCB",
-    "SupLinUCB",
-    "TellingReporter",
-    "UniformArm",
-]
+__all__ = ["PEERS", "AsyncLinUCB", "FedLinUCB", "FedUCB", "LinUCB", "ServedLinUCB", "TellingReporter"]
 
 PEERS = LinUCB
 """The policy of a learner's peers, unless the learner's environment is told another."""

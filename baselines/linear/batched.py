@@ -14,7 +14,7 @@ from fedbandit_envs.baselines.aggregators import make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import GRAM, gram_arrays, gram_inbox
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import keep, rebuild
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -132,11 +132,8 @@ class BatchedLinUCB(LinUCB):
             UnfitError: Agents receive no messages, or not their own, or choose when to send.
         """
         seen = spec.observation.spaces
-        if not {"inbox_mask", "sent"} <= seen.keys() or spec.chooses_sending:
-            raise UnfitError(
-                "a Channel with echo=True and a schedule fixed in advance is required around the environment; its "
-                f"observations are {sorted(seen)} and its actions {spec.action}"
-            )
+        fits = {"inbox_mask", "sent"} <= seen.keys() and not spec.chooses_sending
+        require_around(spec, fits, "a Channel with echo=True and a schedule fixed in advance")
         dim, self._agents = (seen["contexts"].shape or (0, 0))[1], spec.agents
         if self._chooses_ridge:
             self._ridge = sqrt(self._agents)

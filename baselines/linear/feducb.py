@@ -15,17 +15,9 @@ import numpy as np
 
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
+from fedbandit_envs.baselines.linear import regressions
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.noise import (
-    BiasName,
-    Regularisation,
-    ShiftName,
-    floor_eigenvalues,
-    lift_eigenvalues,
-    regularise,
-)
-from fedbandit_envs.baselines.linear.regressions import has_grown, is_due, keep, rebuild
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import UnfitError, require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec, highest
@@ -42,9 +34,9 @@ class FedUCB(LinUCB):
     used for ever, unless the channel also delivers an agent's own messages to it (an echo): then, as printed in the
     paper, an agent learns from the released, noisy version of its own data, and keeps exact data only until it has
     released them. The effect of the noise on V and on the estimate is derived in
-    :mod:`fedbandit_envs.baselines.linear.noise`; the variance of the noise is read from the messages, which announce
-    it. Without noise the shift is a ridge. Noise that is not announced is not accounted for, except that eigenvalues of
-    V are lifted where it would not be positive definite.
+    :mod:`fedbandit_envs.baselines.linear.regressions`. The variance of the noise is read from the messages, which
+    announce it. Without noise the shift is a ridge. Noise that is not announced is not accounted for, except that
+    eigenvalues of V are lifted where it would not be positive definite.
 
     With a robust aggregator (``pool``) its result is used as if it were the sum of all messages. The variance of the
     noise in it is computed by the same aggregator from the announced variances. The true variance is a little larger,
@@ -76,8 +68,8 @@ class FedUCB(LinUCB):
 
     def __init__(
         self,
-        shift: ShiftName = "on_sum",
-        bias: BiasName = "root_m",
+        shift: regressions.ShiftName = "on_sum",
+        bias: regressions.BiasName = "root_m",
         combine: CombineName = "pooled",
         threshold: float | ThresholdName | None = None,
         pool: AggregatorSpec = "sum",
@@ -87,10 +79,10 @@ class FedUCB(LinUCB):
 
         Args:
             shift: What keeps V positive definite under noise: ``"per_agent"`` (as printed), ``"on_sum"``, ``"floor"``,
-                or ``"lift"``, which is without a proof; see :mod:`fedbandit_envs.baselines.linear.noise`. It has no
-                effect where the aggregator leaves no noise.
+                or ``"lift"``, which is without a proof; see :mod:`fedbandit_envs.baselines.linear.regressions`. It has
+                no effect where the aggregator leaves no noise.
             bias: Bound of the estimation error that the noise causes: ``"printed"``, ``"root_m"``, ``"euclidean"``, or
-                ``"none"`` with ``shift="lift"``; see :mod:`fedbandit_envs.baselines.linear.noise`.
+                ``"none"`` with ``shift="lift"``; see :mod:`fedbandit_envs.baselines.linear.regressions`.
             combine: ``"pooled"`` uses the confidence bounds from all data. ``"min"`` uses, for each arm, the smaller of
                 this bound and the bound from own data alone, which costs no privacy; each then fails with half the
                 probability.
@@ -107,8 +99,8 @@ class FedUCB(LinUCB):
             ValueError: A parameter is out of its range, or ``shift`` and ``bias`` do not go together.
         """
         super().__init__(**linucb)
-        self._shift: ShiftName = require_choice("shift", shift, get_args(ShiftName))
-        self._bias: BiasName = require_choice("bias", bias, get_args(BiasName))
+        self._shift: regressions.ShiftName = require_choice("shift", shift, get_args(regressions.ShiftName))
+        self._bias: regressions.BiasName = require_choice("bias", bias, get_args(regressions.BiasName))
         self._combine = require_choice("combine", combine, get_args(CombineName))
         if shift == "floor" and bias != "euclidean":
             raise ValueError(
@@ -125,6 +117,10 @@ class FedUCB(LinUCB):
             require_number("threshold", threshold, 0, np.inf)
         self._threshold = threshold
         self._pool = make_aggregator(pool)
+        # With two bounds each may fail with half of the probability. The ridge of V once a message has been received is
+        # another one in subclasses.
+        self._share = self._failure / 2 if combine == "min" else self._failure
+        self._joint_ridge = self._ridge
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets own and received data; see :meth:`Policy.reset`.
@@ -180,7 +176,7 @@ class FedUCB(LinUCB):
         self._synchronised = self._ridges.log_det.copy()
         self._send = np.zeros(rows, np.bool_)
 
-    def _due_at(self, horizon: int, agents: int, longest: float, start: Regularisation) -> float:
+    def _due_at(self, horizon: int, agents: int, longest: float, start: regressions.Regularisation) -> float:
         """Returns D, which is given by a number, by a name, or by default."""
         if self._threshold is None:
             return self._default_threshold(horizon, longest, start)
@@ -189,47 +185,31 @@ class FedUCB(LinUCB):
         power = 1 if self._threshold == "wang" else -1
         return horizon / (self._ridges.moment.shape[-1] * agents) * log(agents * horizon) ** power
 
-    def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
+    def _default_threshold(self, horizon: int, longest: float, start: regressions.Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]
         least, most = float(start.least.flat[0]), float(start.most.flat[0])
         threshold = 2 * horizon * dim / (log(most / least + horizon * longest**2 / (dim * least)) + 1)
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold
 
-    def _regularisation(self, sd: Array, releases: Array, heads: Array) -> Regularisation:
+    def _regularisation(self, sd: Array, releases: Array, heads: Array) -> regressions.Regularisation:
         # The noise's bounds may fail with half of the failure probability. It is divided among all releases and senders
         # by a union bound: the share of release k = 1, 2, ... is proportional to 1/k^2, and sum 1/k^2 = pi^2/6.
-        log_union = np.log(
-            2 * self._senders * self._heads * releases**2 * pi**2 / (6 * self._share_of_failure())
-        )
+        log_union = np.log(2 * self._senders * self._heads * releases**2 * pi**2 / (6 * self._share))
         if self._bias == "none":
             # Without a bound, the noise is left out of the radius: with a standard deviation of 0 the shift is the
             # ridge.
             sd = np.zeros_like(sd)
-        return regularise(
-            shift=self._shift,
-            bias=self._bias,
-            sd=sd,
-            worst_sd=sqrt(self._worst),
-            heads=heads,
-            log_union=log_union,
-            dim=self._ridges.moment.shape[-1],
-            ridge=self._joint_ridge(),
-            parameter_bound=self._parameter_bound,
-        )
-
-    def _joint_ridge(self) -> float:
-        """Returns the multiple of I that V has as its ridge once the agent has received a message."""
-        return self._ridge
-
-    def _share_of_failure(self) -> float:
-        return self._failure / 2 if self._combine == "min" else self._failure
+        return regressions.regularise(
+            self._shift, self._bias, sd, sqrt(self._worst), heads, log_union, self._ridges.moment.shape[-1],
+            self._joint_ridge, self._parameter_bound,
+        )  # fmt: skip
 
     def _own_failure(self) -> float:
         """Returns the probability with which the bound of the error from random rewards may fail.
 
         With private noise this is half of the failure probability: the bound of the noise may fail with the other half.
         """
-        return self._share_of_failure() / (2 if self._noisy and self._bias != "none" else 1)
+        return self._share / (2 if self._noisy and self._bias != "none" else 1)
 
     def act(self, observation: Arrays) -> Any:
         """Returns the arms with the largest bounds, after adding the last round and new messages to the data.
@@ -247,7 +227,7 @@ class FedUCB(LinUCB):
             observe(*last, scratch, *self._alone)
         mask = observation.get("inbox_mask")
         if mask is not None:
-            keep(*last, self._own)
+            regressions.keep(*last, self._own)
             self._waited += observation["round"][..., 0] > 0
             if mask.any():
                 self._take_in(observation, mask)
@@ -262,7 +242,7 @@ class FedUCB(LinUCB):
 
         The condition is that of Algorithm 1, line 12.
         """
-        is_due(
+        regressions.is_due(
             observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
             self._ridges.inverse, self._ridges.log_det,
             self._synchronised, self._waited, self._spread, self._due, self._send,
@@ -282,8 +262,8 @@ class FedUCB(LinUCB):
         others = total
         if self._shift == "lift":
             others = self._lifted
-            others[news] = lift_eigenvalues(total[news], variance[news], self._joint_ridge())
-        definite = rebuild(news, self._own, others, made.shift, *self._ridges)
+            others[news] = regressions.lift_eigenvalues(total[news], variance[news], self._joint_ridge)
+        definite = regressions.rebuild(news, self._own, others, made.shift, *self._ridges)
         self._trust(made, news)
         if self._shift == "floor" or not definite.all():
             affected = np.broadcast_to(news[..., np.newaxis], definite.shape).copy()
@@ -291,7 +271,7 @@ class FedUCB(LinUCB):
         self._waited[news] = 0
         self._synchronised[news] = self._ridges.log_det[news]
 
-    def _trust(self, made: Regularisation, news: Array) -> None:
+    def _trust(self, made: regressions.Regularisation, news: Array) -> None:
         """Stores the error bounds of the agents that have received messages in this round (``news``)."""
         dim = self._ridges.moment.shape[-1]
         log_floor = dim * np.log(made.least)
@@ -301,7 +281,7 @@ class FedUCB(LinUCB):
             held[news] = value[news][..., np.newaxis]
         self._spread = np.where(news, made.most - made.least, self._spread)
 
-    def _floor(self, where: Array, made: Regularisation, total: Array) -> None:
+    def _floor(self, where: Array, made: regressions.Regularisation, total: Array) -> None:
         """Lifts the eigenvalues of V to at least the ridge, for the estimators that ``where`` marks.
 
         These are the estimators to which no shift was added, or for which V with the shift is not positive definite.
@@ -313,7 +293,7 @@ class FedUCB(LinUCB):
             for value in (made.shift, made.reach, made.error)
         )
         shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(dim)
-        self._ridges.inverse[where], self._ridges.log_det[where], confidence = floor_eigenvalues(
+        self._ridges.inverse[where], self._ridges.log_det[where], confidence = regressions.floor_eigenvalues(
             shifted, self._ridge, self._parameter_bound, reach, error, added
         )
         for held, value in zip(self._confidence, confidence, strict=True):
@@ -331,11 +311,8 @@ def _require_server(spec: PolicySpec, echo: bool) -> None:
     seen = spec.observation.spaces
     inbox = seen.get("inbox_mask")
     fits = inbox is not None and inbox.shape == (1,) and ("sent" in seen) == echo
-    if not (fits and spec.chooses_sending):
-        raise UnfitError(
-            f"a Server with schedule='on_request' and echo={echo} is required around the environment; its observations "
-            f"are {sorted(seen)} and its actions {spec.action}"
-        )
+    fits = fits and spec.chooses_sending
+    require_around(spec, fits, f"a Server with schedule='on_request' and echo={echo}")
 
 
 class FedLinUCB(LinUCB):
@@ -431,7 +408,9 @@ class FedLinUCB(LinUCB):
         Returns:
             A mapping of ``action``, arms int64 ``(replicas, agents)``, and ``send``, bool of the same shape.
         """
-        keep(observation["round"], observation["pulled_context"], observation["last_reward"], self._local)
+        regressions.keep(
+            observation["round"], observation["pulled_context"], observation["last_reward"], self._local
+        )
         # An agent that asked to upload in the last round has uploaded that round's observation, too, which was added
         # to its local data just now.
         self._uploaded[self._send] = self._local[self._send]
@@ -447,13 +426,13 @@ class FedLinUCB(LinUCB):
         back = observation["sent"][..., 0]
         self._local[back] -= self._uploaded[back]
         self._uploaded[back] = 0.0
-        rebuild(
+        regressions.rebuild(
             mask[..., 0], np.zeros_like(self._downloaded), self._downloaded, self._no_shift, *self._ridges
         )
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
         """Writes into ``_send`` which agents ask to upload, given the arms they are about to pull."""
-        has_grown(
+        regressions.has_grown(
             observation.get("active", self._everyone), observation["contexts"], arm, self._downloaded[:, :, 0],
             self._local[:, :, 0], self._ridge, log1p(self._growth), self._send,
         )  # fmt: skip
@@ -513,14 +492,16 @@ class AsyncLinUCB(FedUCB):
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms and requests to upload, as :meth:`FedUCB.act` does, and keeps track of data not uploaded yet."""
-        keep(observation["round"], observation["pulled_context"], observation["last_reward"], self._fresh)
+        regressions.keep(
+            observation["round"], observation["pulled_context"], observation["last_reward"], self._fresh
+        )
         self._fresh[self._send] = 0.0
         return super().act(observation)
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
         assert self._received is not None
         base = (self._own - self._fresh + self._received.totals[GRAM])[:, :, 0]
-        has_grown(
+        regressions.has_grown(
             observation.get("active", self._everyone), observation["contexts"], arm, base,
             self._fresh[:, :, 0], self._ridge, self._log_growth, self._send,
         )  # fmt: skip

@@ -40,7 +40,7 @@ class UniformArm:
     Example:
         >>> import numpy as np
         >>> from fedbandit_envs import linear_v0
-        >>> from fedbandit_envs.baselines.linear import UniformArm
+        >>> from fedbandit_envs.baselines.linear.linucb import UniformArm
         >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
         >>> policy = UniformArm()
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
@@ -244,7 +244,7 @@ class SupLinUCB:
     Example:
         >>> import numpy as np
         >>> from fedbandit_envs import linear_v0
-        >>> from fedbandit_envs.baselines.linear import SupLinUCB
+        >>> from fedbandit_envs.baselines.linear.linucb import SupLinUCB
         >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
         >>> policy = SupLinUCB(alpha=0.5)
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
@@ -401,7 +401,7 @@ class HybridLinUCB:
     Example:
         >>> import numpy as np
         >>> from fedbandit_envs import linear_v0
-        >>> from fedbandit_envs.baselines.linear import HybridLinUCB
+        >>> from fedbandit_envs.baselines.linear.linucb import HybridLinUCB
         >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
         >>> policy = HybridLinUCB(alpha=0.5, shared=1)
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
@@ -465,7 +465,7 @@ class DisjointLinUCB(HybridLinUCB):
     Example:
         >>> import numpy as np
         >>> from fedbandit_envs import linear_v0
-        >>> from fedbandit_envs.baselines.linear import DisjointLinUCB
+        >>> from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB
         >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
         >>> policy = DisjointLinUCB(alpha=0.5)
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))

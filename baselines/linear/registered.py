@@ -1,24 +1,21 @@
 """Registered baselines for linear contextual bandits: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
+from math import sqrt
 from typing import Any
 
+from fedbandit_envs import wrappers
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
+from fedbandit_envs.baselines.gaussian import PlannedPulls
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex, LearnedSend
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, NoiseName, released_constants
 from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB, FedUCB
 from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB, UniformArm
-from fedbandit_envs.baselines.linear.served import TellingReporter
+from fedbandit_envs.baselines.linear.logistic import UCBGLM, FedGLB, GradientReporter
+from fedbandit_envs.baselines.linear.served import LocalUCB, PhasedReporter, ServedLinUCB, TellingReporter
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
-from fedbandit_envs.wrappers import (
-    Channel,
-    ContinualPrivatizer,
-    GaussianPrivatizer,
-    Messages,
-    VectorSumPrivatizer,
-)
 from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
 
 _LI = "Li, Chu, Langford, Schapire (WWW 2010)"
@@ -58,7 +55,7 @@ def _released(noise: NoiseName, epsilon: float, delta: float) -> WrapperSpec:
         return {"noise_multiplier": found, "delta": delta}
 
     fixed = {"epsilon": None, "mechanism": "tree", "releases": _EVERY_25}
-    return WrapperSpec(ContinualPrivatizer, fixed, deviation)
+    return WrapperSpec(wrappers.ContinualPrivatizer, fixed, deviation)
 
 
 def _shuffled_noise(env: FederatedEnv) -> dict[str, Any]:
@@ -67,11 +64,11 @@ def _shuffled_noise(env: FederatedEnv) -> dict[str, Any]:
     return {"noise_multiplier": 2 / largest_loss(0.2, 0.1, [max(env.max_num_agents - 1, 1)] * 3)}
 
 
-def _observations(env: FederatedEnv) -> Messages:
+def _observations(env: FederatedEnv) -> wrappers.Messages:
     """Returns an environment whose messages are all that agents observe."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     index: dict[str, Any] = {"shape": [], "dtype": "int32"}
-    return Messages(
+    return wrappers.Messages(
         env, {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}, TellingReporter()
     )
 
@@ -92,14 +89,12 @@ _every_25 = partial(
     channel={"schedule": _EVERY_25},
     **_WEIGHED,
 )
-_in_sum = WrapperSpec(Channel, {"schedule": _EVERY_25}, secure_sum)
+_in_sum = WrapperSpec(wrappers.Channel, {"schedule": _EVERY_25}, secure_sum)
 
 BASELINES: dict[str, Baseline] = {
     "random-arm": _baseline(UniformArm, "pulls an arm uniformly at random"),
     "LinUCB": _baseline(
-        LinUCB,
-        "no communication; pulls the arm with the largest upper confidence bound from ridge regression",
-        _LI,
+        LinUCB, "pulls the arm with the largest upper confidence bound from ridge regression", _LI
     ),
     "LinUCB-disjoint": _baseline(
         DisjointLinUCB, "LinUCB with a regression for each arm", f"{_LI}, Algorithm 1"
@@ -109,7 +104,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "SupLinUCB": _baseline(
         SupLinUCB,
-        "no communication; LinUCB with several regressions, each on independent observations",
+        "LinUCB with several regressions, each on independent observations",
         "Chu, Li, Reyzin, Schapire (AISTATS 2011)",
     ),
     "LinUCB-private": _fed_ucb(
@@ -143,9 +138,7 @@ BASELINES: dict[str, Baseline] = {
         bias="printed",
     ),
     "FedUCB-weighted": _private(
-        "LinUCB-tuned that also uses noisy data of others, weighted by their precision",
-        "this project",
-        **_WEIGHTED,
+        "LinUCB-tuned that also uses noisy data of others, weighted by precision", "this project", **_WEIGHTED
     ),
     "OFUL-shared": _fed_ucb(
         "LinUCB on the data of all agents, which a server passes on in every round without noise",
@@ -205,8 +198,10 @@ BASELINES: dict[str, Baseline] = {
         "Batched-FedLinUCB with the binomial noise and ridge of the released program, on a secure sum of all data",
         f"{_ZHOU}, Algorithm 1 with vector sums",
         noise="vector_sum",
-        privatizer=WrapperSpec(VectorSumPrivatizer, {**_BINOMIAL, **_AT_A_FIFTH, "draw": "printed"}),
-        channel=WrapperSpec(Channel, {"schedule": _EVERY_25, "echo": True}, partial(secure_sum, missing=0)),
+        privatizer=WrapperSpec(wrappers.VectorSumPrivatizer, {**_BINOMIAL, **_AT_A_FIFTH, "draw": "printed"}),
+        channel=WrapperSpec(
+            wrappers.Channel, {"schedule": _EVERY_25, "echo": True}, partial(secure_sum, missing=0)
+        ),
     ),
     "LDP-FedLinUCB": _every_25(
         "LinUCB on own data and noisy data of others, sent every 25 rounds and weighted by their precision",
@@ -222,7 +217,7 @@ BASELINES: dict[str, Baseline] = {
         f"{_ZHOU}, corrected, with vector sums",
         # With this argument the exact claim is just below epsilon 0.2 for rewards in [-1.5, 1.5] and 100 agents.
         privatizer=WrapperSpec(
-            VectorSumPrivatizer, {**_BINOMIAL, "epsilon": 0.216, "delta": 0.1, "bound": 1.5}
+            wrappers.VectorSumPrivatizer, {**_BINOMIAL, "epsilon": 0.216, "delta": 0.1, "bound": 1.5}
         ),
         channel=_in_sum,
     ),
@@ -235,7 +230,7 @@ BASELINES: dict[str, Baseline] = {
         "LDP-FedLinUCB with clipped, independently noisy data that a shuffler mixes; it protects all data of an agent",
         f"{_ZHOU}, corrected, with a shuffler",
         privatizer=WrapperSpec(
-            GaussianPrivatizer,
+            wrappers.GaussianPrivatizer,
             {"delta": 0.1 / 3, "releases": 3, "clip": 20.0, "budget": _AGENT},
             _shuffled_noise,
         ),
@@ -259,10 +254,142 @@ BASELINES: dict[str, Baseline] = {
     ),
 }
 
+
+_HUANG = "Huang, Wu, Yang, Shen (NeurIPS 2021)"
+
+
+def _fed_pe_messages(env: FederatedEnv, lengths: bool = False) -> wrappers.Messages:
+    """Returns an environment with Fed-PE's messages, which hold the norms of features if ``lengths`` is true."""
+    arms, dim = env.single_observation_space["contexts"].shape or (0, 0)
+    arrays: dict[str, dict[str, Any]] = {
+        "rewards": {"shape": [arms, dim]},
+        "shortest": {"shape": []},
+        **({"lengths": {"shape": [arms]}} if lengths else {}),
+        "left": {"shape": [arms], "dtype": "bool", "asked": True},
+        "best": {"shape": [], "dtype": "int16", "asked": True},
+    }
+    return wrappers.Messages(env, arrays, PhasedReporter())
+
+
+def _fed_pe(summary: str, lengths: bool = False, **server: Any) -> Baseline:
+    """Returns Fed-PE with these arguments of its server policy."""
+    messages = WrapperSpec(_fed_pe_messages, {"lengths": lengths})
+    server = {"schedule": "announced", "answers": "every_round", "policy": {"name": "phases", **server}}
+    return _fixed(PlannedPulls, summary, _HUANG, messages=messages, server=server)
+
+
+_fixed = partial(listed, LinearEnv, only="FedFixed-v0")
+
+BASELINES |= {
+    "Local-UCB": _fixed(
+        LocalUCB, "no communication; pulls the arm with the largest upper confidence bound of its own mean"
+    ),
+    # The radius of Abbasi-Yadkori et al. (2011) for 10^7 observations that fail with probability 0.1.
+    "OFUL-disjoint-shared": _fixed(
+        ServedLinUCB,
+        "LinUCB with a regression for each arm on the data of all agents, which a server is told in every round",
+        beta=8.5,
+        **told_everything("disjoint"),
+    ),
+    "Fed-PE": _fed_pe(
+        "phases of doubled length, in which a server divides agents' pulls by an optimal design and agents drop arms"
+    ),
+    "Fed-PE-enhanced": _fed_pe(
+        "Fed-PE with confidence bounds from all phases, as the figures of the paper have them", enhanced=True
+    ),
+    "Fed-PE-collaborative": _fed_pe(
+        "Fed-PE whose server knows the norms of features", lengths=True, collaborative=True
+    ),
+}
+
+
+_LI_WANG = "Li, Wang (NeurIPS 2022)"
+# The slope at 1, as in the experiment of Li and Wang, although their contexts have norm sqrt(2).
+_SLOPE = 0.1966
+_PER_AGENT = {"composition": "exact", "delta": 1e-5, "adjacency": "agent"}
+_WEIGHT = {"gradient_weight": 7.0}
+
+
+def _fed_glb_messages(env: FederatedEnv, gradient_weight: float = 1.0) -> wrappers.Messages:
+    """Returns an environment with FedGLB-UCB's messages."""
+    dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
+    gram: dict[str, Any] = {"shape": [dim, dim]}
+    arrays = {"gram": gram, "count": {"shape": []}, "gradient": {"shape": [dim], "asked": True}}
+    return wrappers.Messages(env, arrays, GradientReporter(gradient_weight))
+
+
+def _once(env: FederatedEnv) -> dict[str, Any]:
+    """Returns the one synchronisation of the private form, in round sqrt(T), behind a secure sum."""
+    return {"schedule": {"name": "geometric", "count": 1, "horizon": env.max_cycles}, **secure_sum(env)}
+
+
+def _noise(env: FederatedEnv) -> dict[str, Any]:
+    """Returns the clip of the private form, which few Gram matrices of sqrt(T) contexts of norm sqrt(2) exceed."""
+    return {"clip": 1.5 * sqrt(env.max_cycles)}
+
+
+def _server(**solver: Any) -> dict[str, Any]:
+    return {
+        "schedule": "synchronise",
+        "answers": "every_round",
+        "policy": {"name": "logistic", **solver},
+    }
+
+
+_logistic = partial(listed, LinearEnv, only="FedLogistic-v0")
+_fed_glb = partial(_logistic, FedGLB, messages=WrapperSpec(_fed_glb_messages))
+
+BASELINES |= {
+    "UCB-GLM": _logistic(
+        UCBGLM,
+        "pulls the arm with the largest upper confidence bound around the likeliest model",
+        "Li, Lu, Zhou (ICML 2017)",
+        slope=_SLOPE,
+    ),
+    "UCB-GLM-shared": _logistic(
+        UCBGLM,
+        "UCB-GLM on the data of all agents, which a server is told in every round",
+        f"comparison of {_LI_WANG}",
+        slope=_SLOPE,
+        **told_everything("glm"),
+    ),
+    "N-ONS": _logistic(FedGLB, "FedGLB-UCB on own data: online Newton steps", f"comparison of {_LI_WANG}"),
+    "FedGLB-UCB": _fed_glb(
+        "online Newton steps on own data; now and then a server asks all agents for gradients and sends a model",
+        _LI_WANG,
+        server=_server(),
+    ),
+    "FedGLB-UCB-released": _fed_glb(
+        "FedGLB-UCB as its authors' program has it: models on a simplex, small steps from 0, a larger radius",
+        f"{_LI_WANG}, the released program",
+        server=_server(released=True),
+        released=True,
+    ),
+    "FedGLB-UCB-private": _fed_glb(
+        "FedGLB-UCB with a quasi-Newton server, asked once through clips and noise that protect all data of an agent",
+        "this project",
+        messages=WrapperSpec(_fed_glb_messages, _WEIGHT),
+        privatizer=WrapperSpec(
+            wrappers.ContinualPrivatizer,
+            {"epsilon": 10.0, "delta": 1e-5, "mechanism": "independent", "releases": 4, "budget": _PER_AGENT},
+            _noise,
+        ),
+        server=WrapperSpec(
+            wrappers.Server, _server(solver="quasi_newton", gradient_rounds=3, **_WEIGHT), _once
+        ),
+        alpha=0.3,
+    ),
+}
+
 PLACEBOS = {
     "FedUCB-min": "FedUCB-placebo",
     "FedUCB-weighted": "FedUCB-weighted-placebo",
     "LDP-FedLinUCB": "LDP-FedLinUCB-placebo",
+    "FedGLB-UCB-private": "FedGLB-UCB-placebo",
 }
-ON_TRUE_DATA = {"FedUCB-weighted": "FedUCB-weighted-true", "LDP-FedLinUCB": "LDP-FedLinUCB-true"}
+ON_TRUE_DATA = {
+    "FedUCB-weighted": "FedUCB-weighted-true",
+    "LDP-FedLinUCB": "LDP-FedLinUCB-true",
+    "FedGLB-UCB-private": "FedGLB-UCB-true",
+}
 COMPARISON = {"silent": "LinUCB", "paper": "FedUCB-min", "ours": "FedUCB-weighted"}

@@ -2,17 +2,9 @@
 
 from functools import partial
 
+from fedbandit_envs.baselines import procurement
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex
-from fedbandit_envs.baselines.procurement import (
-    PFCB,
-    SSUCB,
-    Clairvoyant,
-    LaplaceIndex,
-    OneOfEach,
-    ThompsonProcurement,
-    UniformRandom,
-)
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
@@ -25,30 +17,31 @@ _GAUSSIAN = WrapperSpec(GaussianPrivatizer, {"epsilon": 1.0})
 _POOLED = {"check": False, "omega2": 1.0}
 
 _baseline = partial(listed, ProcurementEnv)
-_pfcb = partial(_baseline, PFCB)
+_pfcb = partial(_baseline, procurement.PFCB)
 
 BASELINES: dict[str, Baseline] = {
     "uniform-random": _baseline(
-        UniformRandom, "buys from each producer a uniformly random number of units up to its capacity"
+        procurement.UniformRandom,
+        "buys from each producer a uniformly random number of units up to its capacity",
     ),
-    "one-of-each": _baseline(OneOfEach, "buys one unit from each producer in every round"),
+    "one-of-each": _baseline(procurement.OneOfEach, "buys one unit from each producer in every round"),
     "clairvoyant": _baseline(
-        Clairvoyant, "buys what is optimal for the true qualities, unknown to agents", "oracle", reveal={}
+        procurement.Clairvoyant, "buys what is optimal for the true qualities", "oracle", reveal={}
     ),
     "SS-UCB": _baseline(
-        SSUCB,
-        "no communication; buys what the greedy solver finds best for upper confidence bounds of the qualities",
+        procurement.SSUCB,
+        "buys what the greedy solver finds best for upper confidence bounds of the qualities",
         _DEVA,
         oracle="greedy",
     ),
     "Laplace-index": _baseline(
-        LaplaceIndex,
+        procurement.LaplaceIndex,
         "SS-UCB with (good units + 1) / (units + 2) + 0.8 / sqrt(units + 1) in place of its confidence bounds",
         width=0.8,
     ),
     "Thompson-procurement": _baseline(
-        ThompsonProcurement,
-        "no communication; buys what the greedy solver finds best for draws from Beta posteriors of the qualities",
+        procurement.ThompsonProcurement,
+        "buys what the greedy solver finds best for draws from Beta posteriors of the qualities",
         "Thompson (Biometrika 1933)",
     ),
     "FCB": _pfcb(

@@ -3,33 +3,18 @@
 The interface is :class:`~fedbandit_envs.wrappers.transport.server_policy.ServerPolicy`.
 """
 
-from fedbandit_envs.baselines.servers.phases import PhasedServer
-from fedbandit_envs.baselines.servers.plans import (
-    EliminationServer,
-    EpochServer,
-    LeaderServer,
-    PersonalServer,
-)
-from fedbandit_envs.baselines.servers.regressions import (
-    AverageServer,
-    DisjointServer,
-    GLMServer,
-    LogisticServer,
-    RidgeServer,
-)
+from fedbandit_envs.baselines.servers import phases, plans, regressions
 
 SERVERS = {
-    "average": AverageServer,
-    "ridge": RidgeServer,
-    "disjoint": DisjointServer,
-    "elimination": EliminationServer,
-    "epochs": EpochServer,
-    "personal": PersonalServer,
-    "leader": LeaderServer,
-    "phases": PhasedServer,
-    "logistic": LogisticServer,
-    "glm": GLMServer,
+    "average": regressions.AverageServer,
+    "ridge": regressions.RidgeServer,
+    "disjoint": regressions.DisjointServer,
+    "elimination": plans.EliminationServer,
+    "epochs": plans.EpochServer,
+    "personal": plans.PersonalServer,
+    "leader": plans.LeaderServer,
+    "phases": phases.PhasedServer,
+    "logistic": regressions.LogisticServer,
+    "glm": regressions.GLMServer,
 }
 """The server policies by the names that ``Server(policy=...)`` accepts."""
-
-__all__ = ["SERVERS"]

@@ -31,7 +31,7 @@ class PhasedServer:
     2. The server estimates theta_a = V_a^+ sum_i f_ia u_ia with V_a = sum_i f_ia e_ia e_ia^T, where f_ia are the pulls
        that it planned, and sends theta_a and V_a^+ to all agents. Data of earlier phases are not used.
     3. Each agent drops arms by confidence bounds and reports which arms are left and which is the best one
-       (:class:`~fedbandit_envs.baselines.fixed.PhasedReporter`).
+       (:class:`~fedbandit_envs.baselines.linear.served.PhasedReporter`).
     4. The server divides 2^p pulls of each agent among its arms by an optimal design
        (:func:`~fedbandit_envs.baselines.servers.phases.optimal_design`), rounded up: f_ia. In what is left of the
        phase's rounds an agent pulls its best arm; these rewards count in u_ia.

@@ -10,9 +10,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from fedbandit_envs.baselines.aggregators.precision import GRAM
+from fedbandit_envs.baselines.linear.logistic import maximise, slope_of, unknown_pool
 from fedbandit_envs.baselines.linear.served import told
-from fedbandit_envs.baselines.logistic.fedglb import slope_of
-from fedbandit_envs.baselines.logistic.kernels import PoolFeatures, maximise
 from fedbandit_envs.baselines.policy import UnfitError, downloads_of, require_fixed, require_uploads
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
@@ -206,8 +205,8 @@ class GLMServer:
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Forgets all observations; see :meth:`.ServerPolicy.reset`."""
-        self._pool = PoolFeatures(spec, len(seeds))
-        rows, size, dim = self._pool.known.shape
+        self._pool = unknown_pool(spec, len(seeds))
+        rows, size, dim = self._pool.shape
         self._pulls, self._rewards = np.zeros((rows, 1, size), np.int64), np.zeros((rows, 1, size))
         self._gram = np.zeros((rows, dim, dim)) + self._ridge * np.eye(dim)
         self._model = np.zeros((rows, 1, dim))
@@ -216,11 +215,11 @@ class GLMServer:
     def answer(self, uploads: Arrays, mask: Array) -> Arrays:
         """Takes observations in and maximises the likelihood; see :meth:`.ServerPolicy.answer`."""
         replica, x, index, y = told(uploads, mask, self._pulls.shape[2])
-        self._pool.known[replica, index] = x
+        self._pool[replica, index] = x
         np.add.at(self._pulls[:, 0], (replica, index), 1)
         np.add.at(self._rewards[:, 0], (replica, index), y)
         np.add.at(self._gram, replica, x[:, :, np.newaxis] * x[:, np.newaxis])
-        maximise(self._pool.known, self._pulls, self._rewards, self._ridge, self._model)
+        maximise(self._pool, self._pulls, self._rewards, self._ridge, self._model)
         return self._solved()
 
     def _solved(self) -> Arrays:
@@ -246,7 +245,7 @@ class LogisticServer:
       smaller (Boehning and Lindsay 1988). A few steps suffice, and agents send nothing else for them.
 
     The first model of a synchronisation is the last one of the synchronisation before. The answer is the sum G of Gram
-    matrices, the model w, and two numbers for the radius of :class:`~fedbandit_envs.baselines.logistic.FedGLB`:
+    matrices, the model w, and two numbers for the radius of :class:`~fedbandit_envs.baselines.linear.logistic.FedGLB`:
 
     * 8 R^2 u / c^2 + B_1 + (4 R / c) sqrt(2 u) (||w|| + S + sqrt(B_1)), with B_1 = ridge S^2 / 2 + 1 / n and u = ln(1 /
       failure) + (d / 2) ln(1 + (1 + n) / d);
@@ -260,8 +259,8 @@ class LogisticServer:
     their own data.
 
     Agents upload totals, so that no message may be lost. They are written by a
-    :class:`~fedbandit_envs.baselines.logistic.GradientReporter`; ``BASELINES["FedGLB-UCB"].wrap`` puts both around an
-    environment.
+    :class:`~fedbandit_envs.baselines.linear.logistic.GradientReporter`; ``BASELINES["FedGLB-UCB"].wrap`` puts both
+    around an environment.
 
     Example:
         >>> from fedbandit_envs import make_federation

@@ -192,7 +192,7 @@ class LeastPulled:
     choice: ClassVar = "argmax"
     iterations: ClassVar = 1
 
-    def begin(self, setting):
+    def begin(self, rows, arms, all_arms, horizon, keys):
         pass
 
     def exploration(self, round_):

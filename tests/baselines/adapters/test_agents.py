@@ -7,7 +7,7 @@ import pytest
 from registered import small
 
 from fedbandit_envs.baselines.adapters import AgentFunctions, MABWiserPolicy, PredictPolicy, RiverPolicy
-from fedbandit_envs.baselines.adapters.learners import _RowLearners
+from fedbandit_envs.baselines.adapters.functions import _RowLearners
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.experiments.simulate import simulate

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from weighing_references import gram_worth, worth_of
 
-from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.baselines.linear.feducb import FedUCB
@@ -124,14 +123,6 @@ def test_gram_matrices_are_worth_what_numpy_says(seed):
         np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
 
 
-def test_gram_matrices_of_pure_noise_weigh_next_to_nothing():
-    """What comes of it is a small part of one observation."""
-    noise = np.random.default_rng(1).normal(size=(200, 1, 6, 6)) * 50
-    trace = np.trace(weighed(noise, np.full(200, 2500.0), 0.01)[..., :5, :5], axis1=-2, axis2=-1)
-    assert (trace >= 0).all()
-    assert trace.max() < 1.0
-
-
 POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
 SOMETIMES = {"name": "fixed_gap", "gap": 3}
 
@@ -184,31 +175,6 @@ def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
     assert held.any()
 
 
-def test_arms_behind_continual_releases_are_weighed_as_one_sum():
-    """UCB1-weighted, from observations alone: pulls and successes of all others, with the variance of their sums."""
-    env = BASELINES["UCB1-weighted"].wrap(
-        arms(num_agents=6, num_arms=3, max_cycles=3000), {"privatizer": {"epsilon": 5.0}}
-    )
-    # Wide enough for all arms to be pulled often.
-    policy = BASELINES["UCB1-weighted"].make_policy(scale=0.5)
-    policy.reset(env.policy_spec, row_seeds([0], 6))
-    observation = env.reset_batch([0]).observation
-    sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
-    for _ in range(1200):
-        action = policy.act(observation)
-        if observation["inbox_mask"].any():
-            for n, name in enumerate(
-                ("pulls", "successes", "pulls_noise_variance", "successes_noise_variance")
-            ):
-                sums[n] += observation[f"inbox_{name}"].sum(axis=2)
-            for r, j, i in np.ndindex(1, 6, 3):
-                own = observation["total_pulls"][r, j, i], observation["total_successes"][r, j, i]
-                held[:, r, j, i] = worth_of([sums[:, r, j, i]], own, held[:, r, j, i])
-        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
-        observation = env.step_batch(action).observation
-    assert (held[0] > 0).mean() > 0.5
-
-
 LINEAR = {
     "continual": lambda env: ContinualPrivatizer(env, 2.0, 0.1, "tree"),
     "gaussian": lambda env: GaussianPrivatizer(env, 20.0, 0.1, "analytic"),
@@ -255,44 +221,6 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
     assert expected.any()
 
 
-@pytest.mark.parametrize("noise", [None, np.inf])
-def test_without_noise_it_is_the_sum(noise):
-    """Counts and Gram matrices are the true ones, and so are the actions; also behind a privatizer without noise."""
-
-    def buyers():
-        env = procurement(num_agents=4, num_producers=5, max_cycles=60)
-        return Channel(env if noise is None else GaussianPrivatizer(env, noise), schedule=SOMETIMES)
-
-    def bandits():
-        env = linear(num_agents=4, num_arms=5, dim=3, max_cycles=60)
-        return Channel(env if noise is None else ContinualPrivatizer(env, noise, 0.1), schedule=SOMETIMES)
-
-    for make, policy_of, kwargs in (
-        (buyers, PFCB, {"check": False, "omega2": 1.0}),
-        (bandits, FedUCB, {"alpha": 0.5}),
-    ):
-        envs = make(), make()
-        policies = policy_of(**kwargs), policy_of(**kwargs, pool="precision")
-        observations = []
-        for env, policy in zip(envs, policies, strict=True):
-            policy.reset(env.policy_spec, row_seeds([0, 1], 4))
-            observations.append(env.reset_batch([0, 1]).observation)
-        for _ in range(60):
-            actions = [policy.act(seen) for policy, seen in zip(policies, observations, strict=True)]
-            np.testing.assert_array_equal(*actions)
-            observations = [
-                env.step_batch(action).observation for env, action in zip(envs, actions, strict=True)
-            ]
-        if policy_of is PFCB:
-            for name in ("delivered", "good"):
-                np.testing.assert_allclose(*(policy._received.totals[name] for policy in policies), atol=1e-9)
-        else:
-            np.testing.assert_allclose(*(policy._ridges.inverse for policy in policies), atol=1e-9)
-            np.testing.assert_allclose(
-                *(policy._received.totals["statistic"] for policy in policies), atol=1e-9
-            )
-
-
 def test_a_placebo_is_no_communication_with_the_same_constants():
     """To the last bit, since reports of noise alone are cut off."""
     regret = [
@@ -312,14 +240,6 @@ def test_echoes_are_refused_since_own_data_stay_exact(make, policy):
     spaces = Channel(make(num_agents=3), echo=True).policy_spec
     with pytest.raises(UnfitError, match="echo=False is required"):
         policy().reset(spaces, row_seeds([0], 3))
-
-
-@pytest.mark.parametrize(
-    ("variance", "error"), [(0, ValueError), (-1.0, ValueError), (np.inf, ValueError), ("1", TypeError)]
-)
-def test_bad_variances_are_named(variance, error):
-    with pytest.raises(error, match="reward_variance is"):
-        make_aggregator({"name": "precision", "reward_variance": variance})
 
 
 def test_noise_without_a_bound_is_refused_where_one_is_needed():

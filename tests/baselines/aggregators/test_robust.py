@@ -12,7 +12,6 @@ from fedbandit_envs.baselines.aggregators import (
     Sum,
     TrimmedMean,
     TrimmedSenders,
-    make_aggregator,
 )
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.procurement import PFCB
@@ -116,23 +115,6 @@ def test_the_sum_is_the_sum_to_the_last_bit():
         for s in range(5):
             total = np.where(arrived[:, :, s], total + told[:, :, s], total)
     np.testing.assert_array_equal(pooled.totals["sums"], total)
-
-
-@pytest.mark.parametrize(
-    ("spec", "error", "message"),
-    [
-        (3, TypeError, "pool is 3"),
-        ("mean", ValueError, "pool name is 'mean'"),
-        ({"name": "trimmed_mean"}, TypeError, "trimmed_mean"),
-        ({"name": "trimmed_mean", "share": 0.5}, ValueError, "share is 0.5"),
-        ({"name": "trimmed_senders", "share": -1}, ValueError, "share is -1"),
-        ({"name": "median_of_means", "groups": 0}, ValueError, "groups is 0"),
-        ({"name": "median_of_means", "group": 3}, TypeError, "group"),
-    ],
-)
-def test_bad_specifications_are_named(spec, error, message):
-    with pytest.raises(error, match=message):
-        make_aggregator(spec)
 
 
 POOLS = [

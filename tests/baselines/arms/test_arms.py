@@ -10,6 +10,7 @@ import pytest
 from arms_references import TWINS, PosteriorLuck, UCBHorizon, adjacent, beta
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numba import njit
+from played import played
 from scipy import stats
 from scipy.special import binom
 
@@ -58,10 +59,7 @@ def test_cucb_follows_its_formula(oracle):
     rounds, slots = 2000, 3
     env = parallel_env(num_agents=2, num_arms=7, max_cycles=rounds, slots=slots, oracle=oracle)
     policy = CUCB(oracle)
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, row_seeds([0], 2))
-    for _ in range(rounds):
-        arms = policy.act(observation)
+    for arms, observation, _ in played(env, policy):
         n, s = observation["total_pulls"], observation["total_successes"]
         with np.errstate(invalid="ignore", divide="ignore"):
             bounds = np.where(n > 0, s / n + np.sqrt(3 * np.log(rounds) / (2 * n)), np.inf)
@@ -72,7 +70,6 @@ def test_cucb_follows_its_formula(oracle):
                 else np.argsort(-bounds, kind="stable")[..., :slots]
             )
             np.testing.assert_array_equal(arms, best)
-        observation = env.step_batch(arms).observation
 
 
 POLICIES = {
@@ -91,14 +88,9 @@ POLICIES = {
 def test_superarms_of_arms_that_are_awake(name, slots):
     """Slots are wasted only where fewer arms are awake than there are slots."""
     env = parallel_env(num_agents=3, num_arms=6, max_cycles=300, slots=slots, awake=0.5)
-    policy, seeds = POLICIES[name](), range(3)
-    observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spec, row_seeds(seeds, 3))
-    for _ in range(300):
-        there = observation["awake"].sum(axis=-1)
-        step = env.step_batch(policy.act(observation))
+    for _, before, step in played(env, POLICIES[name](), range(3)):
+        there = before["awake"].sum(axis=-1)
         np.testing.assert_array_equal(step.info["wasted"], np.maximum(slots - there, 0))
-        observation = step.observation
 
 
 @pytest.mark.parametrize("make_policy", [Pursuit, UCB1])
@@ -129,12 +121,8 @@ def test_who_sits_out_goes_on_where_it_was(make_policy):
 def test_uniform_arms_are_uniform():
     """Chi-square with 9 degrees of freedom: above 33.7 in 1 of 10,000 runs, were the seeds not fixed."""
     env = parallel_env(num_agents=10, max_cycles=500)
-    policy = UniformArms()
-    observation = env.reset_batch(range(4)).observation
-    policy.reset(env.policy_spec, row_seeds(range(4), 10))
-    for _ in range(500):
-        observation = env.step_batch(policy.act(observation)).observation
-    counts = observation["total_pulls"].sum(axis=(0, 1))
+    *_, (_, _, last) = played(env, UniformArms(), range(4))
+    counts = last.observation["total_pulls"].sum(axis=(0, 1))
     assert ((counts - 2000) ** 2 / 2000).sum() < 33.7
 
 
@@ -143,23 +131,6 @@ def test_what_agents_hear_of_themselves_is_refused():
     for policy in (UCB1(), FairLearn()):
         with pytest.raises(UnfitError, match="echo=False is required"):
             policy.reset(env.policy_spec, row_seeds([0], 10))
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: EpsilonGreedy(1.5), "epsilon is 1.5"),
-        (lambda: UCB1(scale=0), "scale is 0"),
-        (lambda: UCB1(logarithm="rounds"), "logarithm is 'rounds'"),
-        (lambda: Softmax(0.001), "temperature is 0.001"),
-        (lambda: Pursuit(0), "rate is 0"),
-        (lambda: CUCB("best"), "oracle is 'best'"),
-        (lambda: UCB1(pool="mean"), "pool name is 'mean'"),
-    ],
-)
-def test_bad_parameters_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 def _drawn(a, b, rounds, arms, keys=None):
@@ -238,16 +209,6 @@ def test_the_shortcut_accepts_nothing_that_the_test_refuses():
     assert accepted > 5000
 
 
-class AlwaysLast:
-    """Pulls the last arm."""
-
-    def reset(self, spec, seeds):
-        self._arm = np.full(seeds.shape, spec.action.n - 1)
-
-    def act(self, observation):
-        return self._arm
-
-
 @pytest.mark.parametrize("tolerance", [0.0, 2.5])
 @pytest.mark.parametrize("learner", ["UCB1", "ThompsonSampling", {"name": "EpsilonGreedy", "epsilon": 0.2}])
 def test_it_follows_algorithm_4_1(learner, tolerance):
@@ -269,27 +230,11 @@ def test_it_follows_algorithm_4_1(learner, tolerance):
         assert (np.floor(np.array(shares) * t) - observation["total_pulls"] <= tolerance + 1e-9).all()
 
 
-def test_a_learner_that_is_given_is_asked():
-    env = parallel_env(num_agents=1, num_arms=3)
-    policy = FairLearn(AlwaysLast(), [0.5, 0.0, 0.0])
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, row_seeds([0], 1))
-    for _ in range(10):
-        observation = env.step_batch(policy.act(observation)).observation
-    assert observation["total_pulls"][0, 0].tolist() == [5, 0, 5]
-
-
 def test_sleeping_arms_are_not_forced():
     env = parallel_env(num_agents=5, num_arms=4, max_cycles=500, awake=0.5)
-    policy = FairLearn(shares=0.2)
-    observation = env.reset_batch([0]).observation
-    policy.reset(env.policy_spec, row_seeds([0], 5))
-    for _ in range(500):
-        there = observation["awake"].any(axis=-1)
-        step = env.step_batch(policy.act(observation))
-        np.testing.assert_array_equal(step.info["wasted"], ~there)
-        observation = step.observation
-    assert (observation["total_pulls"] > 80).all()
+    for _, before, step in played(env, FairLearn(shares=0.2)):
+        np.testing.assert_array_equal(step.info["wasted"], ~before["awake"].any(axis=-1))
+    assert (step.observation["total_pulls"] > 80).all()
 
 
 def test_r_regret_by_hand():
@@ -299,35 +244,6 @@ def test_r_regret_by_hand():
     expected = 0.7 * (30 - (29 - 1)) + 0.4 * (5 - (10 - 1))
     assert fair.r_regret(means, pulls, 100) == pytest.approx(expected)
     assert FairLearn(shares=0.0).r_regret(means, pulls, 100) == pytest.approx(0.7 * 30 + 0.4 * 5)
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [
-        ({"shares": [0.6, 0.6]}, "shares add up to 1.2"),
-        ({"shares": [-0.1, 0.6]}, r"shares\[0\] is -0.1"),
-        ({"shares": 1.5}, "shares is 1.5"),
-        ({"tolerance": -1}, "tolerance is -1"),
-        ({"learner": "LinUCB"}, "learner name is 'LinUCB'"),
-        ({"learner": {"epsilon": 0.1}}, "learner name is None"),
-    ],
-)
-def test_bad_parameters_of_fair_learn_are_named(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        FairLearn(**kwargs)
-
-
-@pytest.mark.parametrize(
-    ("learner", "message"),
-    [
-        (7, "learner is 7"),
-        (object(), "a mapping with a name"),
-        ({"name": "UCB1", "scal": 1}, "learner 'UCB1' with arguments {'scal': 1}"),
-    ],
-)
-def test_a_learner_must_be_a_policy(learner, message):
-    with pytest.raises(TypeError, match=message):
-        FairLearn(learner)
 
 
 @pytest.mark.parametrize(
@@ -342,43 +258,6 @@ def test_promises_that_cannot_be_kept_are_refused(env_kwargs, shares, message):
     env = parallel_env(**env_kwargs)
     with pytest.raises(UnfitError, match=message):
         FairLearn(UCB1(), shares).reset(env.policy_spec, row_seeds([0], 10))
-
-
-def episode(name, rounds, seeds=(0,), **env_kwargs):
-    """Plays a baseline; returns the environment, its last observation and all actions."""
-    baseline = BASELINES[name]
-    env = baseline.wrap(parallel_env(max_cycles=rounds, **env_kwargs))
-    policy = baseline.make_policy()
-    observation = env.reset_batch(seeds).observation
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    actions = []
-    for _ in range(rounds):
-        actions.append(policy.act(observation).copy())
-        observation = env.step_batch(actions[-1]).observation
-    return env, observation, actions
-
-
-def test_who_knows_the_same_does_the_same():
-    """With all data of every round in common, agents of UCB1 are one agent that pulls an arm ten times a round."""
-    rounds = 300
-    env, observation, actions = episode("Fed-UCB1-server", rounds)
-    assert all((arms == arms[0, 0]).all() for arms in actions)
-    n, s = observation["total_pulls"][0].sum(axis=0), observation["total_successes"][0].sum(axis=0)
-    assert n.sum() == 10 * rounds
-    policy = UCB1()
-    policy.reset(env.policy_spec, row_seeds([0], 10))
-    # The whole of it at once, as one message.
-    own = np.zeros((1, 10, 10), np.int64)
-    told = {
-        "round": np.full((1, 10, 1), rounds),
-        "total_pulls": own,
-        "total_successes": own,
-        "inbox_mask": np.ones((1, 10, 1), np.bool_),
-        "inbox_pulls": np.broadcast_to(n, (1, 10, 1, 10)).astype(np.float64),
-        "inbox_successes": np.broadcast_to(s, (1, 10, 1, 10)).astype(np.float64),
-    }
-    best = (s / n + np.sqrt(2 * np.log(rounds + 1) / n)).argmax()
-    assert (policy.act(told) == best).all()
 
 
 @pytest.mark.parametrize(
@@ -414,7 +293,9 @@ def test_the_claim_of_private_ucb1_is_dp_accountings(rounds):
     One observation replaced moves two pulls and two successes by 1, so the sums by 2 from its window on: a Gaussian
     mechanism whose sensitivity is 2 |B e_1|, if all of the planned releases are made.
     """
-    env, _, _ = episode("Priv-UCB1", rounds)
+    env = BASELINES["Priv-UCB1"].wrap(parallel_env(max_cycles=rounds))
+    for _ in played(env, UCB1()):
+        pass
     releases = int(np.floor(np.log2(rounds))) + 1
     # Each goes to nine others.
     assert (env.traffic["messages"] == 9 * releases).all()

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fedbandit_envs.baselines.exposure import FairX
-from fedbandit_envs.baselines.exposure.fairx import SOLVERS, _centre, _optimise, _project
+from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _optimise, _project
 from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.registry import BASELINES
-from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
@@ -209,32 +207,6 @@ def test_b1_asks_by_the_determinant_and_claims_nothing():
     claim = env.privacy()
     assert claim.epsilon is None
     assert "times" in claim.reason or "when" in claim.reason
-
-
-@pytest.mark.parametrize("name", ["Priv-FairX-LinUCB", "B2", "Priv-FairX-weighted"])
-def test_two_is_what_is_spent(name):
-    baseline = BASELINES[name]
-    env = baseline.wrap(parallel_env(num_agents=2, max_cycles=300))
-    simulate(env, baseline.make_policy(), [0])
-    claim = env.privacy()
-    assert claim.adjacency == "one-observation"
-    assert claim.composition == "exact"
-    assert claim.trust == "local"
-    assert 0 < claim.epsilon <= 2.0
-
-
-@pytest.mark.parametrize(("kwargs", "error", "message"), [
-    ({"solver": "newton"}, ValueError, "solver is 'newton'"),
-    ({"steps": -1}, ValueError, "steps is -1"),
-    ({"steps": 1.5}, TypeError, "steps is 1.5"),
-    ({"ridge_each": 1}, TypeError, "ridge_each is 1"),
-    ({"shift": "lift"}, ValueError, "bias is 'root_m' and shift 'lift'; bias='none' is required"),
-    ({"bias": "none"}, ValueError, "bias is 'none' and shift 'on_sum'"),
-    ({"shift": "weigh"}, ValueError, "shift is 'weigh'"),
-])  # fmt: skip
-def test_bad_parameters_are_named(kwargs, error, message):
-    with pytest.raises(error, match=message):
-        FairX(**kwargs)
 
 
 def test_it_needs_merit_functions():

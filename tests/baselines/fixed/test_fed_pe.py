@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 from fedpe_reference import Program, best_design, gap, information
-from gymnasium import spaces
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.fixed import LocalUCB, PhasedReporter
+from fedbandit_envs.baselines.linear.served import LocalUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.phases import optimal_design
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_reporter, check_server_policy
 from fedbandit_envs.wrappers import Byzantine, Server
 
 SEEDS = (0, 1, 2)
@@ -145,52 +143,6 @@ def test_contexts_that_change_are_refused():
         env.reset_batch([0])
     with pytest.raises(UnfitError, match="contexts change from round to round; fixed contexts"):
         LocalUCB().reset(parallel_env().policy_spec, np.zeros((1, 10), np.uint64))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
-        ({"failure": 1.0}, r"failure is 1\.0"),
-        ({"radius_scale": -1.0}, r"radius_scale is -1\.0"),
-        ({"phases": 0}, "phases is 0"),
-    ],
-)
-def test_wrong_constants_are_refused(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        play("Fed-PE", 4, server=wrong)
-
-
-@pytest.mark.parametrize(
-    "name", ["Fed-PE", "Fed-PE-enhanced", "Fed-PE-collaborative", "OFUL-disjoint-shared"]
-)
-def test_servers_keep_replicas_apart(name):
-    wrapper = BASELINES[name].wrappers["messages"]
-
-    def make():
-        env = make_federation("FedFixed-v0", num_agents=3, num_arms=4, max_cycles=40)
-        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
-
-    check_server_policy(BASELINES[name].wrappers["server"].kwargs["policy"], make)
-
-
-def test_reporters_keep_rows_apart():
-    arms, dim = 4, 3
-    question = spaces.Dict(
-        {
-            "estimate": spaces.Box(-1.0, 1.0, (arms, dim), np.float64),
-            "spread": spaces.Box(0.0, 1.0, (arms, dim, dim), np.float64),
-            "radius": spaces.Box(0.0, 1.0, (3,), np.float64),
-            "left": spaces.MultiBinary(arms),
-        }
-    )
-    wrapper = BASELINES["Fed-PE-collaborative"].wrappers["messages"]
-
-    def make():
-        env = make_federation("FedFixed-v0", num_agents=3, num_arms=arms, max_cycles=40)
-        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
-
-    check_reporter(PhasedReporter, make, question)
-    check_reporter(PhasedReporter, make)
 
 
 def test_features_of_norm_0_are_refused():

@@ -6,12 +6,10 @@ from pairs import every_pair, every_second
 from shi_reference import PF, Epochs, Fed2, Leader
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.gaussian import GaussianUCB, NamedArm, PersonalPulls, PlannedPulls
+from fedbandit_envs.baselines.gaussian import NamedArm, PersonalPulls, PlannedPulls
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.gaussian.env import GaussianEnv
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_server_policy
 from fedbandit_envs.wrappers import Server
 
 SEEDS = (0, 1, 2)
@@ -137,35 +135,6 @@ def test_private_epochs_claim_no_more_than_was_asked_for():
 # What communication costs
 
 
-COMPUTING = [
-    name
-    for name, baseline in BASELINES.items()
-    if baseline.federation is GaussianEnv and "server" in baseline.wrappers
-]
-
-
-@pytest.mark.parametrize("name", COMPUTING)
-def test_server_policies_keep_the_rules(name):
-    """With pulls of one round, so that phases end in a short episode."""
-    baseline = BASELINES[name]
-    policy = baseline.wrappers["server"].kwargs["policy"]
-    if isinstance(policy, dict) and policy["name"] == "elimination":
-        policy = {**policy, "pulls": 1}
-    elif policy == {"name": "epochs"}:
-        policy = {"name": "epochs", "shortest": 1}
-
-    def make():
-        env = make_federation("FedMixed-v0", num_agents=3, means=[0.3, 0.5, 0.6])
-        inside = dict(baseline.wrappers)
-        del inside["server"]
-        inside.pop("privatizer", None)
-        for wrapper in inside.values():
-            env = wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
-        return env
-
-    check_server_policy(policy, make)
-
-
 @pytest.mark.parametrize(("policy", "wrap", "match"), [
     (PlannedPulls, lambda env: env, "a Server whose policy answers plans"),
     (PersonalPulls, lambda env: Server(env, "every_round", policy="average"), "a Server whose policy answers plans"),
@@ -177,37 +146,6 @@ def test_policies_need_their_server(policy, wrap, match):
     env = wrap(make_federation("FedMixed-v0"))
     with pytest.raises(UnfitError, match=match):
         policy().reset(env.policy_spec, row_seeds([0], 4))
-
-
-@pytest.mark.parametrize(("wrong", "match"), [
-    ({"name": "elimination", "pulls": 0}, "pulls is 0"),
-    ({"name": "elimination", "joins": 0}, "joins is 0"),
-    ({"name": "elimination", "c1": -1.0}, "c1 is -1"),
-    ({"name": "elimination", "horizon": 0}, "horizon is 0"),
-    ({"name": "epochs", "shortest": 0}, "shortest is 0"),
-    ({"name": "epochs", "radius_scale": -1.0}, "radius_scale is -1"),
-    ({"name": "personal", "growth": 1.0}, "growth is 1"),
-    ({"name": "personal", "c": -1.0}, "c is -1"),
-    ({"name": "leader", "c": -1.0}, "c is -1"),
-])  # fmt: skip
-def test_wrong_constants_of_servers_are_refused(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        Server(make_federation("FedGaussian-v0"), policy=wrong)
-
-
-def test_wrong_radius_of_ucb_is_refused():
-    with pytest.raises(ValueError, match="radius_scale is -1"):
-        GaussianUCB(-1.0)
-
-
-@pytest.mark.parametrize("name", ["PF-UCB", "Gaussian-epochs"])
-def test_messages_that_may_be_lost_are_refused_where_agents_report_totals(name):
-    baseline = BASELINES[name]
-    with pytest.raises(
-        ValueError,
-        match=r"loss is 0\.1; 0 is required with this policy, whose uploads cannot be added to later ones",
-    ):
-        baseline.wrap(make_federation("FedMixed-v0"), {"server": {"loss": 0.1}})
 
 
 SINGLE = ["PF-UCB", "Fed1-UCB", "PF-leader", "Fed-PE", "UCB-GLM-shared", "OFUL-disjoint-shared"]

@@ -8,18 +8,17 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
+from played import played
 from scipy import optimize, stats
 from zhou_reference import Program, noise_and_ridge
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_constants
-from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 SMALL = {"num_agents": 12, "num_arms": 20, "dim": 5}
@@ -33,17 +32,6 @@ def small(name="FedLinearSphere-v0", **kwargs):
     return make_federation(name, **{"num_agents": 4, "num_arms": 6, "dim": 3, "max_cycles": 100, **kwargs})
 
 
-def play(env, policy, seeds):
-    """Arms, what was seen before and what was seen after them, round by round."""
-    seen = {name: array.copy() for name, array in env.reset_batch(seeds).observation.items()}
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    for _ in range(env.max_cycles):
-        action = policy.act(seen)
-        after = {name: array.copy() for name, array in env.step_batch(action).observation.items()}
-        yield (action["action"] if isinstance(action, dict) else action).copy(), seen, after
-        seen = after
-
-
 # Constants
 
 
@@ -53,20 +41,6 @@ def test_constants_are_the_programs(noise, horizon, gap):
     sizes = {"horizon": horizon, "gap": gap, "agents": 30, "dim": 7}
     found = released_constants(noise, 0.7, 1e-3, failure=0.05, **sizes)
     assert found == pytest.approx(noise_and_ridge(noise, 0.7, 1e-3, alpha=0.05, **sizes), rel=1e-12)
-
-
-@pytest.mark.parametrize(("wrong", "match"), [
-    ({"noise": "global"}, "noise is 'global'"),
-    ({"epsilon": 0.0}, "epsilon is 0.0"),
-    ({"delta": 1.0}, "delta is 1.0"),
-    ({"gap": 0}, "gap is 0"),
-])  # fmt: skip
-def test_wrong_constants_are_refused(wrong, match):
-    given = {"noise": "local", "epsilon": 0.2, "delta": 0.1, **wrong}
-    with pytest.raises(ValueError, match=match):
-        released_constants(**given)
-    with pytest.raises(ValueError, match=match):
-        BatchedLinUCB(**given)
 
 
 # Decisions
@@ -83,8 +57,9 @@ def test_without_noise_its_decisions_are_the_programs():
     baseline = BASELINES["Batched-FedLinUCB"]
     policy = baseline.make_policy()
     twin = Program(None, 2, 12, 5, 160)
-    for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
+    for t, (arm, before, step) in enumerate(played(baseline.wrap(env), policy, (0, 1)), start=1):
         check_arms(arm, twin.bounds(t, before["contexts"]))
+        after = step.observation
         twin.learn(t, after["pulled_context"], after["last_reward"][..., 0])
 
 
@@ -96,8 +71,9 @@ def test_with_noise_its_decisions_are_the_programs(ridge, scale):
     policy = baseline.make_policy(beta_scale=scale, ridge=ridge)
     twin = Program("local", 2, 12, 5, 160, ridge=ridge, scale=scale)
     pool, negative = np.zeros((2, 5, 6)), False
-    for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, (0, 1)), start=1):
+    for t, (arm, before, step) in enumerate(played(baseline.wrap(env), policy, (0, 1)), start=1):
         check_arms(arm, twin.bounds(t, before["contexts"]))
+        after = step.observation
         twin.learn(t, after["pulled_context"], after["last_reward"][..., 0])
         assert after["inbox_mask"].all() == after["inbox_mask"].any() == (t % 25 == 0)
         arrived = after["inbox_statistic"].sum(axis=2)
@@ -275,35 +251,9 @@ def test_a_constant_radius_replaces_the_formula():
         "some": {"alpha": 2.0},
     }.items():
         policy = BASELINES["Batched-FedLinUCB"].make_policy(**given)
-        arms[name] = np.array([arm for arm, _, _ in play(env, policy, [0])])
+        arms[name] = np.array([arm for arm, *_ in played(env, policy)])
     assert (arms["none"] == arms["no scale"]).all()
     assert (arms["none"] != arms["some"]).any()
-
-
-# A noise multiplier that is given
-
-
-def noisy(**kwargs):
-    env = small(reward_bound=1.5)
-    return ContinualPrivatizer(env, **{"delta": 0.1, "mechanism": "sqrt_toeplitz", "releases": 4, **kwargs})
-
-
-def test_a_given_multiplier_makes_the_noise_and_claim_of_an_exact_one():
-    column = 1 + (1 / 2) ** 2 + (3 / 8) ** 2 + (5 / 16) ** 2
-    multiplier = replaced_norm(1.5) * sqrt(column) / mu_at(0.2, 0.1)
-    exact, given = noisy(epsilon=0.2), noisy(epsilon=None, noise_multiplier=multiplier)
-    for env in (exact, given):
-        env.reset_batch([0, 1])
-    for z in range(1, 5):
-        one, two = (env.release(np.ones((2, 4), np.bool_)) for env in (exact, given))
-        for name, array in one.items():
-            np.testing.assert_allclose(two[name], array, rtol=1e-8, atol=1e-9)
-        assert given.privacy().epsilon == pytest.approx(exact.privacy().epsilon, abs=1e-8)
-        part = sqrt(sum([1, 1 / 4, 9 / 64, 25 / 256][:z]) / column)
-        assert given.privacy().epsilon == pytest.approx(epsilon_at(0.1, part * mu_at(0.2, 0.1)), abs=1e-8)
-    assert given.privacy().epsilon == pytest.approx(0.2, rel=1e-8)
-    one, two = (env.single_release_space["statistic_noise_variance"].high for env in (exact, given))
-    np.testing.assert_allclose(two, one)
 
 
 # DisLinUCB
@@ -334,8 +284,8 @@ def test_dislinucb_is_the_algorithm_of_the_paper(threshold):
     own, shared = np.zeros((agents, dim, dim + 1)), np.zeros((dim, dim + 1))
     last, at_last, times = 0, 0.0, []
     policy = baseline.make_policy(threshold=threshold)
-    for t, (arm, before, after) in enumerate(play(baseline.wrap(env), policy, [3]), start=1):
-        contexts = before["contexts"][0]
+    for t, (arm, before, step) in enumerate(played(baseline.wrap(env), policy, [3]), start=1):
+        contexts, after = before["contexts"][0], step.observation
         np.testing.assert_array_equal(arm[0], alone_and_shared(contexts, own, shared))
         x, y = contexts[np.arange(agents), arm[0]], after["last_reward"][0]
         own += x[..., np.newaxis] * np.concatenate([x, y], axis=-1)[:, np.newaxis]
@@ -350,10 +300,3 @@ def test_dislinucb_is_the_algorithm_of_the_paper(threshold):
             times.append(t)
     assert len(times) >= {"wang": 2, "li": 5}.get(threshold, 10)
     assert len(times) < horizon / 2
-
-
-def test_wrong_thresholds_are_refused():
-    with pytest.raises(ValueError, match="threshold is 'wong'"):
-        FedUCB(threshold="wong")
-    with pytest.raises(ValueError, match="threshold is -1"):
-        FedUCB(threshold=-1.0)

@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 from compiled import from_python
 from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
-from gymnasium import spaces
 from scipy import optimize, stats
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.linear import TellingReporter
-from fedbandit_envs.baselines.logistic import UCBGLM, FedGLB, GradientReporter, kernels
+from fedbandit_envs.baselines.linear import logistic as kernels
+from fedbandit_envs.baselines.linear.logistic import UCBGLM, FedGLB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.regressions import LogisticServer
 from fedbandit_envs.linear.contexts import PoolContexts
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_reporter, check_server_policy
 from fedbandit_envs.wrappers import Participation, Server
 
 into_the_ball, onto_the_simplex = from_python(kernels._into_ball), from_python(kernels._into_simplex)
@@ -267,72 +265,18 @@ def test_other_rewards_and_contexts_are_refused():
     assert policy.act(reset.observation).shape == (1, 6)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
-        ({"ridge": 0.0}, r"ridge is 0\.0"),
-        ({"slope": 0.3}, r"slope is 0\.3"),
-        ({"solver": "guess"}, "solver is 'guess'"),
-        ({"gradient_rounds": 0}, "gradient_rounds is 0"),
-        ({"failure": 0.0}, r"failure is 0\.0"),
-    ],
-)
-def test_wrong_constants_of_the_server_are_refused(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        make("FedGLB-UCB", 5, wrong)
-
-
-@pytest.mark.parametrize("wrong", [{"slope": 0.0}, {"threshold": -1.0}, {"released": 1}])
-def test_wrong_constants_of_the_agents_are_refused(wrong):
-    with pytest.raises((TypeError, ValueError), match=f"^{next(iter(wrong))} is"):
-        FedGLB(**wrong)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["FedGLB-UCB", "FedGLB-UCB-private", "FedGLB-UCB-released", "UCB-GLM-shared"],
-)
-def test_servers_keep_replicas_apart(name, monkeypatch):
-    """In 15 rounds, each with as many questions as a model takes; what is compared is equal to the bit."""
-    monkeypatch.setattr("fedbandit_envs.testing.server_policy.HORIZON", 15)
-    wrapper = BASELINES[name].wrappers["messages"]
-
-    def inside():
-        env = make_federation("FedLogistic-v0", max_cycles=12, **{**SMALL, "num_agents": 3})
-        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
-
-    check_server_policy(BASELINES[name].wrappers["server"].kwargs["policy"], inside)
-
-
-@pytest.mark.parametrize(
-    ("name", "reporter"), [("FedGLB-UCB-private", GradientReporter), ("UCB-GLM-shared", TellingReporter)]
-)
-def test_reporters_keep_rows_apart(name, reporter, monkeypatch):
-    """In 30 rounds; what is compared is equal to the bit."""
-    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 30)
-    wrapper = BASELINES[name].wrappers["messages"]
-
-    def inside():
-        env = make_federation("FedLogistic-v0", max_cycles=12, **{**SMALL, "num_agents": 3})
-        return wrapper.make(env, **{**wrapper.kwargs, **wrapper.kwargs_from_env(env)})
-
-    question = spaces.Dict({"model": spaces.Box(-1.0, 1.0, (4,), np.float64)})
-    check_reporter(reporter, inside, question if reporter is GradientReporter else None)
-    check_reporter(reporter, inside)
-
-
 def test_agents_that_have_not_acted_leave_the_pool_as_it_is():
     """They are shown zeros under the number 0, and tell nothing."""
     env, policy = make("UCB-GLM-shared", 15, wrap=lambda env: Participation(env, "in_turn"))
     vectors, *_ = play(env, policy, (0,))
     server = env._policy
     assert server._pulls.sum() == 15
-    known = server._pool.known[0]
+    known = server._pool[0]
     told = known.any(axis=-1)
     np.testing.assert_array_equal(known[told], vectors[0][told])
     env, policy = make("UCB-GLM", 15, wrap=lambda env: Participation(env, "in_turn"))
     play(env, policy, (0,))
-    known = policy._pool.known[0]
+    known = policy._pool[0]
     assert known[0].any() == (known[0] == vectors[0][0]).all()
 
 

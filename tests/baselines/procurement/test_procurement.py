@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from played import played
 from scipy.stats import beta, kstest
 
 from fedbandit_envs.baselines.procurement import PFCB, SSUCB, Clairvoyant, LaplaceIndex, ThompsonProcurement
@@ -34,10 +35,7 @@ def test_ss_ucb_follows_its_formula():
     """The first rounds by hand: exploration, then the index of the paper with t counted from 1."""
     env = parallel_env(num_agents=1, num_producers=5, instance_seed=2, max_cycles=50)
     policy = SSUCB(exploration_rounds=2, radius_scale=0.7, margin=0.05)
-    observation, _ = env.reset_batch([0])
-    policy.reset(env.policy_spec, row_seeds([0], 1))
-    for t in range(1, 51):
-        action = policy.act(observation)[0, 0].copy()
+    for t, ([[action]], observation, _) in enumerate(played(env, policy), start=1):
         if t <= 2:
             np.testing.assert_array_equal(action, 1)
         else:
@@ -47,7 +45,6 @@ def test_ss_ucb_follows_its_formula():
             everything = np.where(pays, observation["capacity"][0, 0], 0)
             assert (everything * (bound - 0.45)).sum() >= 0
             np.testing.assert_array_equal(action, everything)
-        observation = env.step_batch(action[np.newaxis, np.newaxis]).observation
 
 
 def test_exploration_length_from_zeta():
@@ -61,21 +58,6 @@ def test_exploration_length_from_zeta():
         explored += 1
         observation = env.step_batch(np.ones((1, 1, 30), np.int32)).observation
     assert explored == rounds
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "message"),
-    [
-        ({"exploration_rounds": -1}, "exploration_rounds is -1"),
-        ({"zeta": 0.0}, "zeta is 0.0"),
-        ({"radius_scale": -0.5}, "radius_scale is -0.5"),
-        ({"margin": 2.0}, "margin is 2.0"),
-        ({"oracle": "lp"}, "oracle is 'lp'"),
-    ],
-)
-def test_bad_parameters_are_named(kwargs, message):
-    with pytest.raises(ValueError, match=message):
-        SSUCB(**kwargs)
 
 
 def test_a_baseline_refuses_an_environment_it_does_not_play(baseline):
@@ -116,25 +98,7 @@ def test_thompson_draws_from_the_posterior():
     assert kstest(place.ravel(), "uniform").pvalue > 1e-4
 
 
-@pytest.mark.parametrize(("width", "error"), [(-1.0, ValueError), ("wide", TypeError)])
-def test_bad_width_is_named(width, error):
-    with pytest.raises(error, match="width is"):
-        LaplaceIndex(width)
-
-
 EARLY = {"name": "doubling", "start": 10, "stop": 400}
-
-
-def actions_of(env, policy, seeds, rounds):
-    """Every action of an episode's first rounds."""
-    observation, _ = env.reset_batch(seeds)
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    kept = []
-    for _ in range(rounds):
-        action = policy.act(observation)
-        kept.append(action.copy())
-        observation = env.step_batch(action).observation
-    return np.array(kept)
 
 
 @pytest.mark.parametrize("market", ["uniform", "normal"])
@@ -150,18 +114,6 @@ def test_without_a_channel_or_in_silence_it_is_ss_ucb_to_the_bit(market):
     ):
         for policy in (PFCB(), PFCB(check=False), PFCB(guards=False)):
             np.testing.assert_array_equal(simulate(quiet, policy, range(5)).regret, silent.regret)
-
-
-@pytest.mark.parametrize("policy", [PFCB(), PFCB(check=False)], ids=["P-FCB", "FCB"])
-@pytest.mark.parametrize("schedule", [EARLY, "every_round"], ids=["doubling", "every round"])
-def test_infinite_epsilon_is_the_unprotected_run_to_the_bit(policy, schedule):
-    raw = Channel(parallel_env(max_cycles=300), schedule=schedule)
-    private = Channel(GaussianPrivatizer(parallel_env(max_cycles=300), np.inf), schedule=schedule)
-    plain, noisy = (simulate(env, policy, range(4)) for env in (raw, private))
-    np.testing.assert_array_equal(plain.regret, noisy.regret)
-    assert np.isinf(private.privacy().epsilon)
-    # Sharing changed something at all.
-    assert (plain.regret != simulate(parallel_env(max_cycles=300), SSUCB(), range(4)).regret).any()
 
 
 class Reference:
@@ -211,18 +163,14 @@ def test_it_follows_the_procedure(check, radius):
     env = parallel_env(num_agents=3, num_producers=4, max_cycles=120, quality_threshold=0.3)
     env = Channel(GaussianPrivatizer(env, 360.0, releases=120), schedule={"name": "fixed_gap", "gap": 2})
     policy = PFCB(check=check, radius=radius)
-    observation, _ = env.reset_batch([5])
-    policy.reset(env.policy_spec, row_seeds([5], 3))
     references = [Reference(3, check, radius) for _ in range(3)]
     refused = False
-    for _ in range(120):
-        action = policy.act(observation)
+    for action, observation, _ in played(env, policy, [5]):
         for j, reference in enumerate(references):
             row = {name: array[0, j] for name, array in observation.items()}
             np.testing.assert_array_equal(reference.act(row), action[0, j])
         told = observation["inbox_delivered"][observation["inbox_mask"]]
         refused |= bool((told < 0).any())
-        observation = env.step_batch(action).observation
     assert refused
     assert sum(units for reference in references for units, _ in reference.heard) > 0
 
@@ -235,7 +183,7 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
         return Channel(private, schedule={"name": "doubling", "mode": "printed"})
 
     printed = PFCB(guards=False)
-    actions = actions_of(env(), printed, range(5), 2000)
+    actions = np.array([action for action, *_ in played(env(), printed, range(5))])
     assert (printed._received_units < 0).any()
     assert actions.min() >= 0
     assert actions.max() <= 50

@@ -3,6 +3,9 @@
 UCB-GLM has confidence bounds around the likeliest model. FedGLB-UCB takes online Newton steps between synchronisations,
 and asks to synchronise when data have grown; agents tell the server Gram matrices and, when it asks at a model,
 gradients.
+
+The kernels maximise the likelihood with a ridge by Newton's method, or take online Newton steps, which end with a
+projection on a ball or the probability simplex.
 """
 
 from collections.abc import Mapping
@@ -13,13 +16,274 @@ import numpy as np
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import is_due
-from fedbandit_envs.baselines.logistic.kernels import PoolFeatures, derive, learn, maximise
-from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.policy import UnfitError, require_around, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.linear.ridge import observe
+from fedbandit_envs.linear.ridge import factorise, observe, rank_one, solve
+
+_NEWTON_STEPS = 100
+
+
+def unknown_pool(spec: PolicySpec, replicas: int) -> Array:
+    """Returns zeros for the vectors of each replica's pool, ``(replicas, size, dim)``, as long as none is known.
+
+    Raises:
+        UnfitError: Contexts do not come from a pool.
+    """
+    require_pool(spec)
+    shapes = (spec.observation[name].shape or (0,) for name in ("pool_pulls", "pulled_context"))
+    return np.zeros((replicas, *(shape[0] for shape in shapes)))
+
+
+def get_to_know(known: Array, observation: Arrays) -> None:
+    """Adds the vectors that agents see to the ``known`` ones, ``(replicas, size, dim)``, by their numbers in the pool.
+
+    Vectors of zeros are left out: those are shown to agents that have not acted yet.
+
+    Raises:
+        UnfitError: Agents have other vectors under the same number.
+    """
+    for pool, numbers, offered in zip(known, observation["pool_index"], observation["contexts"], strict=True):
+        shown = offered.any(axis=-1)
+        place, vectors = numbers[shown], offered[shown]
+        pool[place] = vectors
+        if not np.array_equal(pool[place], vectors):
+            raise UnfitError("contexts of one number differ between agents; one pool for all is required")
+
+
+@allocating_kernel
+def maximise(features, pulls, rewards, ridge, model):
+    """Replaces models by the minimisers of sum (ln(1 + e^z) - y z) + ridge |w|^2 / 2 with z = <x, w>.
+
+    Newton's method starts from the models given, and halves a step that makes the norm of the gradient larger.
+
+    Args:
+        features: Vectors x of the pool, ``(replicas, size, dim)``.
+        pulls: Number of observations of each vector, ``(replicas, rows, size)``.
+        rewards: Sum of their rewards y, same shape.
+        ridge: The ridge, > 0.
+        model: Models w, ``(replicas, rows, dim)``.
+    """
+    dim = model.shape[2]
+    gradient, hessian, factor, step = np.empty(dim), np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
+    chance = np.empty(features.shape[1])
+    for r in range(model.shape[0]):
+        for j in range(model.shape[1]):
+            w = model[r, j]
+            step[:] = 0.0
+            before, size = np.inf, 1.0
+            for _ in range(_NEWTON_STEPS):
+                norm = 0.0
+                for i in range(dim):
+                    gradient[i] = ridge * w[i]
+                    hessian[i] = 0.0
+                    hessian[i, i] = ridge
+                _judge(features[r], w, chance)
+                _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient)
+                _add_slopes(features[r], pulls[r, j], chance, hessian)
+                for i in range(dim):
+                    norm += gradient[i] * gradient[i]
+                norm = np.sqrt(norm)
+                if norm > before:
+                    size *= 0.5
+                    for i in range(dim):
+                        w[i] -= size * step[i]
+                    continue
+                if norm <= 1e-10:
+                    break
+                before, size = norm, 1.0
+                factorise(hessian, 0.0, factor)
+                solve(factor, gradient, step)
+                for i in range(dim):
+                    step[i] = -step[i]
+                    w[i] += step[i]
+
+
+@allocating_kernel
+def derive(features, pulls, rewards, model, gradient):
+    """Computes gradients of sum (ln(1 + e^z) - y z) with z = <x, w>.
+
+    Args:
+        features: Vectors x of the pool, ``(replicas, size, dim)``.
+        pulls: Number of observations of each vector, ``(replicas, rows, size)``.
+        rewards: Sum of their rewards y, same shape.
+        model: Models w, ``(replicas, rows, dim)``.
+        gradient: Output: gradients, ``(replicas, rows, dim)``.
+    """
+    chance = np.empty(features.shape[1])
+    for r in range(model.shape[0]):
+        for j in range(model.shape[1]):
+            # Agents of a replica are asked at the same model, mostly.
+            if j == 0 or _differ(model[r, j], model[r, j - 1]):
+                _judge(features[r], model[r, j], chance)
+            gradient[r, j] = 0.0
+            _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j])
+
+
+@inner_kernel
+def _differ(one, two):
+    for i in range(one.shape[0]):  # noqa: SIM110 - compiled
+        if one[i] != two[i]:
+            return True
+    return False
+
+
+@inner_kernel
+def _judge(features, w, chance):
+    """Computes the probabilities of a reward of all vectors of a pool, ``(size,)``."""
+    for p in range(features.shape[0]):
+        z = 0.0
+        for i in range(w.shape[0]):
+            z += features[p, i] * w[i]
+        chance[p] = 1.0 / (1.0 + np.exp(-z))
+
+
+@inner_kernel
+def _add_errors(features, pulls, rewards, chance, gradient):
+    """Adds one row's data to a gradient."""
+    for p in range(pulls.shape[0]):
+        if pulls[p] == 0:
+            continue
+        error = pulls[p] * chance[p] - rewards[p]
+        for i in range(gradient.shape[0]):
+            gradient[i] += error * features[p, i]
+
+
+@inner_kernel
+def _add_slopes(features, pulls, chance, hessian):
+    """Adds one row's data to the lower triangle of a Hessian."""
+    for p in range(pulls.shape[0]):
+        if pulls[p] == 0:
+            continue
+        slope = pulls[p] * chance[p] * (1.0 - chance[p])
+        for i in range(hessian.shape[0]):
+            for h in range(i + 1):
+                hessian[i, h] += slope * features[p, i] * features[p, h]
+
+
+_MOST_STEPS, _EXACT = 500, 1e-13
+
+
+@allocating_kernel
+def learn(
+    pulled, reward, inverse, moment, log_det, matrix, model, squares, losses, slope, largest, on_simplex
+):
+    """Takes each agent's last observation in: A, b, and the online model w.
+
+    Args:
+        pulled: Contexts x of the last round, ``(replicas, agents, dim)``; 0 for agents that did not act.
+        reward: Rewards y, ``(replicas, agents, 1)``.
+        inverse: A^-1, ``(replicas, agents, 1, dim, dim)``.
+        moment: b, to which <x, w> x is added, ``(replicas, agents, 1, dim)``.
+        log_det: log det A, ``(replicas, agents, 1)``.
+        matrix: A, ``(replicas, agents, dim, dim)``.
+        model: w, ``(replicas, agents, dim)``.
+        squares: Sum of <x, w>^2, ``(replicas, agents)``.
+        losses: Bound of the losses, to which (1 / (1 + exp(-<x, w>)) - y)^2 ||x||^2_{A^-1} / (2 slope) is added.
+        slope: A lower bound of the logistic function's slope.
+        largest: The largest norm of a model.
+        on_simplex: Whether models are projected on the probability simplex in place of the ball.
+    """
+    dim = pulled.shape[2]
+    product, factor, moved = np.empty(dim), np.zeros((dim, dim)), np.empty((4, dim))
+    for r in range(pulled.shape[0]):
+        for j in range(pulled.shape[1]):
+            x, w = pulled[r, j], model[r, j]
+            form = rank_one(inverse[r, j, 0], x, product)
+            if form == 0.0:
+                continue
+            log_det[r, j, 0] += np.log1p(form)
+            z = 0.0
+            for i in range(dim):
+                z += x[i] * w[i]
+            squares[r, j] += z * z
+            error = 1.0 / (1.0 + np.exp(-z)) - reward[r, j, 0]
+            losses[r, j] += error * error * form / (1.0 + form) / (2.0 * slope)
+            size = 0.0
+            for i in range(dim):
+                moment[r, j, 0, i] += z * x[i]
+                for h in range(dim):
+                    matrix[r, j, i, h] += x[i] * x[h]
+                # A^-1 x with x counted in A.
+                w[i] -= error / slope * product[i] / (1.0 + form)
+                size += w[i] * w[i]
+            if on_simplex:
+                _into_simplex(matrix[r, j], w, moved)
+            elif size > largest * largest:
+                _into_ball(matrix[r, j], w, largest, factor, moved)
+
+
+@inner_kernel
+def _into_ball(matrix, w, largest, factor, vectors):
+    """Replaces w, longer than ``largest``, by the nearest vector of that norm, in the norm of the matrix A.
+
+    It is (A + m I)^-1 A w for the multiplier m > 0 that gives it the norm; Newton's method on 1 / norm finds m.
+    """
+    dim = w.shape[0]
+    target, found, half = vectors[0], vectors[1], vectors[2]
+    for i in range(dim):
+        target[i] = 0.0
+        for h in range(dim):
+            target[i] += matrix[i, h] * w[h]
+    multiplier = 0.0
+    for _ in range(_MOST_STEPS):
+        factorise(matrix, multiplier, factor)
+        solve(factor, target, found)
+        norm, weighted = 0.0, 0.0
+        for i in range(dim):
+            value = found[i]
+            for h in range(i):
+                value -= factor[i, h] * half[h]
+            half[i] = value / factor[i, i]
+            norm += found[i] ** 2
+            weighted += half[i] ** 2
+        norm = np.sqrt(norm)
+        if norm <= largest * (1.0 + _EXACT):
+            break
+        multiplier += norm * norm / weighted * (norm - largest) / largest
+    for i in range(dim):
+        w[i] = found[i]
+
+
+@inner_kernel
+def _into_simplex(matrix, w, vectors):
+    """Replaces w by the nearest vector on the probability simplex, in the norm of the matrix A.
+
+    In each step mass goes from the entry with the largest slope to the one with the smallest, as much as is best.
+    """
+    dim = w.shape[0]
+    point, slope, target = vectors[0], vectors[1], vectors[2]
+    scale = 0.0
+    for i in range(dim):
+        target[i] = 0.0
+        for h in range(dim):
+            target[i] += matrix[i, h] * w[h]
+        scale = max(scale, matrix[i, i])
+        point[i] = 1.0 / dim
+    for i in range(dim):
+        slope[i] = -target[i]
+        for h in range(dim):
+            slope[i] += matrix[i, h] * point[h]
+    for _ in range(_MOST_STEPS * dim):
+        low, high = 0, -1
+        for i in range(dim):
+            if slope[i] < slope[low]:
+                low = i
+            if point[i] > 0.0 and (high < 0 or slope[i] > slope[high]):
+                high = i
+        if slope[high] - slope[low] <= _EXACT * scale:
+            break
+        curve = matrix[low, low] + matrix[high, high] - 2.0 * matrix[low, high]
+        mass = min((slope[high] - slope[low]) / curve, point[high])
+        point[low] += mass
+        point[high] -= mass
+        for i in range(dim):
+            slope[i] += mass * (matrix[i, low] - matrix[i, high])
+    for i in range(dim):
+        w[i] = point[i]
 
 
 def slope_of(spec: PolicySpec, slope: float | None) -> float:
@@ -72,9 +336,8 @@ class UCBGLM(LinUCB):
             UnfitError: Rewards are not logistic, contexts do not come from a pool, or there is another server.
         """
         super().reset(spec, seeds)
-        self._pool = PoolFeatures(spec, len(seeds))
-        dim = self._pool.known.shape[-1]
-        seen = spec.observation.spaces
+        self._pool = unknown_pool(spec, len(seeds))
+        dim, seen = self._pool.shape[-1], spec.observation.spaces
         self._served = "server_moment" in seen
         if "server_mask" in seen and not self._served:
             raise UnfitError(
@@ -93,18 +356,13 @@ class UCBGLM(LinUCB):
             self._ridges.inverse[new, 0] = observation["server_inverse"][new]
             self._ridges.moment[new, 0] = observation["server_moment"][new]
         else:
-            last = observation["pulled_context"], observation["last_reward"], np.empty(self._model.shape[-1])
-            observe(observation["round"], *last, *self._ridges)
-            self._pool.add(observation["pool_index"], observation["contexts"])
-            maximise(
-                self._pool.known,
-                observation["pool_pulls"],
-                observation["pool_rewards"],
-                self._ridge,
-                self._model,
-            )
-            # The centre of the bounds is V^-1 times the moment.
             dim = self._model.shape[-1]
+            last = observation["pulled_context"], observation["last_reward"], np.empty(dim)
+            observe(observation["round"], *last, *self._ridges)
+            get_to_know(self._pool, observation)
+            played = observation["pool_pulls"], observation["pool_rewards"]
+            maximise(self._pool, *played, self._ridge, self._model)
+            # The centre of the bounds is V^-1 times the moment.
             gram = observation["total_statistic"][..., :dim, :dim] + self._ridge * np.eye(dim)
             self._ridges.moment[...] = (gram @ self._model[..., np.newaxis]).swapaxes(-1, -2)
         return self._choose(observation, -log(self._failure))
@@ -178,11 +436,10 @@ class FedGLB(LinUCB):
         """
         seen, rows = spec.observation.spaces, seeds.shape
         self._hears = "server_model" in seen
-        if not self._hears and ("server_mask" in seen or spec.chooses_sending):
-            raise UnfitError(
-                "a Server with policy='logistic' and Messages with a GradientReporter are required around the "
-                f"environment, or none; its observations are {sorted(seen)} and its actions {spec.action}"
-            )
+        fits = self._hears or not ("server_mask" in seen or spec.chooses_sending)
+        require_around(
+            spec, fits, "a Server with policy='logistic' inside of a GradientReporter's Messages, or none,"
+        )
         self._c = slope_of(spec, self._slope)
         self._ridge = self._penalty / self._c
         super().reset(spec, seeds)
@@ -192,29 +449,26 @@ class FedGLB(LinUCB):
         self._model = np.zeros((*rows, dim))
         self._noisy = variance_of("gram") in spec.release.spaces
         self._received = np.zeros((*rows, dim, dim)), np.zeros((*rows, dim))
-        self._shared, self._squares = np.zeros((2, *rows))
+        self._shared, self._squares, self._fresh, self._no_spread = np.zeros((4, *rows))
         self._losses = np.full(rows, self._c * self._penalty * self._parameter_bound**2 / 2)
-        self._fresh = np.zeros(rows)
         self._synchronised = self._ridges.log_det.copy()
         self._asks = spec.chooses_sending
-        self._due = self._threshold
-        if self._due is None:
-            self._due = spec.horizon / (spec.agents * dim * log(max(spec.agents * spec.horizon, 2)))
+        default = spec.horizon / (spec.agents * dim * log(max(spec.agents * spec.horizon, 2)))
+        self._due = default if self._threshold is None else self._threshold
         self._union = spec.agents / self._failure
-        self._send, self._no_spread = np.zeros(rows, np.bool_), np.zeros(rows)
+        self._send = np.zeros(rows, np.bool_)
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms and, where agents choose when to send, which of them ask to synchronise.
 
         See :meth:`Policy.act`.
         """
-        acted = (observation["pulled_context"] != 0).any(axis=-1)
         learn(
             observation["pulled_context"], observation["last_reward"], self._ridges.inverse, self._ridges.moment,
             self._ridges.log_det, self._matrix, self._model, self._squares, self._losses, self._c,
             self._parameter_bound, self._released,
         )  # fmt: skip
-        self._fresh += acted
+        self._fresh += (observation["pulled_context"] != 0).any(axis=-1)
         if self._hears and observation["server_mask"].any():
             self._synchronise(observation, observation["server_mask"][..., 0])
         self._set_radius()
@@ -288,9 +542,7 @@ class GradientReporter:
             TypeError: It is no number.
             ValueError: It is not positive, or not finite.
         """
-        self._weight = require_number(
-            "gradient_weight", gradient_weight, 0, np.inf, open_below=True, open_above=True
-        )
+        self._weight = require_number("gradient_weight", gradient_weight, 0, np.inf, open_below=True)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`.Reporter.reset`.
@@ -298,11 +550,11 @@ class GradientReporter:
         Raises:
             UnfitError: Contexts do not come from a pool.
         """
-        self._pool = PoolFeatures(spec, len(seeds))
+        self._pool = unknown_pool(spec, len(seeds))
 
     def observe(self, observation: Arrays) -> None:
         """Keeps the agents' data, and what they see of the pool; see :meth:`.Reporter.observe`."""
-        self._pool.add(observation["pool_index"], observation["contexts"])
+        get_to_know(self._pool, observation)
         self._seen = observation
 
     def report(self, question: Arrays | None) -> Mapping[str, Array]:
@@ -311,10 +563,10 @@ class GradientReporter:
         Args:
             question: ``model``, ``(replicas, agents, dim)``. None for a report that has 0 in place of gradients.
         """
-        seen, dim = self._seen, self._pool.known.shape[-1]
+        seen, dim = self._seen, self._pool.shape[-1]
         gradient = np.zeros((*seen["round"].shape[:2], dim))
         if question is not None:
-            derive(self._pool.known, seen["pool_pulls"], seen["pool_rewards"], question["model"], gradient)
+            derive(self._pool, seen["pool_pulls"], seen["pool_rewards"], question["model"], gradient)
         return {
             "gram": seen["total_statistic"][..., :dim, :dim],
             "count": seen["pool_pulls"].sum(axis=-1, dtype=np.float64),

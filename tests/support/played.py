@@ -1,0 +1,16 @@
+"""Episodes of a policy, round by round."""
+
+from fedbandit_envs.randomness.streams import row_seeds
+
+
+def played(env, policy, seeds=(0,), rounds=None):
+    """Yields the arms (or another action) of a round, a copy of what was seen before, and the step."""
+    observation = env.reset_batch(seeds).observation
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    for _ in range(env.max_cycles if rounds is None else rounds):
+        before = {name: array.copy() for name, array in observation.items()}
+        action = policy.act(observation)
+        chosen = (action["action"] if isinstance(action, dict) else action).copy()
+        step = env.step_batch(action)
+        yield chosen, before, step
+        observation = step.observation
