@@ -69,7 +69,7 @@ class Rule:
         >>> from fedbandit_envs.baselines.arms import Rule
         >>> class Greedy(Rule):
         ...     def scores(self, round_, pulls, sums, iteration, out):
-        ...         out[...] = sums / pulls
+        ...         out[...] = sums / np.maximum(pulls, 1)
         >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
         >>> policy = Greedy(pool="precision")
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))

@@ -92,7 +92,7 @@ def make_topology(
         >>> make_topology("ring", 4).astype(int).tolist()
         [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
-    if isinstance(spec, Mapping) and spec.keys() == {"edges"}:
+    if isinstance(spec, Mapping) and set(spec) == {"edges"}:
         spec = _from_edges(spec["edges"], num_agents)
     if isinstance(spec, nx.Graph):
         return _from_networkx(spec, num_agents)

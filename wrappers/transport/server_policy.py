@@ -106,10 +106,10 @@ def declared_spaces(policy: ServerPolicy, spec: PolicySpec) -> dict[str, spaces.
 def _box(shape: Sequence[int], dtype: npt.DTypeLike) -> spaces.Box:
     """Returns the space of all arrays of a shape and dtype."""
     of: Any = np.dtype(dtype)
-    limits: Any = (0, 1) if of == np.bool_ else (-np.inf, np.inf)
+    low, high = (0, 1) if of == np.bool_ else (-np.inf, np.inf)
     if of.kind in "iu":
-        limits = np.iinfo(of).min, np.iinfo(of).max
-    return spaces.Box(*limits, tuple(shape), of)
+        low, high = np.iinfo(of).min, np.iinfo(of).max
+    return spaces.Box(low, high, tuple(shape), of)
 
 
 def bits_of(dtype: npt.DTypeLike) -> int:
