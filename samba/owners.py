@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 
 from fedbandit_envs.baselines import arms
+from fedbandit_envs.baselines.arms import Choice
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.basics.compiled import kernel
@@ -72,7 +73,7 @@ class OwnerBank:
             num_owners: Number of all owners, K.
             budget: Number of rounds, N.
         """
-        self.choice: arms.Choice = rule.choice
+        self.choice: Choice = rule.choice
         self.iterations: int = rule.iterations
         size = len(keys)
         self._rule = rule
@@ -221,7 +222,7 @@ class SambaPlan:
     arms: int
     budget: int
     algorithm: Algorithm
-    choice: arms.Choice
+    choice: Choice
     iterations: int
 
     def __post_init__(self) -> None:
@@ -235,7 +236,7 @@ class SambaPlan:
         require_integer("arms", self.arms, 1)
         require_integer("budget", self.budget, self.arms)
         require_integer("iterations", self.iterations, 1)
-        require_choice("choice", self.choice, get_args(arms.Choice))
+        require_choice("choice", self.choice, get_args(Choice))
         encryptions = 2 * self.arms * self.iterations * (self.budget - self.arms)
         if encryptions > _MAX_ENCRYPTIONS:
             raise ValueError(
@@ -263,7 +264,7 @@ class SambaPlan:
         bank = algorithm.bank(owner_keys(0, 1), arms, budget)
         return cls(arms, budget, algorithm, bank.choice, bank.iterations)
 
-    def choice_of(self, iteration: int) -> arms.Choice:
+    def choice_of(self, iteration: int) -> Choice:
         """Returns how an iteration of a round picks an owner: ``choice`` for the last iteration, else ``"argmax"``."""
         return self.choice if iteration == self.iterations - 1 else "argmax"
 
@@ -317,7 +318,7 @@ def _choose(scores, proportional, uniform):
     return best
 
 
-def choose(choice: arms.Choice, scores: Array, uniform: float) -> int:
+def choose(choice: Choice, scores: Array, uniform: float) -> int:
     """Returns the place (index) that is picked in a list of scores.
 
     In the encrypted protocol the role Comp calls it on scores that are masked and permuted.
@@ -401,7 +402,7 @@ class PlainSelector:
         scores = np.full(self._plan.arms, self.common_scores.uniform(round_))
         return self._pick("argmax", scores, round_, 0)
 
-    def _pick(self, choice: arms.Choice, scores: Array, round_: int, iteration: int) -> Array:
+    def _pick(self, choice: Choice, scores: Array, round_: int, iteration: int) -> Array:
         order = self.permutations.order(round_, iteration)
         place = choose(choice, scores[order], self.draws.uniform(round_, iteration))
         picked = np.zeros(order.shape, np.bool_)

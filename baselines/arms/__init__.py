@@ -416,7 +416,7 @@ class CUCB(UCB1):
 
         Args:
             oracle: ``"largest"``, which picks the arms with the largest bounds, or the entry point
-                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
+                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.actions.Oracle`.
             pool: The aggregator of received counts, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
 

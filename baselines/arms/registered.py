@@ -1,6 +1,7 @@
 """Registered baselines for Bernoulli arms: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
+from typing import Any
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines.arms import (
@@ -25,7 +26,7 @@ _THOMPSON = "Thompson (Biometrika 1933)"
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _DOUBLING = {"channel": {"schedule": _FROM_ONE}}
 _SERVER = {"schedule": "every_round", "answers": "every_round", "echo": False}
-_PRIVATE = {"privatizer": {"epsilon": 1.0, "delta": 1e-5, "releases": _FROM_ONE}, **_DOUBLING}
+_PRIVATE: dict[str, Any] = {"privatizer": {"epsilon": 1.0, "delta": 1e-5, "releases": _FROM_ONE}, **_DOUBLING}
 
 _baseline = partial(listed, ArmsEnv)
 

@@ -27,8 +27,8 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
     """Checks that wrappers change only what their layer may change.
 
     Only data layers may change rewards and information, only data and noise layers (by a clip) the sensitivity of
-    releases, and only observation layers observations. If an observation layer changes rewards, the information must contain the environment's own as
-    ``raw_reward``. Observation layers must not change releases.
+    releases, and only observation layers observations. If an observation layer changes rewards, the information must
+    contain the environment's own as ``raw_reward``. Observation layers must not change releases.
 
     Args:
         wrap: A function that puts the wrappers around a federation.

@@ -75,7 +75,7 @@ class Server(Transport):
         (np.float64(2.0), [2, 2, 2])
     """
 
-    _counted = ("messages", "bytes", "lost")
+    _counted: tuple[str, ...] = ("messages", "bytes", "lost")
     examples = (
         {"schedule": "on_request"},
         {"schedule": "every_round", "answers": "every_round", "echo": False},
@@ -143,7 +143,7 @@ class Server(Transport):
         self._require_fit(loss, stage)
         if self._policy is None:
             return
-        flag = spaces.Box(0, 1, (1,), np.bool_)
+        flag: spaces.Space = spaces.Box(0, 1, (1,), np.bool_)
         self._inbox_spaces = {"server_mask": flag, "sent": flag}
         boxes = self._downloads.values()
         self._answer_bytes = message_bytes(prod(box.shape) * bits_of(box.dtype) for box in boxes)
@@ -238,7 +238,7 @@ class Server(Transport):
 
     def _update(self, answer: Any, mask: Array) -> None:
         """Takes an answer as the latest one of the replicas in which ``mask`` is true of some agent."""
-        fresh = mask.any(axis=1)
+        fresh = np.any(mask, axis=1)
         for name, array in checked_answer(answer, self._downloads, mask.shape).items():
             np.copyto(self._latest[name], array, where=spread(fresh, array))
 

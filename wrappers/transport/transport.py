@@ -381,11 +381,11 @@ class Transport(FederatedWrapper):
             size: Bytes of each message; None for those of a release.
         """
         self._dirty = True
-        size = messages * (self._bytes_per_message if size is None else size)
+        sent = messages * (self._bytes_per_message if size is None else size)
         self._traffic["messages"] += messages
-        self._traffic["bytes"] += size
+        self._traffic["bytes"] += sent
         self._totals["messages"] += messages
-        self._totals["bytes"] += size
+        self._totals["bytes"] += sent
 
 
 def message_bytes(bits: Iterable[int]) -> int:
