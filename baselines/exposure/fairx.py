@@ -387,7 +387,7 @@ class BestArm(LinUCB):
 class DeservedShares:
     """Gives every arm the share that is proportional to its merit under the true parameter theta*.
 
-    The parameter must be in the observation, where :class:`~fedbandit_envs.wrappers.reveal.Reveal` puts it.
+    The parameter must be in the observation, where :class:`~fedbandit_envs.wrappers.observation.Reveal` puts it.
 
     Example:
         >>> import numpy as np

@@ -147,7 +147,7 @@ class Server(Transport):
         self._inbox_spaces = {"server_mask": flag, "sent": flag}
         boxes = self._downloads.values()
         self._answer_bytes = message_bytes(prod(box.shape) * bits_of(box.dtype) for box in boxes)
-        answered = {f"server_{name}": box for name, box in self._downloads.items()}
+        answered: dict[str, spaces.Space] = {f"server_{name}": box for name, box in self._downloads.items()}
         if self._admits:
             answered["active"] = flag
             del answered["server_active"]
