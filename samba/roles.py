@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from fedbandit_envs.baselines.arms import Choice
 from fedbandit_envs.samba.ciphers import ItemCipher, Link, Paillier
 from fedbandit_envs.samba.keys import Keyring, Keystream, OwnerKeys, Permutations
 from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record, SecureError
@@ -448,7 +449,7 @@ class Comp(Role):
             scores = np.frombuffer(plain, "<f8").astype(np.float64)
         else:
             raise self._unexpected(peer, kind)
-        choice = "argmax" if explores else plan.choice_of(self.iteration)
+        choice: Choice = "argmax" if explores else plan.choice_of(self.iteration)
         place = choose(choice, scores, self._draws.uniform(*at))
         marks = bytearray(self.arms)
         marks[place] = 1

@@ -72,6 +72,19 @@ class Aggregator:
     Attributes:
         totals: Of a started aggregator, the combined arrays by name, float64 ``(replicas, agents, *shape)``;
             :meth:`add` updates them in place.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs.baselines.aggregators import Aggregator, InboxSpec
+        >>> class Largest(Aggregator):
+        ...     def _add(self, observation, arrived, exact, weight):
+        ...         for name, total in self.totals.items():
+        ...             total[...] = np.maximum(total, weight * observation[f"inbox_{name}"].max(axis=2))
+        >>> aggregate = Largest().start(InboxSpec(rows=(1, 1), senders=3, shapes={"pulls": (2,)}))
+        >>> mask, pulls = np.ones((1, 1, 3), bool), np.arange(6).reshape(1, 1, 3, 2)
+        >>> aggregate.add({"inbox_mask": mask, "inbox_pulls": pulls})
+        >>> aggregate.totals["pulls"]
+        array([[[4., 5.]]])
     """
 
     def start(self, inbox: InboxSpec) -> "Aggregator":

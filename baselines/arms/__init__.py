@@ -51,7 +51,7 @@ class Rule:
         >>> from fedbandit_envs.baselines.arms import Rule
         >>> class Greedy(Rule):
         ...     def scores(self, round_, pulls, sums, iteration, out):
-        ...         out[...] = sums / pulls
+        ...         out[...] = sums / np.maximum(pulls, 1)
         >>> env = arms_v0.parallel_env(num_agents=3, num_arms=4)
         >>> policy = Greedy(pool="precision")
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
@@ -398,7 +398,7 @@ class CUCB(UCB1):
 
         Args:
             oracle: ``"largest"``, which picks the arms with the largest bounds, or the entry point
-                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.oracle.Oracle`.
+                ``"module:attribute"`` of an :data:`~fedbandit_envs.arms.actions.Oracle`.
             pool: The aggregator of received counts, or its specification; see
                 :mod:`fedbandit_envs.baselines.aggregators`.
 

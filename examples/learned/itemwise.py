@@ -21,7 +21,7 @@ from fedbandit_envs.baselines.learned import ItemNetwork
 
 
 class SharedNet(nn.Module):
-    """A :class:`~fedbandit_envs.baselines.learned.Network` to be trained; its output starts at 0."""
+    """A :class:`~fedbandit_envs.baselines.learned.ItemNetwork` to be trained; its output starts at 0."""
 
     def __init__(self, each: int, once: int, hidden: int) -> None:
         """Takes the numbers of features an item, and once, and of hidden units in either layer."""

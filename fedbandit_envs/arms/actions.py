@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_valid
+from fedbandit_envs.basics.checks import require_choice, require_valid
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.actions import OwnActions
 from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, judged, laplace
@@ -33,7 +33,10 @@ def make_oracle(oracle: str) -> Oracle:
     Raises:
         ValueError: ``oracle`` is neither ``"largest"`` nor an entry point ``"module:attribute"``.
     """
-    named: Oracle = largest if oracle == "largest" else resolve(str(oracle))
+    if ":" not in str(oracle):
+        require_choice("oracle", oracle, ("largest", "module:attribute"))
+        return largest
+    named: Oracle = resolve(oracle)
     return named
 
 

@@ -199,7 +199,7 @@ def test_values_pull_the_largest_of_those_awake():
         ({"means": "jester", "num_arms": 101}, ValueError, r"num_arms is 101; an integer in \[1, 100\]"),
         ({"slots": 11}, ValueError, "slots is 11; at most 10"),
         ({"regret": "mine"}, ValueError, "regret is 'mine'"),
-        ({"oracle": "best"}, ValueError, "entry point is 'best'"),
+        ({"oracle": "best"}, ValueError, "oracle is 'best'; one of 'largest'"),
     ],
 )
 def test_bad_arguments_are_named(kwargs, error, message):

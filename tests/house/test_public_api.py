@@ -40,6 +40,8 @@ def exported():
             for name, thing in vars(module).items()
             if getattr(thing, "__module__", "") == module.__name__
         ]
+        if package in PROBLEMS:
+            own = ["env", "parallel_env", "raw_env"]
         names = getattr(module, "__all__", None) or [name for name in own if not name.startswith("_")]
         for name in sorted(names):
             yield f"{module.__name__}.{name}{arguments(getattr(module, name))}"

@@ -237,6 +237,7 @@ class Shares(Features):
     shared = ()
 
     def __init__(self, spec):
+        super().__init__(spec)
         self.items = spec.action.n
 
     def _start(self, rows):
@@ -284,7 +285,7 @@ class Half(Arm):
 
 
 class OffersHalves(ArmsEnv):
-    """action of agent_1 \\(replica 0\\) is 0.5"""
+    """action has dtype float64; an integer dtype is required"""
 
     def __init__(self):
         super().__init__()
@@ -298,7 +299,7 @@ FEDERATIONS = [
 
 @pytest.mark.parametrize("broken", FEDERATIONS)
 def test_broken_federations_are_caught(broken):
-    with pytest.raises((AssertionError, ValueError), match=broken.__doc__):
+    with pytest.raises((AssertionError, TypeError, ValueError), match=broken.__doc__):
         check_federation(broken)
 
 

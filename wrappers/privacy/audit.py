@@ -313,7 +313,7 @@ def attack_stage(
 
     * under ``aggregator`` the sums that agents receive; a fellow knows its own share of the noise as well, and the
       server and a fellow know the shares of the stage's colluders;
-    * under ``server`` the answers of a server that adds up what it reads; fellows and the public see the same;
+    * under ``server`` the sums that the server passes on; fellows and the public see the same;
     * under ``shuffler`` the batches that the server reads, with announced variances, as a server that sends them on
       shows them to agents; the server and a fellow know which messages are the colluders', a fellow also its own.
 
@@ -384,13 +384,17 @@ class _WatchedStage(Stage):
 
     Attributes:
         uploads: The uploads of the latest synchronisation by name, ``(replicas, agents, ...)``.
+        batch: These without names, as a shuffler's server reads them.
     """
 
     uploads: Arrays = field(default_factory=dict)
+    batch: Arrays = field(default_factory=dict)
 
     def combined(self, statistic: Arrays, arrived: Array) -> Combined:
+        combined = super().combined(statistic, arrived)
         self.uploads.update(statistic)
-        return super().combined(statistic, arrived)
+        self.batch.update(combined.batch or {})
+        return combined
 
 
 class _View:
@@ -402,16 +406,10 @@ class _View:
         self._stage = _WatchedStage(stage.trust, stage.honest, stage.colluders)
         # The number of agents, the last ones, whose shares of the noise or messages the observer knows.
         self._known = 0 if observer == "public" else stage.colluders + (observer == "fellow")
-        self._read: Arrays = {}
-
-        def add_up(uploads: Arrays, mask: Array) -> Arrays:
-            self._read = uploads
-            return {name: array.sum(axis=1) for name, array in uploads.items()}
-
         self._env = (
             Channel(private, stage=self._stage)
             if stage.trust == "aggregator"
-            else Server(private, "every_round", policy=add_up, stage=self._stage)
+            else Server(private, "every_round", "every_round", stage=self._stage)
         )
 
     def claim(self, **asked: Any) -> Claim:
@@ -449,7 +447,8 @@ class _View:
         for _ in range(self._releases):
             observation = self._env.step_batch(np.stack([action] * len(seeds))).observation
             if self._stage.trust == "shuffler":
-                messages, variances = self._numbers(self._read), self._numbers(self._read, variance_of)
+                read = self._stage.batch
+                messages, variances = self._numbers(read), self._numbers(read, variance_of)
                 farther, nearer = (((messages - each[0]) ** 2 / variances / 2).sum(axis=-1) for each in clear)
                 other = ((messages - clear[0, 1]) ** 2 / variances / 2).sum(axis=-1)
                 own = self._numbers(self._stage.uploads)[:, agents - self._known :]
@@ -460,7 +459,7 @@ class _View:
                 first = np.argmin(np.where(known, np.inf, variances[..., 0]), axis=1)
                 yield np.stack([ratio, messages[np.arange(len(seeds)), first] @ towards], axis=1)
             elif self._stage.trust == "server":
-                yield self._numbers(observation, "server_{}".format)[:, -1:] @ towards
+                yield self._numbers(observation, "inbox_{}".format)[:, -1:] @ towards
             else:
                 inboxes = self._numbers(observation, "inbox_{}".format)
                 # Each inbox is the sum without the agent's own share, so that all of them show the sum.

@@ -156,9 +156,9 @@ class Privatizer(FederatedWrapper):
     episodes. So after copying, the claims of both are ``repeatable`` for good.
 
     Releases also contain the variance of their noise: for each array ``name`` an array ``{name}_noise_variance`` of the
-    same shape (:mod:`fedbandit_envs.core.noise_variance`). The variance depends only on quantities that claims treat as
-    public: sensitivities (in procurement they follow from capacities, which are public there) and the number of
-    releases so far.
+    same shape (:func:`fedbandit_envs.core.privacy.variance_of`). The variance depends only on quantities that claims
+    treat as public: sensitivities (in procurement they follow from capacities, which are public there) and the number
+    of releases so far.
 
     If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.stages`), the privatizer makes the
     noise of that stage, whose scale is the same for all agents. For an ``aggregator`` each agent adds its share of one

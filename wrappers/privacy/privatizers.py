@@ -134,7 +134,7 @@ class RandomizedResponsePrivatizer(Privatizer):
         budget: GivenBudget = None,
         **noise: Any,
     ) -> None:
-        """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.sensitivity.Pair`).
+        """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.privacy.Pair`).
 
         Args:
             env: The environment, not yet privatized.

@@ -160,9 +160,10 @@ def _draw_agent(axes: Any, place: Any, radius: float, share: float) -> None:
     from matplotlib.patches import Circle, Wedge
 
     ring = {"facecolor": "white", "edgecolor": COLOURS["ink"], "linewidth": 1.5}
-    axes.add_patch(Circle(place, radius, zorder=2, **ring))
+    x, y = place
+    axes.add_patch(Circle((x, y), radius, zorder=2, **ring))
     end = 90 - 360 * share
-    axes.add_patch(Wedge(place, radius * 0.93, end, 90, facecolor=COLOURS["learned"], zorder=3))
+    axes.add_patch(Wedge((x, y), radius * 0.93, end, 90, facecolor=COLOURS["learned"], zorder=3))
 
 
 def _draw_messages(axes: Any, where: Array, noise: Array, size: float) -> None:

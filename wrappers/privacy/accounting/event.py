@@ -54,7 +54,7 @@ class Event:
     are compared by their fields, on which alone the curve must depend. Fields of a subclass need defaults.
 
     **What a curve must cover**: the worst two releases of neighbouring histories, in both directions. A
-    :class:`~fedbandit_envs.core.sensitivity.Change` states how much the two releases differ: in at most ``values``
+    :class:`~fedbandit_envs.core.privacy.Change` states how much the two releases differ: in at most ``values``
     numbers, in each of them by at most its scale (to which the noise is proportional), and in all of them together by
     at most ``norm``, a Euclidean norm in units of the scales. The curve must hold for any choice of the numbers that
     differ, and of their differences. The curves of kinds in :data:`PROVEN` are known and their methods are not called.
@@ -333,7 +333,7 @@ class Accountant:
             height: Number of wrappers inside of the layer that adds the noise. Data that leave the stack below it have
                 no noise.
             adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
-            noise: ``secret``, ``repeatable`` or ``none``; see :class:`~fedbandit_envs.core.claim.Claim`.
+            noise: ``secret``, ``repeatable`` or ``none``; see :class:`~fedbandit_envs.core.privacy.Claim`.
             drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
             as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
                 agents release authored messages, in which one event may change this release and all later ones.
@@ -473,7 +473,7 @@ class Accountant:
             delta: The delta at which epsilon is computed, in [0, 1). None takes the sum of the deltas of an agent's
                 events (with ``parallel`` the largest of them), for the agent for which it is largest.
             composition: How releases are composed: ``basic``, ``zcdp``, ``exact`` or ``parallel``; see this module.
-            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.claim.Adjacency`. None for the
+            adjacency: The neighbouring histories, see :data:`fedbandit_envs.core.privacy.Adjacency`. None for the
                 environment's first adjacency, or for the first of the events where there is no environment.
 
         Raises:

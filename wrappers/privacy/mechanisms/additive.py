@@ -99,7 +99,8 @@ class Mechanism(ABC):
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise: arrays of the same names and shapes, and for each of them its variance.
 
-        Variances (:mod:`fedbandit_envs.core.noise_variance`) must depend on no data but those released without noise.
+        Variances (:func:`fedbandit_envs.core.privacy.variance_of`) must not depend on data, except on data that are
+        released without noise.
 
         Args:
             statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
@@ -296,7 +297,7 @@ class Gaussian(AdditiveMechanism):
     joint sensitivity is k, and a message spends epsilon^z and delta once. The total then has twice the variance. With
     sqrt(2) times the epsilon it has the same variance and privacy as by default, and the number of good outcomes has
     half the variance. The environment defines how neighbours differ
-    (:class:`~fedbandit_envs.core.sensitivity.Pair`). Releases then also contain ``noise_covariance``, for each entry
+    (:class:`~fedbandit_envs.core.privacy.Pair`). Releases then also contain ``noise_covariance``, for each entry
     the covariance of the noise in the total and in the number of good outcomes.
 
     Example:
