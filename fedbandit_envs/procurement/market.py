@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -95,9 +94,9 @@ class MarketDistribution:
     num_agents: int
     num_producers: int
     mean: float
-    sd: float = 0.1
-    homogeneous: bool = False
-    max_capacity: int = 50
+    sd: float
+    homogeneous: bool
+    max_capacity: int
 
     def __post_init__(self) -> None:
         """Checks the parameters.
@@ -153,11 +152,13 @@ def make_market(
         given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
         chosen_sizes(asked, given, {}, "in the market given")
         return market
-    make_law = partial(
-        MarketDistribution,
-        num_agents=sizes["num_agents"],
-        num_producers=sizes["num_producers"],
-        mean=quality_threshold,
-    )
-    laws = {"uniform": partial(make_law, "uniform"), "normal": partial(make_law, "normal")}
-    return make("market", spec, laws, MarketDistribution)
+
+    def normal(
+        sd: float = 0.1, homogeneous: bool = False, max_capacity: int = 50, name: DistributionName = "normal"
+    ) -> MarketDistribution:
+        return MarketDistribution(name, *sizes.values(), quality_threshold, sd, homogeneous, max_capacity)
+
+    def uniform(homogeneous: bool = False, max_capacity: int = 50) -> MarketDistribution:
+        return normal(0.1, homogeneous, max_capacity, "uniform")
+
+    return make("market", spec, {"uniform": uniform, "normal": normal}, MarketDistribution)
