@@ -88,9 +88,8 @@ def _picture(scene: Arrays) -> Picture:
     """Returns agents' shares of arms by rank, and what an arm of a rank deserves and gets on average over agents."""
     rank = np.argsort(-scene["deserved"], axis=1)
     shares, deserved = (np.take_along_axis(scene[name], rank, 1) for name in ("shares", "deserved"))
-    arm = "arm, in order of each agent's merits"
-    means = deserved.mean(axis=0), shares.mean(axis=0)
-    return Picture(shares, "share", arm, means[0], "mean deserved share", means[1], "mean share", arm)
+    values = {"mean deserved share": deserved.mean(axis=0), "mean share": shares.mean(axis=0)}
+    return Picture(shares, "share", "arm, in order of each agent's merits", values)
 
 
 class ExposureEnv(LinearProblem, name="exposure_v0"):

@@ -260,7 +260,7 @@ def test_bad_arguments_are_named(arguments, error, message):
 
 
 def test_one_transport_is_enough():
-    with pytest.raises(ValueError, match="already has a transport layer, Channel, inside of Server"):
+    with pytest.raises(ValueError, match="Channel, of layer 'transport', inside of Server"):
         Server(Channel(small()))
-    with pytest.raises(ValueError, match="already has a transport layer, Server, inside of Channel"):
+    with pytest.raises(ValueError, match="Server, of layer 'transport', inside of Channel"):
         Channel(Server(small()))
