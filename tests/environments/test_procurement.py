@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fedbandit_envs.procurement.market import Market
+from fedbandit_envs.procurement.rounds import Market
 from fedbandit_envs.procurement_v0 import parallel_env
 
 SMALL = {

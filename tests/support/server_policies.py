@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
-from fedbandit_envs.core.buffers import zeros
+from fedbandit_envs.basics.arrays import zeros
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.wrappers.transport.server_policy import Ask
 
