@@ -8,7 +8,7 @@ from types import ModuleType
 
 from fedbandit_envs import baselines
 from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
-from fedbandit_envs.registry.plugins import registered
+from fedbandit_envs.registry.registration import registered
 
 SILENT, TUNED, PAPER, PAPER_TUNED = "untuned silence", "tuned silence", "paper's form", "paper's form, tuned"
 OURS, OURS_TUNED, TRUE, PLACEBO = "weighted", "weighted, tuned", "true data", "placebo"

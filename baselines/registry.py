@@ -14,7 +14,7 @@ from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.registry.plugins import Registry, registered
+from fedbandit_envs.registry.registration import Registry, registered
 from fedbandit_envs.wrappers.placebo import Placebo
 
 

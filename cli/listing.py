@@ -49,8 +49,7 @@ def _listed() -> list[Row]:
     from fedbandit_envs.basics.entry_points import resolve
     from fedbandit_envs.leaderboard.suites import SUITES
     from fedbandit_envs.papers.catalogue import experiments
-    from fedbandit_envs.registry.plugins import Registry
-    from fedbandit_envs.registry.registration import REGISTRY
+    from fedbandit_envs.registry.registration import REGISTRY, Registry
     from fedbandit_envs.wrappers import WRAPPERS
     from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 

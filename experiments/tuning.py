@@ -13,9 +13,8 @@ from scipy.stats import gmean
 from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.problems import RegisteredProblem, TuningSpec
-from fedbandit_envs.registry.registration import PROBLEMS, problem_of
+from fedbandit_envs.registry.registration import PROBLEMS, Registry, problem_of
 
 FIRST_SEED = 1_000_000
 """The first seed that is used for tuning; experiments play smaller seeds."""

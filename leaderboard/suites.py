@@ -22,9 +22,8 @@ from fedbandit_envs.core.privacy import Adjacency
 from fedbandit_envs.experiments.simulate import log_spaced
 from fedbandit_envs.experiments.spec import arguments
 from fedbandit_envs.experiments.store import package_digest
-from fedbandit_envs.registry.plugins import Registry
 from fedbandit_envs.registry.problems import RegisteredProblem, SuiteSpec
-from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, make_federation, problem_of
+from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, Registry, make_federation, problem_of
 
 
 class BoardError(ValueError):

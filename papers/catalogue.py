@@ -19,7 +19,7 @@ from fedbandit_envs.papers import (
     unlike,
 )
 from fedbandit_envs.papers.experiment import Experiment
-from fedbandit_envs.registry.plugins import Registry
+from fedbandit_envs.registry.registration import Registry
 
 PAPERS = (
     byzantine, classification, fairx, fedlinucb, feducb, feducb_critique, local_trust, pfcb, private_budget,

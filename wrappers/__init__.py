@@ -11,7 +11,7 @@ Observation: :class:`LearningReward`, :class:`Reveal`.
 from collections.abc import Mapping
 
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.registry.plugins import Plugin, Registry
+from fedbandit_envs.registry.registration import Plugin, Registry
 from fedbandit_envs.wrappers.byzantine import Byzantine
 from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.messages import Messages

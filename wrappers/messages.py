@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.checks import require_flag, require_integer
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.actions import (
@@ -20,7 +20,6 @@ from fedbandit_envs.core.actions import (
     require_action_entries,
     require_finite,
 )
-from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.policy_spec import ActionFormat, Reporter
 from fedbandit_envs.core.privacy import COVARIANCE, Sensitivity, variance_of

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers
 from fedbandit_envs.basics.checks import require_choice, require_number
-from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 

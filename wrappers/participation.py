@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Buffers
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.entry_points import checked, make_rule
-from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper

@@ -19,10 +19,9 @@ from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
 from fedbandit_envs.baselines.aggregators.precision import count_inbox
 from fedbandit_envs.baselines.arms import kernels
 from fedbandit_envs.baselines.policy import Policy, UnfitError
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, everyone
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.draws import Draws
 

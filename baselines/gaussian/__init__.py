@@ -6,9 +6,8 @@ from math import sqrt
 import numpy as np
 
 from fedbandit_envs.baselines.policy import require_around
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, everyone
 from fedbandit_envs.basics.checks import require_number
-from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import InboxTotals, PolicySpec
 
 

@@ -15,10 +15,9 @@ import numpy as np
 
 from fedbandit_envs.baselines.linear.regressions import Confidence, choose
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, everyone
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
-from fedbandit_envs.core.buffers import everyone
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import (
     Ridges,

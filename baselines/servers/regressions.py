@@ -13,9 +13,8 @@ from fedbandit_envs.baselines.aggregators.precision import GRAM
 from fedbandit_envs.baselines.linear.logistic import maximise, slope_of, unknown_pool
 from fedbandit_envs.baselines.linear.served import told
 from fedbandit_envs.baselines.policy import UnfitError, downloads_of, require_fixed, require_uploads
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.policy_spec import PolicySpec, highest
 from fedbandit_envs.core.privacy import COVARIANCE, variance_of
 from fedbandit_envs.wrappers.transport.server_policy import Ask

@@ -123,13 +123,5 @@ def picture(scene: Arrays) -> Picture:
     pulls = scene["total_pulls"]
     share, together = pulls / np.maximum(pulls.sum(axis=1, keepdims=True), 1), pulls.sum(axis=0)
     seen = np.where(together > 0, scene["total_successes"].sum(axis=0) / np.maximum(together, 1), np.nan)
-    return Picture(
-        share,
-        "share of pulls",
-        "arm",
-        scene["mean"].mean(axis=0),
-        "true mean",
-        seen,
-        "seen by all agents",
-        "arm",
-    )
+    values = {"true mean": scene["mean"].mean(axis=0), "seen by all agents": seen}
+    return Picture(share, "share of pulls", "arm", values)

@@ -1,8 +1,100 @@
-"""Types for annotations: a NumPy array, and a dict of arrays by name. Docstrings give shapes and units."""
+"""Types for annotations, arrays that are filled anew every round, and read-only views of them for callers.
 
-from typing import Any
+Docstrings give shapes and units.
+"""
 
+from collections.abc import Callable, Mapping
+from operator import is_
+from typing import Any, Generic, TypeVar
+
+import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
+
+Cut = TypeVar("Cut")
+
+
+def zeros(space: Mapping[str, spaces.Space], rows: tuple[int, ...], dtype: Any = None) -> Arrays:
+    """Returns arrays of zeros by name, with leading axes ``rows`` and then the axes of the spaces.
+
+    Args:
+        space: Spaces by name, such as a ``Dict`` space.
+        rows: The leading axes, such as ``(replicas, agents)``.
+        dtype: Dtype of all arrays; None for the dtypes of the spaces.
+    """
+    return {name: np.zeros((*rows, *(part.shape or ())), dtype or part.dtype) for name, part in space.items()}
+
+
+def everyone(*rows: int) -> Array:
+    """Returns an array that marks all agents as active: True everywhere, read-only, of the shape ``rows``.
+
+    Observations mark active agents by such arrays. Like them it is read-only, since Numba would compile each kernel a
+    second time for an array that can be written to.
+    """
+    return Buffers({"active": np.ones(rows, np.bool_)}).views["active"]
+
+
+class Buffers:
+    """Arrays by name, with read-only views that show whatever is written to the arrays.
+
+    Views are made once per object. Copies and unpickled objects make their own, since a copied view would not follow
+    the copied array.
+
+    Attributes:
+        arrays: The arrays, to be filled in place.
+        views: The read-only views by name, to be returned in a new dict.
+    """
+
+    def __init__(self, arrays: Arrays) -> None:
+        """Makes views of ``arrays``."""
+        self._take(arrays)
+
+    def _take(self, arrays: Arrays) -> None:
+        self.arrays = arrays
+        self.views: Arrays = {}
+        for name, array in arrays.items():
+            self.views[name] = array.view()
+            self.views[name].flags.writeable = False
+
+    def __getstate__(self) -> Arrays:
+        return self.arrays
+
+    def __setstate__(self, arrays: Arrays) -> None:
+        self._take(arrays)
+
+
+class Parts(Generic[Cut]):
+    """A cache of views of parts of arrays (such as one agent's), for callers that get the same arrays in every round.
+
+    The views are made at the first call, and again when other arrays are passed. Copies and unpickled objects start
+    without views, since a copied view would not follow the copied array.
+    """
+
+    def __init__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        """Takes the function that makes the views.
+
+        Args:
+            cut: Maps arrays by name to views of their parts, in dicts or lists that are not written to.
+        """
+        self._start(cut)
+
+    def _start(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        self._cut = cut
+        self._names: tuple[str, ...] | None = None
+        self._arrays: tuple[Array, ...] = ()
+
+    def of(self, arrays: Mapping[str, Array]) -> Cut:
+        """Returns the views of the parts; the same objects as long as the arrays and their names are the same."""
+        if tuple(arrays) != self._names or not all(map(is_, arrays.values(), self._arrays)):
+            self._names, self._arrays = tuple(arrays), tuple(arrays.values())
+            self._parts = self._cut(arrays)
+        return self._parts
+
+    def __getstate__(self) -> Callable[[Mapping[str, Array]], Cut]:
+        return self._cut
+
+    def __setstate__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
+        self._start(cut)

@@ -149,6 +149,9 @@ class ActionCheck:
             )
         dtype = action.dtype
         if dtype.kind not in ("iu" if self._whole else "f") or dtype == np.uint64:
+            if self._whole and dtype.kind == "f":
+                # A value that is no allowed integer is named rather than its dtype.
+                self._refuse(action, (action >= self._least) & (action <= self._most) & (action % 1 == 0))
             kind = "an integer" if self._whole else "a floating-point"
             raise TypeError(f"{self._what} has dtype {dtype}; {kind} dtype is required")
         taken = np.asarray(action, dtype if dtype in self._taken else self._dtype, order="C")

@@ -15,9 +15,8 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, Parts
 from fedbandit_envs.basics.html import html_table
-from fedbandit_envs.core.buffers import Parts
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
 from fedbandit_envs.core.privacy import Claim, Sensitivity

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_seeds
 from fedbandit_envs.core.actions import ActionCheck
-from fedbandit_envs.core.buffers import Buffers
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.policy_spec import ActionFormat, Features

@@ -16,21 +16,22 @@ class Picture(NamedTuple):
         cells: A number for each agent and column, ``(agents, columns)``; NaN where there is none.
         meaning: What a cell is.
         columns: What a column is, such as ``"arm"``.
-        truth: The true value of each item, ``(items,)``.
-        true: What these values are.
-        found: What is known of each value, ``(items,)``; NaN where nothing is.
-        known: How it is known.
-        items: What an item is.
+        values: The true value of each item, ``(items,)``, by what it is; then, in the same way, what is known of it,
+            NaN where nothing is.
+        items: What an item is; empty if items are the columns.
+        level: A value that the true ones are compared with; NaN for none.
+        marked: Whether each agent is marked by a star, bool ``(agents,)``; None for none. ``mark`` says why.
+        mark: What the star says.
     """
 
     cells: Array
     meaning: str
     columns: str
-    truth: Array
-    true: str
-    found: Array
-    known: str
-    items: str
+    values: Arrays
+    items: str = ""
+    level: float = np.nan
+    marked: Array | None = None
+    mark: str = ""
 
 
 Viewer = Callable[[Arrays], Any]
@@ -49,13 +50,24 @@ def viewers_of(make: Callable[[Arrays], Picture]) -> Mapping[str, Viewer]:
     }
 
 
+def _title(picture: Picture, scene: Arrays) -> str:
+    return f"round {int(scene['round'][0, 0])}{picture.mark and f' (* {picture.mark})'}"
+
+
+def _agents(picture: Picture, scene: Arrays) -> list[tuple[str, str]]:
+    """Returns each agent's number, with a star if it is marked, and its regret."""
+    regret = scene["regret"]
+    marked = np.zeros(len(regret), np.bool_) if picture.marked is None else picture.marked
+    return [(f"{j}{' *' if marked[j] else ''}", f"{regret[j]:.3f}") for j in range(len(regret))]
+
+
 def _text(picture: Picture, scene: Arrays) -> str:
     """Returns a line for each agent, then the true values and what is known of them."""
-    agents = [f"agent {j}, regret {regret:.3f}" for j, regret in enumerate(scene["regret"])]
+    agents = [f"agent {name}, regret {regret}" for name, regret in _agents(picture, scene)]
     rows = dict(zip(agents, picture.cells, strict=True))
-    rows |= {picture.true: picture.truth, picture.known: picture.found}
+    rows |= picture.values
     width = max(map(len, rows))
-    lines = [f"round {int(scene['round'][0, 0])}: {picture.meaning}, by {picture.columns}"]
+    lines = [f"{_title(picture, scene)}: {picture.meaning}, by {picture.columns}"]
     lines += [f"{name:>{width}}  {' '.join(f'{x:6.3f}' for x in numbers)}" for name, numbers in rows.items()]
     return "\n".join(lines) + "\n"
 
@@ -66,12 +78,13 @@ def _image(picture: Picture, scene: Arrays) -> Array:
     above, below = figure.subplots(2, 1, height_ratios=(max(agents, 4), 8))
     image = above.imshow(picture.cells, cmap="viridis", aspect="auto", interpolation="nearest")
     figure.colorbar(image, ax=above, label=picture.meaning)
-    above.set_yticks(range(agents), [f"{j}   {regret:.2f}" for j, regret in enumerate(scene["regret"])])
-    above.set(ylabel="agent, last regret", xlabel=picture.columns, title=f"round {int(scene['round'][0, 0])}")
-    place = np.arange(picture.truth.size)
-    below.bar(place, picture.truth, color="lightsteelblue", label=picture.true)
-    below.plot(place, picture.found, "k.", label=picture.known)
-    below.set(xlabel=picture.items, ylabel="value")
+    above.set_yticks(range(agents), [f"{name}   {regret}" for name, regret in _agents(picture, scene)])
+    above.set(ylabel="agent, last regret", xlabel=picture.columns, title=_title(picture, scene))
+    (true, truth), (known, found) = picture.values.items()
+    below.bar(range(truth.size), truth, color="lightsteelblue", label=true)
+    below.plot(found, "k.", label=known)
+    below.axhline(picture.level, color="firebrick")
+    below.set(xlabel=picture.items or picture.columns, ylabel="value")
     figure.legend(loc="outside lower center", ncols=2)
     return pixels(figure)
 

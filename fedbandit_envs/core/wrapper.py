@@ -176,17 +176,12 @@ def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> No
         stack: The stack's wrappers, from the outermost inwards.
     """
     places = [_place(wrapper) for wrapper in (outer, *stack)]
-    for inner in stack:
-        if inner.layer == outer.layer and outer.layer in _AT_MOST_ONE:
-            raise ValueError(
-                f"env already has a {outer.layer} layer, {type(inner).__name__}, inside of {type(outer).__name__}; "
-                "at most one is allowed"
-            )
     for inner, place in zip(stack, places[1:], strict=True):
-        if place > places[0]:
+        if place > places[0] or (place == places[0] and outer.layer in _AT_MOST_ONE):
             raise ValueError(
                 f"env has {type(inner).__name__}, of layer {inner.layer!r}, inside of {type(outer).__name__}, of "
-                f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required"
+                f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required, with at most "
+                "one layer of noise and one of transport"
             )
 
 

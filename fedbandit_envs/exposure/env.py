@@ -85,11 +85,11 @@ class ExposureFeatures(LinearFeatures):
 
 
 def _picture(scene: Arrays) -> Picture:
-    """Returns agents' shares of arms, and what arms deserve and get on average over agents."""
-    shares, deserved = scene["shares"], scene["deserved"].mean(axis=0)
-    return Picture(
-        shares, "share", "arm", deserved, "deserved share", shares.mean(axis=0), "mean share", "arm"
-    )
+    """Returns agents' shares of arms by rank, and what an arm of a rank deserves and gets on average over agents."""
+    rank = np.argsort(-scene["deserved"], axis=1)
+    shares, deserved = (np.take_along_axis(scene[name], rank, 1) for name in ("shares", "deserved"))
+    values = {"mean deserved share": deserved.mean(axis=0), "mean share": shares.mean(axis=0)}
+    return Picture(shares, "share", "arm, in order of each agent's merits", values)
 
 
 class ExposureEnv(LinearProblem, name="exposure_v0"):

@@ -199,7 +199,5 @@ def picture(scene: Arrays) -> Picture:
     total, parameter = scene["total_statistic"].sum(axis=0), scene["parameter"][0]
     dim = len(total) - 1
     estimate = np.linalg.solve(total[:dim, :dim] + np.eye(dim), total[:dim, dim])
-    means = scene["means"]
-    return Picture(
-        means, "expected reward", "arm", parameter, "theta*", estimate, "ridge estimate", "dimension"
-    )
+    values = {"theta*": parameter, "ridge estimate": estimate}
+    return Picture(scene["means"], "expected reward", "arm", values, "dimension")

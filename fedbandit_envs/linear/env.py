@@ -130,16 +130,11 @@ class LinearProblem(Problem):
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         agents, arms, dim = sizes["num_agents"], sizes["num_arms"], sizes["dim"]
         named = contexts if isinstance(contexts, str) else ""
-        if named == "sphere_and_bias" and not 2 <= dim <= arms:
+        least = {"sphere_and_bias": max(dim, 2), "separated": 2}.get(named, 1)
+        if (dim < 2 and (least > 1 or self._parameter_name == "sphere_without_bias")) or arms < least:
             raise ValueError(
-                f"num_arms is {arms} and dim {dim}; at least 2 dimensions and as many arms are required with "
-                "contexts='sphere_and_bias', of which d arms never change"
-            )
-        if self._parameter_name == "sphere_without_bias" and dim < 2:
-            raise ValueError(f"dim is {dim}; at least 2 is required with parameter='sphere_without_bias'")
-        if named == "separated" and min(dim, arms) < 2:
-            raise ValueError(
-                f"num_arms is {arms} and dim {dim}; at least 2 of each are required with contexts='separated'"
+                f"num_arms is {arms} and dim {dim}; at least 2 dimensions and {least} arms are required with "
+                f"contexts={named!r} and parameter={parameter!r}"
             )
         if self._parameter_name == "diagonal":
             self._parameter = np.full(dim, dim**-0.5)

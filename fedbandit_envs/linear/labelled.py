@@ -21,8 +21,15 @@ from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-# Tables of scikit-learn, with the first digits of each table's SHA-256.
-_PACKAGED = {"digits": "f6d9e39f37dc45d3", "wine": "3a28849ef2366c4b", "breast_cancer": "25e2eb7b7a8745b1"}
+# Tables of installed packages: what loads each, and the first digits of its SHA-256.
+_PACKAGED = {
+    "digits": ("sklearn", "load_digits", "f6d9e39f37dc45d3"),
+    "wine": ("sklearn", "load_wine", "3a28849ef2366c4b"),
+    "breast_cancer": ("sklearn", "load_breast_cancer", "25e2eb7b7a8745b1"),
+    "segments": ("river", "ImageSegments", "1f37b21dad2e0921"),
+    "shuttle": ("river", "Shuttle", "2993782d44e631e0"),
+    "banana": ("river", "Bananas", "53ef883d208eb17c"),
+}
 
 
 class LabelledTable(NamedTuple):
@@ -40,18 +47,18 @@ class LabelledTable(NamedTuple):
 
 
 def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
-    """Returns a labelled table from arrays, a frame, a file, or scikit-learn.
+    """Returns a labelled table from arrays, a frame, a file, or an installed package.
 
     Args:
         data: The name of a table of scikit-learn, which comes with the extra ``data``: ``"digits"``, ``"wine"`` or
-            ``"breast_cancer"``. Or the path of a CSV or Parquet file, or a pandas ``DataFrame``, all of whose columns
-            but ``labels`` are features (see
+            ``"breast_cancer"``; or of river: ``"segments"``, ``"shuttle"`` or ``"banana"``. Or the path of a CSV or
+            Parquet file, or a pandas ``DataFrame``, all of whose columns but ``labels`` are features (see
             :class:`~fedbandit_envs.basics.tables.Table`); or an array or nested lists ``(rows, columns)``.
         labels: The name of the column of classes in a file or a frame, or one class for each row of an array; None for
-            a table of scikit-learn, which has its own. Classes are all text, all whole numbers or all truth values.
+            a named table, which has its own. Classes are all text, all whole numbers or all truth values.
 
     Raises:
-        ImportError: scikit-learn, or pandas for a file, is missing.
+        ImportError: The package that has the table, or pandas for a file, is missing.
         OSError: The file cannot be read.
         ValueError: The table is empty or has one class; a cell is no finite number, or a label is missing or no class.
             The error names file, row and column.
@@ -61,13 +68,17 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         >>> table.labels.tolist(), table.classes
         ([0, 1, 0], ['no', 'yes'])
     """
-    if isinstance(data, str) and data in _PACKAGED:
+    if isinstance(data, str) and labels is None:
+        require_choice("data", data, _PACKAGED)
         return _packaged(data)
+    if isinstance(data, str) and data in _PACKAGED:
+        raise ValueError(f"labels is {labels!r}; None is required with data={data!r}, which has its own")
     if hasattr(data, "columns") or isinstance(data, str | PathLike):
-        require_choice("data", isinstance(labels, str) or str(data), (True, *_PACKAGED))
         table = Table(data, [labels])
+        if not table.of_numbers:
+            raise ValueError(f"{table.name} has the only column {labels!r}; features beside it are required")
         numbers, classes = table.labels(labels)
-        features = table.numbers(table.of_numbers or [], f"{FINITE} (categories as numbers)")
+        features = table.numbers(table.of_numbers, f"{FINITE} (categories as numbers)")
     else:
         shapes = {2: "the name of a table, a file, a pandas.DataFrame or (rows, columns)"}
         features = require_array("data", data, shapes, -LARGEST, LARGEST)
@@ -87,12 +98,20 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
 
 @lru_cache(maxsize=len(_PACKAGED))
 def _packaged(name: str) -> LabelledTable:
-    """Returns a table of scikit-learn."""
-    load = getattr(data_library("sklearn.datasets"), f"load_{name}")
-    table = read_labelled(*load(return_X_y=True))
+    """Returns a table of an installed package."""
+    package, loader, digest = _PACKAGED[name]
+    load = getattr(data_library(f"{package}.datasets"), loader)
+    if package == "sklearn":
+        features, labels = load(return_X_y=True)
+    else:
+        rows, labels = zip(*load(), strict=True)
+        # River leaves out zeros.
+        columns = sorted({column for row in rows for column in row})
+        features = [[row.get(column, 0.0) for column in columns] for row in rows]
+    table = read_labelled(features, labels)
     found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[:16]
-    if found != _PACKAGED[name]:
-        raise ValueError(f"data is {name!r}, whose digest is {found}; {_PACKAGED[name]} is required")
+    if found != digest:
+        raise ValueError(f"data is {name!r}, whose digest is {found} in {package}; {digest} is required")
     return table
 
 

@@ -111,10 +111,7 @@ def picture(scene: Arrays) -> Picture:
     portion = np.where(capacity > 0, scene["delivered"] / np.maximum(capacity, 1), np.nan)
     seen = np.where(bought > 0, scene["total_good"].sum(axis=0) / np.maximum(bought, 1), np.nan)
     threshold = scene["quality_threshold"][0, 0]
-    meaning = (
-        f"share of capacity bought (quality below {threshold:g}: {int(scene['violation'].sum())} agents)"
-    )
-    quality = scene["quality"][0]
-    return Picture(
-        portion, meaning, "producer", quality, "true quality", seen, "seen by all agents", "producer"
-    )
+    values = {"true quality": scene["quality"][0], "seen by all agents": seen}
+    mark = f"quality below the threshold {threshold:g}"
+    picture = Picture(portion, "share of capacity bought", "producer", values)
+    return picture._replace(level=threshold, marked=scene["violation"], mark=mark)

@@ -13,7 +13,6 @@ from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.procurement import actions, rounds
-from fedbandit_envs.procurement.market import DistributionName, make_market
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -139,7 +138,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         num_agents: int | None = None,
         num_producers: int | None = None,
         max_cycles: int = 1000,
-        market: DistributionName | Mapping[str, Any] = "uniform",
+        market: rounds.DistributionName | Mapping[str, Any] = "uniform",
         instance_seed: int | Sequence[int] | None = None,
         drift: float = 0.0,
         quality_threshold: float = 0.4,
@@ -157,7 +156,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             market: The distribution of markets: its name, ``"uniform"`` or ``"normal"`` (around
                 ``quality_threshold``); a mapping of the name and further arguments,
                 ``{"name": "normal", "sd": 0.2, "homogeneous": True}``, see
-                :class:`~fedbandit_envs.procurement.market.MarketDistribution`; or an explicit market, a mapping of
+                :class:`~fedbandit_envs.procurement.rounds.MarketDistribution`; or an explicit market, a mapping of
                 ``quality`` (producers,), ``cost`` and ``capacity`` (agents, producers), arrays or nested lists.
             instance_seed: None draws a new market in each episode; an integer fixes the drawn market; from a sequence
                 of n integers, an episode with seed s takes entry s mod n.
@@ -181,7 +180,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         self._exact_regret = require_choice("regret_oracle", regret_oracle, ("exact", "greedy")) == "exact"
         self.approximate_oracle = not self._exact_regret
         self._violation = require_choice("violation", violation, ("max", "optimum"))
-        self._market = make_market(market, num_agents, num_producers, quality_threshold)
+        self._market = rounds.make_market(market, num_agents, num_producers, quality_threshold)
         # One market is drawn to learn the numbers of agents and producers, which are the same in every market. Its
         # costs bound the space of observations: drawn costs are at most 1, and given ones are the same in every market.
         costs = self._market.draw(0).cost

@@ -25,9 +25,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Buffers
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.core.buffers import Buffers
 
 _GAIN_TOLERANCE = 1e-12
 # Two rooms that differ by less are taken as equal: taking items of equal weight in different orders gives the same room

@@ -8,7 +8,7 @@ from fedbandit_envs import baselines
 from fedbandit_envs.baselines import BASELINES, find_baseline, registry
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES, OURS_TUNED, TRUE_TUNED
 from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
-from fedbandit_envs.registry.plugins import registered
+from fedbandit_envs.registry.registration import registered
 
 FAMILIES = list(registered(baselines))
 

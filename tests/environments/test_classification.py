@@ -235,6 +235,8 @@ def test_labels_are_the_expected_rewards():
         exposure_env(contexts=contexts)
     with pytest.raises(ValueError, match="num_arms is 4; None or 3"):
         parallel_env(contexts=contexts, num_arms=4)
+    with pytest.raises(ValueError, match="labels is 'kind'; None is required with data='wine'"):
+        read_labelled("wine", "kind")
 
 
 # Files and frames
@@ -284,11 +286,17 @@ def test_a_malformed_file_is_named_with_line_and_column(tmp_path, text, message)
 
 
 @pytest.mark.parametrize(
-    ("name", "shape", "classes"),
-    [("digits", (1797, 64), 10), ("wine", (178, 13), 3), ("breast_cancer", (569, 30), 2)],
+    ("name", "package", "shape", "classes"),
+    [
+        ("digits", "sklearn", (1797, 64), 10),
+        ("wine", "sklearn", (178, 13), 3),
+        ("breast_cancer", "sklearn", (569, 30), 2),
+        ("segments", "river", (2310, 18), 7),
+        ("banana", "river", (5300, 2), 2),
+    ],
 )
-def test_tables_of_scikit_learn(name, shape, classes):
-    pytest.importorskip("sklearn")
+def test_tables_of_packages(name, package, shape, classes):
+    pytest.importorskip(package)
     table = read_labelled(name)
     assert table.features.shape == shape
     assert len(table.classes) == classes

@@ -200,8 +200,9 @@ def test_pictures_show_shares_and_deserved_shares():
     env.reset_batch([0])
     env.step_batch(np.full((1, 3, 10), 0.1))
     text = env.render()
-    assert "deserved share" in text
-    assert text.count("0.100") >= 10
+    assert text.count("0.100") >= 30 + 10
+    deserved = np.sort(env._deserved[0], axis=1)[:, ::-1].mean(axis=0)
+    assert f"mean deserved share  {' '.join(f'{one:6.3f}' for one in deserved)}" in text
 
 
 def test_totals_add_up_pulls_and_what_was_deserved():

@@ -144,7 +144,7 @@ def test_each_arm_has_its_own_parameter(contexts):
             {"parameter": [[1.0, 0.0]] * 4, "contexts": [[0.0] * 2] * 3, "dim": None, "num_arms": None},
             "parameter is for {'dim': 2, 'num_arms': 4}",
         ),
-        ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 of each"),
+        ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 dimensions and 2 arms"),
         ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
         ({"reward": "logistic", "reward_offset": 0.5}, "reward_offset must be 0"),
     ],

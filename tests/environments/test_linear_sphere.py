@@ -80,7 +80,7 @@ def test_too_few_arms_or_dimensions_are_refused(arms, dim):
 
 
 def test_a_parameter_without_bias_needs_two_dimensions():
-    with pytest.raises(ValueError, match="dim is 1; at least 2 is required"):
+    with pytest.raises(ValueError, match="dim 1; at least 2 dimensions"):
         parallel_env(
             num_arms=2, dim=1, contexts="unit_ball", parameter="sphere_without_bias", reward="normal"
         )

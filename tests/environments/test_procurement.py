@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fedbandit_envs.procurement.market import Market
+from fedbandit_envs.procurement.rounds import Market
 from fedbandit_envs.procurement_v0 import parallel_env
 
 SMALL = {
@@ -72,6 +72,7 @@ def bad(value, dtype=None):
     ("action", "error", "message"),
     [
         (bad(-4), ValueError, r"agent_0 \(replica 1\), entry 2, is -4; an integer >= 0"),
+        (bad(2.5), ValueError, r"agent_0 \(replica 1\), entry 2, is 2.5; an integer >= 0"),
         (bad(2.0), TypeError, "action has dtype float64; an integer dtype"),
         (bad(True, np.bool_), TypeError, "action has dtype bool"),
         (bad(1, object), TypeError, "action has dtype object"),
@@ -211,7 +212,7 @@ def test_regret_follows_drifting_qualities():
     ({"render_mode": "human"}, ValueError, "render_mode is 'human'"),
     ({"market": 3}, TypeError, "market is 3; a name or a mapping with a name"),
     ({"market": {"name": "normal", "sd": 0.0}}, ValueError, "sd is 0.0; a finite number > 0"),
-    ({"market": {"name": "uniform", "size": 3}}, TypeError, "unexpected keyword argument 'size'"),
+    ({"market": {"name": "uniform", "sd": 3}}, TypeError, "unexpected keyword argument 'sd'"),
     ({"market": {"name": "uniform", "homogeneous": 1}}, TypeError, "homogeneous is 1; True or False"),
     ({"market": SMALL, "num_agents": 5}, ValueError, "num_agents is 5; None or 2"),
     ({"market": {**SMALL, "quality": [0.1, 1.2, 0.3]}}, ValueError, r"market\['quality'\]\[1\] is 1.2"),

@@ -8,7 +8,7 @@ import pytest
 from channels import buying, small
 from gymnasium import spaces
 
-from fedbandit_envs.core.buffers import Parts
+from fedbandit_envs.basics.arrays import Parts
 from fedbandit_envs.core.federated_env import BatchReset
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper

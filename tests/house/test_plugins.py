@@ -17,7 +17,7 @@ from fedbandit_envs.leaderboard.plays import Play, make_entry
 from fedbandit_envs.leaderboard.suites import Edition
 from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.registry import registration
-from fedbandit_envs.registry.plugins import Plugin, PluginWarning, Registry, plugins
+from fedbandit_envs.registry.registration import Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.wrappers import Privatizer
 from fedbandit_envs.wrappers.privacy.audits import find_target, run_audits
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arms_env import ArmsEnv
 
-from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.basics.arrays import Buffers
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.testing import check_policy, check_wrapper
 from fedbandit_envs.wrappers.transport.channel import Channel

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from arms_env import Arm, ArmsEnv
 
-from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.basics.arrays import Buffers
 from fedbandit_envs.core.policy_spec import Features
 from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.randomness.streams import Purpose, row_keys

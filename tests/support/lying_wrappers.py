@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.core.buffers import Buffers
+from fedbandit_envs.basics.arrays import Buffers
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.wrappers import Channel, Quota

@@ -57,12 +57,15 @@ class PigeonsInDisguise(Pigeons):
             "Pigeons, of layer 'transport', inside of ContinualPrivatizer",
         ),
         (lambda: private(Reveal(small())), "Reveal, of layer 'observation', inside of GaussianPrivatizer"),
-        (lambda: Channel(Pigeons(small())), "already has a transport layer, Pigeons, inside of Channel"),
-        (lambda: Pigeons(Channel(small())), "already has a transport layer, Channel, inside of Pigeons"),
-        (lambda: Channel(Reveal(Channel(small()))), "already has a transport layer, Channel"),
+        (
+            lambda: Channel(Pigeons(small())),
+            "Pigeons, of layer 'transport', inside of Channel, .* at most one",
+        ),
+        (lambda: Pigeons(Channel(small())), "Channel, of layer 'transport', inside of Pigeons"),
+        (lambda: Channel(Reveal(Channel(small()))), "Reveal, of layer 'observation', inside of Channel"),
         (
             lambda: LaplacePrivatizer(private(small()), 1.0),
-            "already has a noise layer, GaussianPrivatizer, inside of LaplacePrivatizer",
+            "GaussianPrivatizer, of layer 'noise', inside of LaplacePrivatizer",
         ),
     ],
 )

@@ -19,7 +19,7 @@ from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.registry.plugins import Registry
+from fedbandit_envs.registry.registration import Registry
 from fedbandit_envs.wrappers import (
     ContinualPrivatizer,
     GaussianPrivatizer,

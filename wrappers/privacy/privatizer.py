@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.core.buffers import Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers

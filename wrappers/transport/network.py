@@ -92,8 +92,10 @@ def make_topology(
         >>> make_topology("ring", 4).astype(int).tolist()
         [[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
     """
-    if isinstance(spec, Mapping) and set(spec) == {"edges"}:
-        spec = _from_edges(spec["edges"], num_agents)
+    if isinstance(spec, Mapping) and list(spec) == ["edges"]:
+        graph = nx.empty_graph(num_agents)
+        graph.add_edges_from(spec["edges"])
+        spec = graph
     if isinstance(spec, nx.Graph):
         return _from_networkx(spec, num_agents)
     rule = make_rule("topology", spec, TOPOLOGIES, ", or a mapping of 'edges',")

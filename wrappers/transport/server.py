@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.buffers import Buffers, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.transport.schedule import Answers, Schedule, make_answers

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fedbandit_envs.registry.plugins import Plugin, Registry
+from fedbandit_envs.registry.registration import Plugin, Registry
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Gaussian,
     Laplace,
