@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, make
-from fedbandit_envs.core.buffers import zeros
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 Downloads = Mapping[str, spaces.Box | Mapping[str, Any]]
