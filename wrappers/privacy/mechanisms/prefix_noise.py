@@ -310,7 +310,7 @@ class BltNoise(PrefixNoise):
         1.393
     """
 
-    def __init__(self, releases: int, shape: Sequence[float] | Array | None = None) -> None:
+    def __init__(self, releases: int, shape: Iterable[float] | None = None) -> None:
         """Takes the largest number of releases of a row, >= 1.
 
         The numbers -ln p_1, -ln q_1, -ln p_2, ... are a shifted geometric sequence a (r^j - s) of three parameters, of
