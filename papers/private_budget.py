@@ -1,7 +1,8 @@
 """Ways to spend one privacy budget: the number of releases, their times and their shares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -49,10 +50,6 @@ class Candidate:
     how: str
     pair: str = ""
 
-    def __str__(self) -> str:
-        """Returns as text how the budget is shared by the releases."""
-        return f"{self.how}, {self.pair.replace('_', ' ')}" if self.pair else self.how
-
     def schedule(self, rounds: int) -> dict[str, Any]:
         """Returns the specification of the schedule of releases, for an episode of ``rounds`` rounds."""
         spec = dict(self.when)
@@ -77,20 +74,16 @@ class Candidate:
         # The L2 distance of neighbours under "one-quantity", in units of the capacity. One altered quantity changes the
         # number of units and the number of good units by up to the capacity each, hence sqrt(2); the numbers of good
         # and of defective units change by the capacity in total, hence 1.
-        budget = (EPSILON, DELTA, 1.0 if self.pair == GOOD else sqrt(2))
+        norm, number = (1.0 if self.pair == GOOD else sqrt(2)), self.releases(rounds)
         if self.how == "equal":
-            return {**equal_shares(*budget[:2], self.releases(rounds), budget[2]), "pair": self.pair}
-        return {**uneven_shares(self._proportions(rounds), *budget), "pair": self.pair}
-
-    def _proportions(self, rounds: int) -> Array:
-        """Returns what the releases spend if their shares are not equal, up to a common factor, ``(releases,)``.
-
-        P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
-        too.
-        """
+            return {**equal_shares(EPSILON, DELTA, number, norm), "pair": self.pair}
+        # P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
+        # too.
         shares = decreasing(1.0, rounds)
-        shares = shares[np.minimum(np.arange(self.releases(rounds)), shares.size - 1)]
-        return shares[::-1] if self.how == "growing" else shares
+        shares = shares[np.minimum(np.arange(number), shares.size - 1)]
+        if self.how == "growing":
+            shares = shares[::-1]
+        return {**uneven_shares(shares, EPSILON, DELTA, norm), "pair": self.pair}
 
     def deviations(self, rounds: int) -> tuple[float, float]:
         """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
@@ -166,20 +159,20 @@ def _few(*starts: int) -> dict[str, dict[str, Any]]:
     return few | {f"{n} in geometric progression": {"name": "geometric", "count": n} for n in (1, 3)}
 
 
-def _continual(*starts: int) -> BudgetProblem:
-    """Returns candidates of continual release; ``starts`` are rounds of the first release, a power of two each."""
-    first, last = (f"powers of two from {start}" for start in (starts[0], starts[-1]))
-    found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(*starts).items()}
-    found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
+def _continual(rounds: float, latest: int) -> BudgetProblem:
+    """Returns candidates of continual release; the first release comes in round 1, 64 or ``latest``."""
+    first, last = (f"powers of two from {start}" for start in (1, latest))
+    hundred, tree = "a hundred, equal gaps", f"{first}, tree"
+    found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(1, 64, latest).items()}
+    found[hundred] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
     found["one a round"] = Candidate({"name": "every_round"}, "blt")
-    found |= {f"{first}, {name}": Candidate(_powers(starts[0]), name) for name in ("tree", "honaker")}
-    choices = [
-        (first, f"those from {starts[-1]}", first, last),
-        ("the square root's noise", "the tree's", first, f"{first}, tree"),
-        (first, "a hundred at equal gaps", first, "a hundred, equal gaps"),
+    found |= {f"{first}, {name}": Candidate(_powers(1), name) for name in ("tree", "honaker")}
+    return BudgetProblem(rounds, found, [
+        (first, f"those from {latest}", first, last),
+        ("the square root's noise", "the tree's", first, tree),
+        (first, "a hundred at equal gaps", first, hundred),
         (first, "one a round", first, "one a round"),
-    ]
-    return BudgetProblem(0.1 if starts[-1] == 512 else 0.2, found, choices)
+    ])  # fmt: skip
 
 
 _PAPERS = _powers(200, 40_000)
@@ -209,9 +202,9 @@ PROBLEMS = {
             ),
         ],
     ),
-    "linear": _continual(1, 64, 512),
-    "exposure": _continual(1, 64, 1024),
-    "arms": _continual(1, 64, 1024),
+    "linear": _continual(0.1, 512),
+    "exposure": _continual(0.2, 1024),
+    "arms": _continual(0.2, 1024),
 }
 
 
@@ -219,19 +212,13 @@ def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
     rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
-    silence = plan.run(TUNED, env_id, names[TUNED], rounds=rounds, delta=DELTA)
-    return [silence] + [
-        replace(
-            silence,
-            baseline=names[OURS],
-            wrapper_kwargs={
-                "privatizer": candidate.privatizer(rounds),
-                "channel": {"schedule": candidate.schedule(rounds)},
-            },
-            labels={"line": name},
-        )
-        for name, candidate in problem.candidates.items()
-    ]
+    run = partial(plan.run, env_id=env_id, rounds=rounds, delta=DELTA)
+    runs = [run(TUNED, baseline=names[TUNED])]
+    for name, candidate in problem.candidates.items():
+        channel = {"schedule": candidate.schedule(rounds)}
+        wrappers = {"privatizer": candidate.privatizer(rounds), "channel": channel}
+        runs.append(run(name, baseline=names[OURS], wrappers=wrappers))
+    return runs
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
@@ -239,31 +226,30 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
     A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
     """
-    problem, found = PROBLEMS[runs.panel], runs.by("line")
+    problem, found = PROBLEMS[runs.panel], runs.by()
     silence = found.pop(TUNED)
-    best = least(found)
-    verdicts = [
-        {"regret of": best, "/ that of": TUNED, "here": ratio(found[best], silence), "": "recommended"}
-    ]
+    beside, best = over(found, silence), least(found)
+    verdicts = [(best, TUNED, beside[best], "recommended")]
     for name, value in over(found, found[best]).items():
         if name != best and not value.low > 1:
-            verdicts.append({"regret of": name, "/ that of": best, "here": value, "": "not told apart"})
+            verdicts.append((name, best, value, "not told apart"))
     for what, other, one, another in problem.choices:
-        value = ratio(found[one], found[another])
-        verdicts.append({"regret of": what, "/ that of": other, "here": value, "": ""})
-    rows = [dict(zip(HEADS, (TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1), strict=True))]
+        verdicts.append((what, other, ratio(found[one], found[another]), ""))
+    heads = ("regret of", "/ that of", "here", "")
+    section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in verdicts])
+    rows: list[tuple[Any, ...]] = [(TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1)]
     curves: dict[str, list[tuple[int, Mean]]] = {}
     for name, result in found.items():
-        candidate, rounds = problem.candidates[name], int(result.rounds[-1])
-        how, releases, value = str(candidate), candidate.releases(rounds), ratio(result, silence)
+        candidate, rounds, value = problem.candidates[name], int(result.rounds[-1]), beside[name]
+        releases, how = candidate.releases(rounds), candidate.how
+        if candidate.pair:
+            how += f", {candidate.pair.replace('_', ' ')}"
         noise = [f"{deviation:.2f}" for deviation in candidate.deviations(rounds)]
         spent = f"{claim_of(result, 'exact').epsilon:.4f}"
-        cells = (name, how, releases, *noise, spent, final_regret(result), value)
-        rows.append(dict(zip(HEADS, cells, strict=True)))
+        rows.append((name, how, releases, *noise, spent, final_regret(result), value))
         point = Mean(value.value, value.low, value.high, value.instances)
         curves.setdefault(how, []).append((releases, point))
-    section.table("verdicts", verdicts)
-    section.table("regret", rows)
+    section.table("regret", [dict(zip(HEADS, cells, strict=True)) for cells in rows])
     # Sorted by number of releases alone: candidates with the same number keep their order.
     section.draw({how: sorted(points, key=itemgetter(0)) for how, points in curves.items()})
 
