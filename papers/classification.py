@@ -32,9 +32,9 @@ def _runs(plan: Plan) -> list[RunSpec]:
         digits["alpha"] = ALPHA
 
     def run(line: str, baseline: str, policy: dict[str, Any] = RADIUS, **wrappers: Any) -> RunSpec:
-        contexts = {**digits, "features": "shared"} if line == BY_ARM else digits
-        told: dict[str, Any] = {"env": {"contexts": contexts}, "policy": policy, "wrappers": wrappers}
-        return plan.run(line, "FedClassification-v0", baseline, delta=DELTA, **told)
+        env = {"contexts": {**digits, "features": "shared"} if line == BY_ARM else digits}
+        more: dict[str, Any] = {"env": env, "policy": policy, "wrappers": wrappers}
+        return plan.run(line, "FedClassification-v0", baseline, delta=DELTA, **more)
 
     return [
         run(RANDOM, "random-arm", {}),

@@ -1,6 +1,6 @@
 """The experiment of He, Wang, Min and Gu (NeurIPS 2022), set up as in their published code."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -22,25 +22,20 @@ MEANINGS = {
     "LinUCB-theory": "silent, the radius of self-normalised bounds",
 }
 """A description of each algorithm on the page, by its name."""
-THEORY: dict[str, tuple[str, dict[str, Any]]] = {
-    "FedLinUCB-theory": ("FedLinUCB-theory", {}),
-    "Async-LinUCB-theory": ("Async-LinUCB", {"beta": None}),
-    "LinUCB-theory": (SILENT, {"noise_sd": 0.3}),
-}
-"""Baseline and constants of each algorithm that has the constants of its theory."""
 
 
 def _runs(plan: Plan) -> list[RunSpec]:
     """Returns the runs of one panel; the panels on regret and on messages of the same size have the same runs."""
-    lines = THEORY
-    if plan.panel != "theory":
-        lines = {name: (name, {}) for name in ("FedLinUCB", "Async-LinUCB", SHARED)}
-        lines |= {name: (name, {"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)}
     env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"
-    env = {"num_agents": 50 if plan.panel.endswith("50") else 15}
-    return [
-        plan.run(line, env_id, baseline, env=env, policy=policy) for line, (baseline, policy) in lines.items()
-    ]
+    run = partial(plan.run, env_id=env_id, env={"num_agents": 50 if plan.panel.endswith("50") else 15})
+    if plan.panel == "theory":
+        return [
+            run("FedLinUCB-theory"),
+            run("Async-LinUCB-theory", baseline="Async-LinUCB", policy={"beta": None}),
+            run("LinUCB-theory", baseline=SILENT, policy={"noise_sd": 0.3}),
+        ]
+    tuned = [run(name, policy={"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)]
+    return [*map(run, ("FedLinUCB", "Async-LinUCB", SHARED)), *tuned]
 
 
 def _report(section: Section, runs: PanelRuns) -> None:

@@ -102,9 +102,12 @@ def first_messages(
     """
     (horizon, last), share, threshold = horizons, nan, None
     if made_for is None:
-        tried = range(horizon, last + 1)
-        betraying = [T for T in tried if len(set(printed_rounds(baseline, epsilon, T))) == 2]
-        horizon, share = (betraying or [last])[0], len(betraying) / len(tried)
+        betraying = []
+        for tried in range(horizon, last + 1):
+            printed, *sides = printed_trigger(baseline, epsilon, tried)
+            if len({ceil(printed / side) for side in sides}) == 2:
+                betraying.append(tried)
+        horizon, share = (betraying or [last])[0], len(betraying) / (last + 1 - horizon)
     else:
         threshold = made_for * sum(printed_trigger(baseline, epsilon, horizon)[1:]) / 2
     rounds = []
@@ -156,19 +159,6 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
     return threshold, without, without + log1p(1 / most)
 
 
-def printed_rounds(baseline: str, epsilon: float, horizon: int) -> tuple[int, int]:
-    """Returns the rounds in which FedUCB's trigger fires first, without the attacked observation and with it.
-
-    Args:
-        baseline: Name of the federation's baseline.
-        epsilon: The epsilon that all releases together promise.
-        horizon: Horizon T, on which the trigger's threshold depends.
-    """
-    threshold, *sides = printed_trigger(baseline, epsilon, horizon)
-    without, including = (ceil(threshold / side) for side in sides)
-    return without, including
-
-
 def added_noise(
     seeds: range, advance: Callable[[float], None], baseline: str, agents: int, rounds: int
 ) -> dict[str, Any]:
@@ -217,13 +207,9 @@ def _runs(plan: Plan) -> list[RunSpec | Measurement]:
             DOUBLING: {"baseline": FIXED, "horizons": (first, first), "made_for": _ROUND},
         }
         for line, epsilon in product(attacks, sweeps["epsilon"]):
-            arguments, labels = (
-                {**attacks[line], "epsilon": epsilon},
-                {"line": line, "epsilon": float(epsilon)},
-            )
-            made.append(
-                Measurement(first_messages, arguments, seeds, len(seeds), 2 * ATTACKED * last, labels)
-            )
+            labels = {"line": line, "epsilon": float(epsilon)}
+            arguments, work = {**attacks[line], "epsilon": epsilon}, 2 * ATTACKED * last
+            made.append(Measurement(first_messages, arguments, seeds, len(seeds), work, labels))
     elif plan.panel == "noise":
         for agents in map(int, sweeps["agents"]):
             arguments = {"baseline": FIXED, "agents": agents, "rounds": _NOISY_ROUNDS}

@@ -226,11 +226,8 @@ EXPERIMENTS = {
             "level": "One observation or all data of an agent",
         },
         panel_axes={
-            "order": {"x": "delta"},
-            "epsilon": {"x": "epsilon"},
-            "gap": {"x": "rounds between synchronisations"},
-            "agents": {"x": "number of agents"},
-            "level": {"x": "epsilon"},
+            "order": {"x": "delta"}, "epsilon": {"x": "epsilon"}, "gap": {"x": "rounds between synchronisations"},
+            "agents": {"x": "number of agents"}, "level": {"x": "epsilon"},
         },
     ),
 }  # fmt: skip

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
-from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
@@ -32,6 +31,10 @@ HEADS = (
     f"/ {TUNED}",
 )  # fmt: skip
 """Heads of the columns of a problem's table."""
+
+# The classic calibration of Gaussian noise is proven for epsilon below 1 only. With a large delta for each released
+# value, the epsilon of each release is below 1 for the same noise.
+_LARGE_DELTA = 0.5
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,10 @@ class Candidate:
         shares = shares[np.minimum(np.arange(number), shares.size - 1)]
         if self.how == "growing":
             shares = shares[::-1]
-        return {**uneven_shares(shares, EPSILON, DELTA, norm), "pair": self.pair}
+        spent = shares / shares.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
+        mu = norm * float(np.sqrt(np.square(spent).sum()))
+        largest = (1 - 1e-9) / (analytic_noise_multiplier(EPSILON, DELTA) * mu)
+        return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": shares.tolist(), "pair": self.pair}
 
     def deviations(self, rounds: int) -> tuple[float, float]:
         """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
@@ -96,7 +102,7 @@ class Candidate:
         """
         releases, given = self.releases(rounds), self.privatizer(rounds)
         if not self.pair:
-            noise = NOISES[given["mechanism"]](releases)
+            noise = NOISES[self.how](releases)
             multiplier = analytic_noise_multiplier(EPSILON, DELTA) * np.sqrt(noise.column_square(releases))
             first, total = (float(np.sqrt(noise.variance(count))) for count in (1, releases))
             return multiplier * first, multiplier * total
@@ -106,30 +112,6 @@ class Candidate:
             multiplier = classic_noise_multiplier(given["epsilon"], given["delta"])
             sizes = multiplier * sum(given["releases"]) / np.array(given["releases"])
         return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
-
-
-# The classic calibration of Gaussian noise is proven for epsilon below 1 only. With a large delta for each released
-# value, the epsilon of each release is below 1 for the same noise.
-_LARGE_DELTA = 0.5
-
-
-def uneven_shares(proportions: Array, epsilon: float, delta: float, norm: float) -> dict[str, Any]:
-    """Returns arguments of ``GaussianPrivatizer`` for releases that spend different shares of its epsilon.
-
-    Args:
-        proportions: The share of each release, up to a common factor, ``(releases,)``.
-        epsilon: Epsilon of all releases together, > 0.
-        delta: Delta of all releases together, in (0, 1).
-        norm: L2 distance of neighbouring data sets in one release, in units of the sensitivity, > 0.
-
-    Returns:
-        ``epsilon``, ``delta`` and ``releases``, from which the privatizer computes the noise by the classic
-        calibration.
-    """
-    spent = proportions / proportions.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
-    mu = norm * float(np.sqrt(np.square(spent).sum()))
-    largest = (1 - 1e-9) / (analytic_noise_multiplier(epsilon, delta) * mu)
-    return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": proportions.tolist()}
 
 
 class BudgetProblem(NamedTuple):
@@ -161,15 +143,14 @@ def _few(*starts: int) -> dict[str, dict[str, Any]]:
 
 def _continual(rounds: float, latest: int) -> BudgetProblem:
     """Returns candidates of continual release; the first release comes in round 1, 64 or ``latest``."""
-    first, last = (f"powers of two from {start}" for start in (1, latest))
-    hundred, tree = "a hundred, equal gaps", f"{first}, tree"
+    first, last, hundred = "powers of two from 1", f"powers of two from {latest}", "a hundred, equal gaps"
     found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(1, 64, latest).items()}
     found[hundred] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
     found["one a round"] = Candidate({"name": "every_round"}, "blt")
     found |= {f"{first}, {name}": Candidate(_powers(1), name) for name in ("tree", "honaker")}
     return BudgetProblem(rounds, found, [
         (first, f"those from {latest}", first, last),
-        ("the square root's noise", "the tree's", first, tree),
+        ("the square root's noise", "the tree's", first, f"{first}, tree"),
         (first, "a hundred at equal gaps", first, hundred),
         (first, "one a round", first, "one a round"),
     ])  # fmt: skip
@@ -197,8 +178,7 @@ PROBLEMS = {
             (
                 "a first release in round 32",
                 "one in 1024",
-                "powers of two from 32",
-                "powers of two from 1024",
+                *(f"powers of two from {at}" for at in (32, 1024)),
             ),
         ],
     ),

@@ -67,13 +67,12 @@ class ComparedProblem(NamedTuple):
     shared: bool = False
 
 
-_QUALITIES = {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"}
 PROBLEMS = {
     "procurement": ComparedProblem(
         "Procurement",
         [
             Case(f"{name} qualities, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
-            for name, env_id in _QUALITIES.items()
+            for name, env_id in (("uniform", "FedProcurement-v0"), ("normal", "FedProcurementNormal-v0"))
         ],
         delta=0.01, middle="median", trials=2, shared=True,
     ),
@@ -106,11 +105,9 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     problem = PROBLEMS[name]
     part, trials = (1.0, problem.trials) if "case" in labels else (plan.scale.sweeps["part"][0], 1)
     rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
-    policy: dict[str, Any] = {}
-    if where.noise_sd is not None:
-        policy["noise_sd"] = where.noise_sd
-        if line in (OURS, OURS_TUNED):
-            policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
+    policy: dict[str, Any] = {} if where.noise_sd is None else {"noise_sd": where.noise_sd}
+    if where.noise_sd is not None and line != TUNED:
+        policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
     delta = labels.get("delta", problem.delta)
     privatizer: dict[str, Any] = {"epsilon": where.epsilon}
     if "epsilon" in labels and problem.shared:

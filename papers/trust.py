@@ -80,25 +80,21 @@ class Releases(NamedTuple):
         """Rounds of the releases."""
         return [self.first * 2**number for number in range(self.number)]
 
-    def settings(
-        self, multiplier: float, delta: float, unit: float = 1.0
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def settings(self, noise: float, delta: float, unit: float = 1.0) -> tuple[list[Any], dict[str, Any]]:
         """Returns the privatizer, as an entry of a stack, and the schedule of the transport.
 
         Args:
-            multiplier: Noise of one release, in units of the clip.
+            noise: Noise of one release, in units of the clip.
             delta: Delta of the claim about all data of an agent.
             unit: Norm of what a statistic grows by in one round.
         """
-        noise = {
-            "noise_multiplier": multiplier,
-            "delta": delta / self.number,
-            "releases": self.number,
+        arguments = {
+            "noise_multiplier": noise, "delta": delta / self.number, "releases": self.number,
             "clip": self.clip * self.first * unit,
             "budget": {"composition": "exact", "delta": delta, "adjacency": "agent"},
-        }
+        }  # fmt: skip
         schedule = {"name": "doubling", "start": self.first, "stop": self.rounds[-1]}
-        return ["GaussianPrivatizer", noise], schedule
+        return ["GaussianPrivatizer", arguments], schedule
 
 
 RELEASES: Mapping[tuple[str, str, float], Mapping[int, tuple[float, int, int]]] = {
@@ -203,10 +199,8 @@ def run(
         privatizer, channel["schedule"] = how.settings(multiplier, DELTA, problem.unit)
         stack = [privatizer]
     if line in (HALF, MOST):
-        channel["stage"] = {
-            "name": "aggregator",
-            "honest": max(1, agents // 2 if line == HALF else agents - 1),
-        }
+        honest = agents // 2 if line == HALF else agents - 1
+        channel["stage"] = {"name": "aggregator", "honest": max(1, honest)}
     elif epsilon and line != LOCAL:
         # The placebo is played with the least noise of all lines.
         channel["stage"] = {"name": SERVER if line == PLACEBO else line}
@@ -221,8 +215,7 @@ def run(
 
 def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: for each number of agents lines without noise, and all others at each epsilon."""
-    name, _, level = plan.panel.partition("-")
-    scale = plan.scale
+    (name, _, level), scale = plan.panel.partition("-"), plan.scale
     rounds = max(2, round(scale.rounds * PROBLEMS[name].rounds))
     noisy = [line for line in (*LADDER, PLACEBO) if line != TRUE and (line, level) != (SHUFFLER, EVENT)]
     return [
@@ -256,7 +249,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         silence = stats.each(lines, over, dict.fromkeys(lines, lines[TUNED]))
         steps = [line for line in LADDER if line in lines]
         before = dict(zip(steps[1:], steps, strict=False))
-        rows = []
+        rows = tables.setdefault(f"agents{agents:g}", [])
         for epsilon, line in product(epsilons, (TUNED, PLACEBO, *steps)):
             result = lines[line][epsilon]
             row: Row = {
@@ -269,7 +262,6 @@ def _report(section: Section, runs: PanelRuns) -> None:
             if level == AGENT:
                 row["releases in rounds; clip"] = _released(name, line, epsilon, int(agents))
             rows.append(row)
-        tables[f"agents{agents:g}"] = rows
         for line, epsilon in product((HALF, MOST, SERVER), epsilons):
             value = over(lines[line][epsilon], lines[TRUE][epsilon])
             near.setdefault(f"{line}, epsilon {epsilon:g}", {})[agents] = f"{value}: {value.at_most(NEAR)}"
