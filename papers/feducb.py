@@ -1,6 +1,6 @@
 """The FedUCB paper's experiments (Dubey and Pentland 2020, section 4.4 and appendix): runs, tables and verdicts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import inf, isqrt, nan, sqrt
 from typing import Any
@@ -212,7 +212,7 @@ def _messages(result: RunResult) -> str:
 
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
-    columns = {
+    columns: dict[str, Callable[[Any], Any]] = {
         "regret at T (± 95 %)": final_regret,
         "/ silent": partial(ratio, denominator=runs[SILENCE]),
         "messages an agent": _messages,
