@@ -102,7 +102,7 @@ class Candidate:
         """
         releases, given = self.releases(rounds), self.privatizer(rounds)
         if not self.pair:
-            noise = NOISES[self.how](releases)
+            noise = NOISES[given["mechanism"]](releases)
             multiplier = analytic_noise_multiplier(EPSILON, DELTA) * np.sqrt(noise.column_square(releases))
             first, total = (float(np.sqrt(noise.variance(count))) for count in (1, releases))
             return multiplier * first, multiplier * total
@@ -158,6 +158,7 @@ def _continual(rounds: float, latest: int) -> BudgetProblem:
 
 _PAPERS = _powers(200, 40_000)
 _EQUAL, _PAIR = "P-FCB's rounds, equal shares", "P-FCB's rounds, equal shares, pair"
+_FROM_32, _FROM_1024 = "powers of two from 32", "powers of two from 1024"
 _DECREASING, _GROWING = "P-FCB's rounds and shares", "P-FCB's rounds, growing shares, pair"
 
 PROBLEMS = {
@@ -175,11 +176,7 @@ PROBLEMS = {
             ("equal shares", "decreasing ones", _EQUAL, _DECREASING),
             ("noise on good and defective units", "noise on units and good ones", _PAIR, _EQUAL),
             ("growing shares", "equal ones", _GROWING, _PAIR),
-            (
-                "a first release in round 32",
-                "one in 1024",
-                *(f"powers of two from {at}" for at in (32, 1024)),
-            ),
+            ("a first release in round 32", "one in 1024", _FROM_32, _FROM_1024),
         ],
     ),
     "linear": _continual(0.1, 512),
