@@ -42,7 +42,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     regrets = each(honest, final_regret)
     grown = {line: over(own, own[0.0]) for line, own in honest.items()}
     beside = {line: over(own, honest[SILENT]) for line, own in honest.items()}
-    bounds = [
+    section.table("bounds", [
         {
             "algorithm": line,
             "holds?": grown[line][SHARE].at_most(BOUND),
@@ -51,14 +51,12 @@ def _report(section: Section, runs: PanelRuns) -> None:
         }
         for line in honest
         if line != SILENT
-    ]
+    ])  # fmt: skip
     head = "honest agents' regret at T (± 95 %)"
-    rows = [
+    section.table("regret", [
         {head: line, "what it does": MEANINGS[line]} | {f"{x:.0%} liars": y for x, y in own.items()}
         for line, own in regrets.items()
-    ]
-    section.table("bounds", bounds)
-    section.table("regret", rows)
+    ])  # fmt: skip
     section.draw(regrets)
     section.record(grown, "{} / without liars")
     section.record(beside, "{} / silent")
@@ -70,8 +68,7 @@ EXPERIMENTS = {
         "How much more regret honest agents have if others lie; 3 minutes.",
         {"x": "share of liars", "y": "honest agents' regret at T", "xscale": "linear"},
         {"small": Scale(10_000, 20), "paper": Scale(100_000, 20)},
-        _runs,
-        _report,
+        _runs, _report,
         {
             "garbage": "Garbage, true data",
             "sign_flip": "Sign flip, true data",
@@ -79,4 +76,4 @@ EXPERIMENTS = {
             "sign_flip-private": "Sign flip, private, epsilon = 1",
         },
     )
-}
+}  # fmt: skip

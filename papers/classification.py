@@ -5,7 +5,7 @@ from typing import Any
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import bounded, final_regret, ratio
+from fedbandit_envs.papers.stats import bounded, final_regret, over
 
 DELTA = 1e-5
 ALPHA = 0.1
@@ -32,11 +32,9 @@ def _runs(plan: Plan) -> list[RunSpec]:
         digits["alpha"] = ALPHA
 
     def run(line: str, baseline: str, policy: dict[str, Any] = RADIUS, **wrappers: Any) -> RunSpec:
-        contexts = {**digits, "features": "shared"} if line == BY_ARM else digits
-        env = {"contexts": contexts}
-        return plan.run(
-            line, "FedClassification-v0", baseline, env=env, policy=policy, wrappers=wrappers, delta=DELTA
-        )
+        env = {"contexts": {**digits, "features": "shared"} if line == BY_ARM else digits}
+        more: dict[str, Any] = {"env": env, "policy": policy, "wrappers": wrappers}
+        return plan.run(line, "FedClassification-v0", baseline, delta=DELTA, **more)
 
     return [
         run(RANDOM, "random-arm", {}),
@@ -54,25 +52,24 @@ def _runs(plan: Plan) -> list[RunSpec]:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports wrong answers of each algorithm, also over those of agents alone, and verdicts on these."""
-    found = runs.by("line")
-    beside = {line: ratio(result, found[ALONE]) for line, result in found.items() if line != ALONE}
+    found = runs.by()
+    beside = over(found, found[ALONE])
     bounds = {SHARED: 0.8} | {line: 1 for line in found if line.startswith((PAPER, OURS))}
     verdicts = [
         bounded("wrong answers", f"{line} / alone", beside[line], bound) for line, bound in bounds.items()
     ]
     best = f"{OURS}, epsilon = 10"
-    verdicts.append(bounded("wrong answers", f"{best} / placebo", ratio(found[best], found[PLACEBO])))
-    rows = [
+    verdicts.append(bounded("wrong answers", f"{best} / placebo", runs.ratio(best, PLACEBO)))
+    section.table("verdicts", verdicts)
+    section.table("answers", [
         {
             "algorithm": line,
             "what it does": MEANINGS[line.partition(", eps")[0]],
             "wrong answers (± 95 %)": final_regret(result),
-            "/ alone": beside.get(line, "1"),
+            "/ alone": beside[line],
         }
         for line, result in found.items()
-    ]
-    section.table("verdicts", verdicts)
-    section.table("answers", rows)
+    ])  # fmt: skip
     section.draw_over_rounds(runs)
 
 
@@ -82,11 +79,7 @@ EXPERIMENTS = {
         "Whether agents who name handwritten digits gain by sharing, with and without noise; 10 minutes.",
         {"x": "round", "y": "wrong answers per agent", **LINEAR},
         {"tiny": Scale(30, 2), "small": Scale(1_000, 20), "paper": Scale(10_000, 20)},
-        _runs,
-        _report,
-        {
-            "alike": "Agents with the same classes",
-            "unlike": "Classes drawn from Dirichlet(0.1) for each agent",
-        },
+        _runs, _report,
+        {"alike": "Agents with the same classes", "unlike": "Classes drawn from Dirichlet(0.1) for each agent"},
     )
-}
+}  # fmt: skip

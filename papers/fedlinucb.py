@@ -1,15 +1,13 @@
 """The experiment of He, Wang, Min and Gu (NeurIPS 2022), set up as in their published code."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import Mean, bounded, compare, mean_of, ratio
+from fedbandit_envs.papers.stats import bounded, compare, curve_of, mean_of, of_all_agents, ratio
 
 DIM, RADIUS = 15, 0.5
 SILENT, SHARED = "LinUCB", "OFUL-shared"
@@ -24,68 +22,55 @@ MEANINGS = {
     "LinUCB-theory": "silent, the radius of self-normalised bounds",
 }
 """A description of each algorithm on the page, by its name."""
-THEORY: dict[str, tuple[str, dict[str, Any]]] = {
-    "FedLinUCB-theory": ("FedLinUCB-theory", {}),
-    "Async-LinUCB-theory": ("Async-LinUCB", {"beta": None}),
-    "LinUCB-theory": (SILENT, {"noise_sd": 0.3}),
-}
-"""Baseline and constants of each algorithm that has the constants of its theory."""
 
 
 def _runs(plan: Plan) -> list[RunSpec]:
     """Returns the runs of one panel; the panels on regret and on messages of the same size have the same runs."""
-    lines = THEORY
-    if plan.panel != "theory":
-        lines = {name: (name, {}) for name in ("FedLinUCB", "Async-LinUCB", SHARED)}
-        lines |= {name: (name, {"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)}
     env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"
-    env = {"num_agents": 50 if plan.panel.endswith("50") else 15}
-    return [
-        plan.run(line, env_id, baseline, env=env, policy=policy) for line, (baseline, policy) in lines.items()
-    ]
+    run = partial(plan.run, env_id=env_id, env={"num_agents": 50 if plan.panel.endswith("50") else 15})
+    if plan.panel == "theory":
+        return [
+            run("FedLinUCB-theory"),
+            run("Async-LinUCB-theory", baseline="Async-LinUCB", policy={"beta": None}),
+            run("LinUCB-theory", baseline=SILENT, policy={"noise_sd": 0.3}),
+        ]
+    tuned = [run(name, policy={"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)]
+    return [*map(run, ("FedLinUCB", "Async-LinUCB", SHARED)), *tuned]
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret and messages of all agents together, also beside the paper's bounds; or draws the messages."""
-    found = runs.by("line")
+    found = runs.by()
     if runs.panel.startswith("messages"):
         sending = {name: result for name, result in found.items() if result.messages is not None}
-        section.draw({name: _summed(result, result.messages) for name, result in sending.items()})
+        section.draw({name: curve_of(own, own.messages.sum(axis=2)) for name, own in sending.items()})
         return
     (ours, own), (rival, other) = list(found.items())[:2]
-    less, sent = ratio(own, other), own.messages.sum(axis=2)
+    sent = {name: one.messages[-1].sum(axis=1) for name, one in found.items() if one.messages is not None}
     verdicts = [
-        bounded("ratio", f"regret, {ours} / {rival}", less, 1),
-        bounded("ratio", f"messages, {ours} / {rival}", compare(sent[-1], other.messages[-1].sum(axis=1))),
+        bounded("ratio", f"regret, {ours} / {rival}", ratio(own, other), 1),
+        bounded("ratio", f"messages, {ours} / {rival}", compare(sent[ours], sent[rival])),
     ]
     if SHARED in found:
-        bound, total = DIM * own.regret.shape[2] ** 2, sent.mean(axis=1)
+        bound, total = DIM * own.regret.shape[2] ** 2, own.messages.sum(axis=2).mean(axis=1)
         growth = total[-1] / max(total[np.searchsorted(own.rounds, own.rounds[-1] / 10)], 1)
         verdicts += [
             bounded("ratio", f"regret, {ours} / {SHARED}", ratio(own, found[SHARED])),
             bounded("ratio", f"messages, {ours} / d M^2 = {bound:,}", f"{total[-1] / bound:.3f}"),
             bounded("ratio", f"messages, {ours}, at T / at T / 10", f"{growth:.2f}"),
         ]
-    rows = [
+    section.table("verdicts", verdicts)
+    section.table("regret", [
         {
             "algorithm": name,
             "what it does": MEANINGS[name],
-            "regret at T (± 95 %)": mean_of(result.regret[-1].sum(axis=1), ",.0f"),
-            f"/ {rival}": "1" if name == rival else ratio(result, other),
-            "messages at T (± 95 %)": "-"
-            if result.messages is None
-            else mean_of(result.messages[-1].sum(axis=1), ",.0f"),
+            "regret at T (± 95 %)": of_all_agents(result),
+            f"/ {rival}": ratio(result, other),
+            "messages at T (± 95 %)": mean_of(sent[name], ",.0f") if name in sent else "-",
         }
         for name, result in found.items()
-    ]
-    section.table("verdicts", verdicts)
-    section.table("regret", rows)
-    section.draw({name: _summed(result, result.regret) for name, result in found.items()})
-
-
-def _summed(result: RunResult, values: Array) -> dict[int, Mean]:
-    """Returns a curve over rounds of the sum over agents of ``values``, ``(checkpoints, seeds, agents)``."""
-    return {at: mean_of(own) for at, own in zip(result.rounds, values.sum(axis=2), strict=True)}
+    ])  # fmt: skip
+    section.draw({name: curve_of(result, result.regret.sum(axis=2)) for name, result in found.items()})
 
 
 EXPERIMENTS = {
@@ -94,8 +79,7 @@ EXPERIMENTS = {
         "Regret and messages of asynchronous agents and a server; 2 minutes.",
         {"x": "round", "y": "of the federation, cumulative"},
         {"small": Scale(5_000, 20), "paper": Scale(30_000, 40)},
-        _runs,
-        _report,
+        _runs, _report,
         {
             "regret-15": "Regret, 15 agents",
             "messages-15": "Messages, 15 agents",
@@ -105,4 +89,4 @@ EXPERIMENTS = {
             "theory": "Regret, 15 agents, the theory's constants",
         },
     )
-}
+}  # fmt: skip

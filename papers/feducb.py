@@ -1,42 +1,23 @@
 """The FedUCB paper's experiments (Dubey and Pentland 2020, section 4.4 and appendix): runs, tables and verdicts."""
 
-from collections.abc import Iterable, Mapping
-from math import inf, isqrt, nan
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from math import inf, isqrt, nan, sqrt
 from typing import Any
 
-import numpy as np
-from gymnasium import spaces
-
+from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import (
-    Ratio,
-    Row,
-    Statement,
-    by_line,
-    by_x,
-    each,
-    exponents,
-    falls,
-    final_regret,
-    joined,
-    judged,
-    links,
-    mean_of,
-    over,
-    over_line,
-    over_rounds,
-    ratio,
-    regret_by_instance,
-)
+from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
 from fedbandit_envs.papers.variants import baseline_of
 
 DELTA = 0.1
-PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100
 
 RANDOM, SILENCE, PRIVATE_SILENCE = "random-arm", "LinUCB", "LinUCB-private"
 SILENT = (RANDOM, SILENCE, "LinUCB-0.5", PRIVATE_SILENCE)
@@ -207,13 +188,12 @@ def _equal_privacy(runs: PanelRuns) -> Iterable[Row]:
     """
     for name in ("FedUCB-printed", "FedUCB"):
         env = baseline_of(name).wrap(parallel_env(max_cycles=runs.plan.scale.rounds))
-        variance = env.policy_spec.release[variance_of("statistic")]
-        assert isinstance(variance, spaces.Box)
+        variance = highest(env.policy_spec.release[variance_of("statistic")])
         for claim in runs[name].claims:
             if claim.adjacency == "one-observation":
                 yield {
                     "form": name,
-                    "largest noise sd on a sum": f"{np.sqrt(variance.high.max()):.2f}",
+                    "largest noise sd on a sum": f"{sqrt(variance):.2f}",
                     "composition": claim.composition,
                     "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
                     "delta": claim.delta,
@@ -226,24 +206,18 @@ def _name_of(labels: Mapping[str, Any]) -> str:
     return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
 
 
+def _messages(result: RunResult) -> str:
+    return f"{result.traffic['messages'].mean():.0f}" if result.traffic else "-"
+
+
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
-    lines, silence = [], runs[SILENCE]
-    for labels, result in runs.rows:
-        name, value = _name_of(labels), ratio(result, silence)
-        messages = result.traffic.get("messages")
-        lines.append({
-            "algorithm": name,
-            "regret at T (± 95 %)": final_regret(result),
-            "/ silent": "1" if name == SILENCE else value,
-            "messages an agent": "-" if messages is None else f"{messages.mean():.0f}",
-        })  # fmt: skip
-        page.record({name: {"": value}}, "{} / silent")
-    page.table("regrets", lines)
-
-
-def _verdicts(page: Section, lines: Iterable[tuple[str, Any, str]], name: str = "verdicts") -> None:
-    page.table(name, [{"what": what, "here": here, "verdict": verdict} for what, here, verdict in lines])
+    columns: dict[str, Callable[[Any], Any]] = {
+        "regret at T (± 95 %)": final_regret,
+        "/ silent": partial(ratio, denominator=runs[SILENCE]),
+        "messages an agent": _messages,
+    }
+    page.table("regrets", runs.table("algorithm", columns, _name_of))
 
 
 _USUAL = {
@@ -257,126 +231,113 @@ _USUAL = {
 
 
 def _report_fig1a(page: Section, runs: PanelRuns) -> None:
-    panel = runs.panel
-    usual, named = {"epsilon": 1.0, "agents": 10.0}[panel], runs.lines(panel, _name_of)
-    shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in named.items()])
+    panel, lines = runs.panel, runs.lines(runs.panel)
+    usual = {"epsilon": 1.0, "agents": 10.0}[panel]
+    shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in lines.items()])
     _regrets(page, shown)
-    page.say({name: ratio(shown[above], shown[below]) for name, (above, below) in _USUAL.items()})
+    page.say({name: shown.ratio(*pair) for name, pair in _USUAL.items()})
     if panel == "epsilon":
         page.table("equal privacy", _equal_privacy(shown))
-    page.table("sweep", by_x(each(named, final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
-    found = over_line(runs.lines(panel), SILENCE)
-    competitive = [
-        (f"{name}, {panel} {x:g}, over silence at most 1", value, value.at_most(1))
-        for name, ratios in found.items()
-        if name in PRIVATE
-        for x, value in ratios.items()
-    ]
-    _verdicts(page, competitive)
-    page.draw(over_line(named, SILENCE))
+    page.table("sweep", stats.by_x(stats.each(lines, final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
+    found = stats.over_line(lines, SILENCE)
+    page.verdicts(
+        judged(f"{name}, {panel} {x:g}, over silence at most 1", [value])
+        for name in PRIVATE
+        for x, value in found[name].items()
+    )
+    page.draw(found)
 
 
 def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     by_budget = dict(reversed(runs.by("budget").items()))
-    lines = [judged(f"{FIG1B_FORMS[runs.panel]}: {' < '.join(by_budget)}", links(by_budget.values()))]
-    if runs.panel != "nonprivate":
+    form = FIG1B_FORMS[runs.panel]
+    lines = [judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values()))]
+    if form != SHARED:
         for rival in (RANDOM, SILENCE):
-            lines.append((f"over {rival}", joined(over(by_budget, runs[rival]).values()), "-"))
-    _verdicts(page, lines)
+            lines.append((f"over {rival}", stats.joined(stats.over(by_budget, runs[rival]).values()), "-"))
+    page.verdicts(lines)
     # The first rounds are left out, since all curves agree there.
-    first, curves = min(100, page.plan.scale.rounds // 10), {}
+    first = min(100, page.plan.scale.rounds // 10)
     for labels, result in runs.rows:
         line = "its trigger" if labels["line"] in TRIGGERED else labels["line"]
-        kept = {x: mean for x, mean in over_rounds(result).items() if x >= first}
-        curves[labels.get("budget", line)] = kept
-    page.draw(curves)
+        kept = {x: mean for x, mean in stats.over_rounds(result).items() if x >= first}
+        page.draw({labels.get("budget", line): kept})
 
 
 def _report_fig1c(page: Section, runs: PanelRuns) -> None:
-    lines = runs.lines("dim", _name_of)
-    curves = each(lines, final_regret)
-    powers = {name: mean_of(exponents(own), ".2f") for name, own in lines.items()}
-    page.table("regrets", by_x(curves, "d", "{:g}"))
+    lines = runs.lines("dim")
+    curves = stats.each(lines, final_regret)
+    powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in lines.items()}
+    page.table("regrets", stats.by_x(curves, "d", "{:g}"))
     head = "exponent of d, fitted (± 95 % over trials)"
     page.table("powers", [{"algorithm": name, head: power} for name, power in powers.items()])
-    _verdicts(
-        page, [(f"{name}: d^2", powers[name], powers[name].contains(2)) for name in PRIVATE if name in powers]
-    )
+    private = [name for name in PRIVATE if name in powers]
+    page.verdicts((f"{name}: d^2", powers[name], powers[name].contains(2)) for name in private)
     page.draw(curves)
 
 
 def _report_fig2(page: Section, runs: PanelRuns) -> None:
     lines, epsilons = runs.lines("gap", _name_of), runs.values("epsilon")
-    curves, over_random = each(lines, final_regret), over_line(lines, RANDOM)
+    curves, over_random = stats.each(lines, final_regret), stats.over_line(lines, RANDOM)
     least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
-    by_gap = {line: over(own, most[line]) for line, own in least.items()}
-    page.table("regrets", by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
-    page.table("over random", by_line(over_random, "over random arms'", "gap {:g}"))
-    _verdicts(page, [(f"{name}: falls with the gap", "-", falls(own)) for name, own in lines.items()])
+    by_gap = {line: stats.over(own, most[line]) for line, own in least.items()}
+    page.table("regrets", stats.by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
+    page.table("over random", stats.by_line(over_random, "over random arms'", "gap {:g}"))
+    page.verdicts((f"{name}: falls with the gap", "-", stats.falls(own)) for name, own in lines.items())
     head = f"regret at epsilon {min(epsilons):g} over that at {max(epsilons):g}"
-    page.table("sensitivity", by_line(by_gap, head, "gap {:g}"))
+    page.table("sensitivity", stats.by_line(by_gap, head, "gap {:g}"))
     nearer = []
     for name, ratios in by_gap.items():
         first, *_, last = ratios.values()
         nearer.append((f"{name}: nearer to 1", f"{first}; {last}", nearer_to_one(first, last)))
-    _verdicts(page, nearer, "sensitivity verdicts")
+    page.verdicts(nearer, "sensitivity verdicts")
     page.draw(curves)
-    page.record(over_random, "{} / random-arm")
 
 
 def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
     """Returns the verdict on whether the last ratio is nearer to 1 than the first.
 
-    The distance of a ratio r from 1 is max(r, 1 / r). The verdict is undecided if the intervals of the two distances
-    overlap.
+    The distance of a ratio r from 1 is max(r, 1 / r), which is at least 1 if the interval of r contains 1. The verdict
+    is undecided if the intervals of the two distances overlap.
     """
-    (first_low, first_high), (last_low, last_high) = map(_factor_to_one, (first, last))
+    ends = []
+    for value in (first, last):
+        low, high = sorted(max(end, 1 / end) for end in (value.low, value.high))
+        ends.append((1.0 if value.low <= 1 <= value.high else low, high))
+    (first_low, first_high), (last_low, last_high) = ends
     return Ratio(nan, last_low / first_high, last_high / first_low, last.instances).at_most(1)
-
-
-def _factor_to_one(value: Ratio) -> tuple[float, float]:
-    """Returns the interval of max(r, 1 / r) for a ratio r; its lower end is 1 if the interval of r contains 1."""
-    ends = sorted(max(end, 1 / end) for end in (value.low, value.high))
-    return (1.0 if value.low <= 1 <= value.high else ends[0]), ends[1]
 
 
 def _report_graphs(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
-    alone = ratio(runs["line"], runs[SILENCE])
-    order = f"regret orders {' < '.join(GRAPHS)}"
-    _verdicts(
-        page,
-        [
-            judged(order, links(runs.by("diameter").values())),
-            (f"line / {SILENCE} is 1", alone, alone.contains(1)),
-        ],
-    )
+    alone = runs.ratio("line", SILENCE)
+    page.verdicts([
+        judged(f"regret orders {' < '.join(GRAPHS)}", stats.links(runs.by("diameter").values())),
+        (f"line / {SILENCE} is 1", alone, alone.contains(1)),
+    ])  # fmt: skip
     page.draw_over_rounds(runs)
 
 
 def _report_horizon(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     rounds = runs[RANDOM].rounds
-    powers = range(2, len(str(page.plan.scale.rounds)))
-    decades = [int(abs(rounds - 10**power).argmin()) for power in powers]
-    lines = [
+    digits = len(str(rounds[-1]))
+    decades = [int(abs(rounds - 10**power).argmin()) for power in range(min(2, digits - 2), digits)]
+    page.table("decades", [
         {"round": f"{rounds[k]:,}"}
         | {f"{name} / {RANDOM}": ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}
         for k in decades
-    ]
-    if lines:
-        page.table("decades", lines)
-    if len(decades) > 1:
-        for name in FEDERATIONS:
-            start, end = (regret_by_instance(runs[name], k) for k in decades[-2:])
-            page.say({f"{name}, last decade": mean_of(end / start, ".2f")})
+    ])  # fmt: skip
+    for name in FEDERATIONS:
+        start, end = (stats.regret_by_instance(runs[name], k) for k in decades[-2:])
+        page.say({f"{name}, last decade": stats.mean_of(end / start, ".2f")})
     page.draw_over_rounds(runs)
 
 
 def _scales(small: Scale, paper: Mapping[str, Any] = {}, medium: Mapping[str, Any] = {}) -> dict[str, Scale]:
     """Returns the scales of an experiment; ``medium`` has a hundredth of the paper's rounds, and is lean."""
-    scales = {"small": small, "paper": Scale(PAPER_ROUNDS, PAPER_TRIALS, paper)}
+    scales = {"small": small, "paper": Scale(10_000_000, 100, paper)}
     return scales | ({"medium": Scale(100_000, 3, medium, lean=True)} if medium else {})
 
 

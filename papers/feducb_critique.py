@@ -6,7 +6,9 @@ Reference:
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from math import ceil, isnan, log, log1p, nan, sqrt
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,18 +22,11 @@ from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import (
-    FAILS,
-    by_line,
-    each,
-    exponents,
-    final_regret,
-    mean_of,
-    regret_by_instance,
-)
+from fedbandit_envs.papers.stats import Row
 from fedbandit_envs.papers.variants import baseline_of
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
@@ -80,13 +75,9 @@ class _ScriptedFedUCB(FedUCB):
 
 
 def first_messages(
-    seeds: range,
-    advance: Callable[[float], None],
-    baseline: str,
-    epsilon: float,
-    horizons: tuple[int, int],
+    seeds: range, advance: Callable[[float], None], baseline: str, epsilon: float, horizons: tuple[int, int],
     made_for: int | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Measures when a federation synchronises first, under two histories of one agent that differ in one observation.
 
     In one history the agent observes a context of the largest norm in round 1, in the other the zero context. Agents
@@ -109,11 +100,14 @@ def first_messages(
         histories' rounds differ, NaN if ``made_for`` is given; ``reason``: why the federation claims no privacy, empty
         if it claims some.
     """
-    horizon, share, threshold = horizons[0], nan, None
+    (horizon, last), share, threshold = horizons, nan, None
     if made_for is None:
-        tried = range(horizons[0], horizons[1] + 1)
-        betraying = [T for T in tried if len(set(printed_rounds(baseline, epsilon, T))) == 2]
-        horizon, share = (betraying or [horizons[1]])[0], len(betraying) / len(tried)
+        betraying = []
+        for tried in range(horizon, last + 1):
+            printed, *sides = printed_trigger(baseline, epsilon, tried)
+            if len({ceil(printed / side) for side in sides}) == 2:
+                betraying.append(tried)
+        horizon, share = (betraying or [last])[0], len(betraying) / (last + 1 - horizon)
     else:
         threshold = made_for * sum(printed_trigger(baseline, epsilon, horizon)[1:]) / 2
     rounds = []
@@ -130,11 +124,8 @@ def first_messages(
                 break
         rounds.append(first)
         advance(1 / 2)
-    without, including = rounds
-    return {
-        "without": without, "including": including, "horizon": horizon, "share": share,
-        "reason": env.privacy().reason,
-    }  # fmt: skip
+    found = {"horizon": horizon, "share": share, "reason": env.privacy().reason}
+    return {"without": rounds[0], "including": rounds[1], **found}
 
 
 def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float, float, float]:
@@ -155,36 +146,17 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
     """
     env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
     worst = sqrt(highest(env.policy_spec.release[variance_of("statistic")]))
+    # Logarithm of the union bound over agents and releases, at the first release: release k of each of M agents has the
+    # share 6 / (M pi^2 k^2) of half of the policy's failure probability.
+    log_union = np.array(log(2 * ATTACKED * np.pi**2 / (6 * _FAILURE)))
     made = regularise(
-        shift="per_agent",
-        bias="printed",
-        sd=np.array(worst),
-        worst_sd=worst,
-        heads=np.array(float(ATTACKED)),
-        # Logarithm of the union bound over agents and releases, at the first release: release k of each of M agents has
-        # the share 6 / (M pi^2 k^2) of half of the policy's failure probability.
-        log_union=np.array(log(2 * ATTACKED * np.pi**2 / (6 * _FAILURE))),
-        dim=_SMALL_DIM,
-        ridge=1.0,
-        parameter_bound=1.0,
-    )
+        shift="per_agent", bias="printed", sd=np.array(worst), worst_sd=worst, heads=np.array(float(ATTACKED)),
+        log_union=log_union, dim=_SMALL_DIM, ridge=1.0, parameter_bound=1.0,
+    )  # fmt: skip
     least, most = float(made.least), float(made.most)
     without = _SMALL_DIM * log(most / least)
     threshold = 2 * horizon * _SMALL_DIM / (log(most / least + horizon / (_SMALL_DIM * least)) + 1)
     return threshold, without, without + log1p(1 / most)
-
-
-def printed_rounds(baseline: str, epsilon: float, horizon: int) -> tuple[int, int]:
-    """Returns the rounds in which FedUCB's trigger fires first, without the attacked observation and with it.
-
-    Args:
-        baseline: Name of the federation's baseline.
-        epsilon: The epsilon that all releases together promise.
-        horizon: Horizon T, on which the trigger's threshold depends.
-    """
-    threshold, *sides = printed_trigger(baseline, epsilon, horizon)
-    without, including = (ceil(threshold / side) for side in sides)
-    return without, including
 
 
 def added_noise(
@@ -234,11 +206,10 @@ def _runs(plan: Plan) -> list[RunSpec | Measurement]:
             SEARCHED: {"baseline": PRINTED, "horizons": (first, last)},
             DOUBLING: {"baseline": FIXED, "horizons": (first, first), "made_for": _ROUND},
         }
-        for line, attack in attacks.items():
-            for epsilon in sweeps["epsilon"]:
-                arguments, work = {**attack, "epsilon": epsilon}, 2 * ATTACKED * last
-                labels = {"line": line, "epsilon": float(epsilon)}
-                made.append(Measurement(first_messages, arguments, seeds, len(seeds), work, labels))
+        for line, epsilon in product(attacks, sweeps["epsilon"]):
+            labels = {"line": line, "epsilon": float(epsilon)}
+            arguments, work = {**attacks[line], "epsilon": epsilon}, 2 * ATTACKED * last
+            made.append(Measurement(first_messages, arguments, seeds, len(seeds), work, labels))
     elif plan.panel == "noise":
         for agents in map(int, sweeps["agents"]):
             arguments = {"baseline": FIXED, "agents": agents, "rounds": _NOISY_ROUNDS}
@@ -273,12 +244,7 @@ def epsilon_at_least(without: Array, including: Array, delta: float) -> float:
 
 
 def _guessed(rounds: Array, medians: Sequence[float]) -> Array:
-    """Returns for each sample whether the attacker guesses the history with the observation, bool.
-
-    Args:
-        rounds: Rounds of the first synchronisation, ``(samples,)``.
-        medians: Median of these rounds without the observation, and with it.
-    """
+    """Returns for each sample of a first round whether the attacker guesses the history with the observation."""
     without, including = medians
     guessed: Array = (rounds < (without + including) / 2) == (including < without)
     return guessed
@@ -322,26 +288,23 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
 
 def _times(section: Section, runs: PanelRuns) -> None:
-    least: dict[str, dict[float, float]] = {}
-    rows = []
-    for line, own in runs.lines("epsilon").items():
-        for epsilon, found in own.items():
-            bound = epsilon_at_least(found.without, found.including, DELTA)
-            least.setdefault(line, {})[epsilon] = bound
-            rows.append(
-                {
-                    "when to send, and epsilon promised": f"{line}: {epsilon:g}",
-                    "T": found.horizon,
-                    "share of horizons that betray it": "-" if isnan(found.share) else f"{found.share:.2%}",
-                    "first message without": _range(found.without),
-                    "with": _range(found.including),
-                    "wrong guesses": _wrong(found.without, found.including),
-                    "epsilon at least": f"{bound:.2f}",
-                    "promise": "**refuted**" if bound > epsilon else "stands",
-                    "what is claimed here": f"nothing: {found.reason}" if found.reason else "the promise",
-                }
-            )
-    section.table("times", rows)
+    lines = runs.lines("epsilon")
+    least = stats.each(lines, lambda found: epsilon_at_least(found.without, found.including, DELTA))
+    section.table("times", [
+        {
+            "when to send, and epsilon promised": f"{line}: {epsilon:g}",
+            "T": found.horizon,
+            "share of horizons that betray it": "-" if isnan(found.share) else f"{found.share:.2%}",
+            "first message without": _range(found.without),
+            "with": _range(found.including),
+            "wrong guesses": _wrong(found.without, found.including),
+            "epsilon at least": f"{least[line][epsilon]:.2f}",
+            "promise": "**refuted**" if least[line][epsilon] > epsilon else "stands",
+            "what is claimed here": f"nothing: {found.reason}" if found.reason else "the promise",
+        }
+        for line, own in lines.items()
+        for epsilon, found in own.items()
+    ])  # fmt: skip
     section.draw({**least, "promised": {epsilon: epsilon for epsilon in runs.values("epsilon")}})
 
 
@@ -364,36 +327,33 @@ def _noise(section: Section, runs: PanelRuns) -> None:
     added: Mapping[float, SimpleNamespace] = regrets.pop(NOISE)
     sds = {agents: (float(found.single.std()), float(found.summed.std())) for agents, found in added.items()}
     ratios = {agents: summed / single for agents, (single, summed) in sds.items()}
-    powers = {name: mean_of(exponents(own), ".2f") for name, own in regrets.items()}
+    powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in regrets.items()}
     furthest = max(abs(found / sqrt(agents) - 1) for agents, found in ratios.items())
-    power = powers["FedUCB"]
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {"measured": "ratio of noise: furthest from sqrt(M)", "here": f"{furthest:.1%}", "verdict": ""}
     ]
+    power, lies = powers["FedUCB"], {"holds": "within the interval", stats.FAILS: "outside the interval"}
     for bound in (-1 / 4, -1 / 2):
-        lies = {"holds": "within the interval", FAILS: "outside the interval"}.get(power.contains(bound))
-        what = f"exponent of M in FedUCB's regret: is it {bound:g}?"
-        rows.append({"measured": what, "here": power, "verdict": lies or "exploratory"})
+        what, says = f"exponent of M in FedUCB's regret: is it {bound:g}?", power.contains(bound)
+        rows.append({"measured": what, "here": power, "verdict": lies.get(says, says)})
     section.table("verdicts", rows)
-    section.table(
-        "noise",
-        [
-            {
-                "agents M": f"{agents:g}",
-                "noise in one agent's share": f"{single:.1f}",
-                "noise in the sum": f"{summed:.1f}",
-                "ratio": f"{ratios[agents]:.2f}",
-                "sqrt(M)": f"{sqrt(agents):.2f}",
-            }
-            for agents, (single, summed) in sds.items()
-        ],
-    )
+    section.table("noise", [
+        {
+            "agents M": f"{agents:g}",
+            "noise in one agent's share": f"{single:.1f}",
+            "noise in the sum": f"{summed:.1f}",
+            "ratio": f"{ratios[agents]:.2f}",
+            "sqrt(M)": f"{sqrt(agents):.2f}",
+        }
+        for agents, (single, summed) in sds.items()
+    ])  # fmt: skip
+    found = stats.each(regrets, stats.final_regret)
+    lines = stats.by_line(found, "form", "M = {:g}")
     head = "exponent of M (± 95 % over trials)"
-    lines = by_line(each(regrets, final_regret), "form", "M = {:g}")
     section.table("regret", [{**line, head: powers[line["form"]]} for line in lines])
     points = {
         "noise in the sum": ratios,
-        **each(regrets, lambda run: float(regret_by_instance(run).mean())),
+        **stats.each(found, attrgetter("value")),
         "Corollary 1: M^(-1/2)": {agents: agents**-0.5 for agents in added},
         "noise of M agents: M^(-1/4)": {agents: agents**-0.25 for agents in added},
     }
@@ -401,35 +361,35 @@ def _noise(section: Section, runs: PanelRuns) -> None:
 
 
 def _messages(section: Section, runs: PanelRuns) -> None:
-    rounds, broken = runs.plan.scale.rounds, None
-    cells: dict[float | None, dict[str, str]] = {}
-    curves: dict[str, dict[float, float]] = {}
-    for name, line in {"printed form": PRINTED, "true data": TRUE}.items():
-        printed = line == PRINTED
-        for given, result in runs.by("rate", line=line).items():
+    rounds, heads = runs.plan.scale.rounds, {
+        PRINTED: ("printed form", "its bound", "is it kept?"),
+        TRUE: ("true data", "its bound with true data", "is that kept?"),
+    }  # fmt: skip
+    rows: dict[float | None, Row] = {}
+    broken = []
+    for line, own in runs.lines("rate").items():
+        name, of_bound, of_verdict = heads[line]
+        measured, bounds = {}, {}
+        for given, result in own.items():
             # In a synchronisation every agent sends a message to every other agent.
             counts = result.traffic["messages"].max(axis=1) / (AGENTS - 1)
-            bound, rate = printed_bound(rounds, printed, given)
-            row = cells.setdefault(given, {"dT/D": "Theorem 1's" if given is None else f"{given:g}"})
+            bound, rate = printed_bound(rounds, line == PRINTED, given)
+            row = rows.setdefault(given, {"dT/D": "Theorem 1's" if given is None else f"{given:g}"})
             row[name] = f"{counts.mean():,.1f}" + (f" (dT/D = {rate:.2f})" if given is None else "")
-            row["its bound" if printed else "its bound with true data"] = f"{bound:,.1f}"
-            row["is it kept?" if printed else "is that kept?"] = "yes" if counts.max() <= bound else "**no**"
+            row[of_bound] = f"{bound:,.1f}"
+            row[of_verdict] = "yes" if counts.max() <= bound else "**no**"
             if given is not None:
-                curves.setdefault(name, {})[given] = float(counts.mean())
-                curves.setdefault(f"{name}, the bound", {})[given] = bound
-                if printed and broken is None and counts.mean() > bound:
-                    broken = given
-    kept = "holds wherever it was tried" if broken is None else f"is broken from dT/D = {broken:g} on"
+                measured[given], bounds[given] = float(counts.mean()), bound
+        section.draw({name: measured, f"{name}, the bound": bounds})
+        if line == PRINTED:
+            broken = [rate for rate in measured if measured[rate] > bounds[rate]]
+    kept = f"is broken from dT/D = {broken[0]:g} on" if broken else "holds wherever it was tried"
     growth = f"{DIM * log_growth(rounds, True):.0f}"
-    section.table(
-        "verdicts",
-        [
-            {"measured": "the bound with the printed noise", "here": kept},
-            {"measured": "d log(rho_max/rho_min + TL^2/(d rho_min))", "here": growth},
-        ],
-    )
-    section.table("messages", cells.values())
-    section.draw(curves)
+    section.table("verdicts", [
+        {"measured": "the bound with the printed noise", "here": kept},
+        {"measured": "d log(rho_max/rho_min + TL^2/(d rho_min))", "here": growth},
+    ])  # fmt: skip
+    section.table("messages", rows.values())
 
 
 _TINY = {"epsilon": (1,), "samples": (200,), "horizons": (100, 250), "agents": (2, 5), "dT/D": (1, 64)}
@@ -443,13 +403,8 @@ EXPERIMENTS = {
         "The errors that Zhou and Chowdhury find in FedUCB, in numbers; 6 minutes.",
         {"x": "epsilon promised", "y": "epsilon, at least", "yscale": "linear"},
         # Neither paper prints measured values, so the scale ``paper`` is only larger than ``small``.
-        {
-            "tiny": Scale(200, 2, _TINY),
-            "small": Scale(20_000, 20, _SMALL),
-            "paper": Scale(100_000, 20, _PAPER),
-        },
-        _runs,
-        _report,
+        {"tiny": Scale(200, 2, _TINY), "small": Scale(20_000, 20, _SMALL), "paper": Scale(100_000, 20, _PAPER)},
+        _runs, _report,
         {
             "times": "What the times of messages betray",
             "noise": "How the noise of M agents adds up",
@@ -460,4 +415,4 @@ EXPERIMENTS = {
             "messages": {"x": "dT/D", "y": "synchronisations", "yscale": "log"},
         },
     )
-}
+}  # fmt: skip

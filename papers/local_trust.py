@@ -4,24 +4,18 @@ The paper's figures have 100 agents who synchronise every 25 rounds over 10,000 
 quantity about that setting.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 from math import sqrt
 from typing import Any
 
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import (
-    bounded,
-    by_line,
-    final_regret,
-    over_line,
-    pays_at,
-    ratio,
-    regret_by_instance,
-)
+from fedbandit_envs.papers.stats import Row, bounded, final_regret, ratio
 from fedbandit_envs.papers.trust import Releases, against_fellow
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 
@@ -80,7 +74,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
         wrappers["privatizer"] = noise | {"gap": gap}
     elif line in NOISE_OF:
         sizes = {"horizon": scale.rounds, "gap": gap, "agents": agents}
-        sd, _ = released_constants(NOISE_OF[line], at["epsilon"], at["delta"], **sizes)
+        sd, _ = released_constants(NOISE_OF[line], **noise, **sizes)
         wrappers["privatizer"] = noise | {"epsilon": None, "releases": every, "noise_multiplier": sd}
     elif line not in (SILENT, TRUE, EXACT):
         wrappers["privatizer"] = noise | {"releases": every}
@@ -138,23 +132,26 @@ def _runs(plan: Plan) -> list[RunSpec]:
     return swept if name == "agents" else [run(SILENT, scale), *swept]
 
 
+def _row(line: str, found: Mapping[str, RunResult], more: Row, rivals: Sequence[str] = (SILENT,)) -> Row:
+    """Returns a line's row: regret, more cells, regret over that of rivals, and the claim."""
+    return {
+        "line": line,
+        "baseline": BASELINE_OF[line],
+        "regret per agent (± 95 %)": final_regret(found[line]),
+        **more,
+        **{f"/ {rival}": ratio(found[line], found[rival]) for rival in rivals},
+        "claim against a fellow agent": against_fellow(found[line]),
+    }
+
+
 def _figure(section: Section, runs: PanelRuns) -> None:
     """Reports regret and claim of each line of a figure, beside the regret of the program's rewrite."""
-    rows, found = [], runs.by("line")
+    rows, found = [], runs.by()
     for line, result in found.items():
-        regret = final_regret(result)
-        twin = f"{TWIN[line]:.0f}" if line in TWIN else "-"
-        rows.append(
-            {
-                "line": line,
-                "baseline": BASELINE_OF[line],
-                "regret per agent (± 95 %)": regret,
-                "regret per agent and round": f"{regret.value / result.rounds[-1]:.4f}",
-                **({"numpy twin": twin} if runs.panel == "zhou-fig2b" else {}),
-                "/ silence": "1" if line == SILENT else ratio(result, found[SILENT]),
-                "claim against a fellow agent": against_fellow(result),
-            }
-        )
+        more = {"regret per agent and round": f"{final_regret(result).value / result.rounds[-1]:.4f}"}
+        if runs.panel == "zhou-fig2b":
+            more["numpy twin"] = f"{TWIN[line]:.0f}" if line in TWIN else "-"
+        rows.append(_row(line, found, more))
     section.table("lines", rows)
     section.draw_over_rounds(runs)
 
@@ -162,13 +159,13 @@ def _figure(section: Section, runs: PanelRuns) -> None:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret over silence's by the panel's quantity; in the panel ``order`` also the order and the targets."""
     column = {"order": "delta", "level": "epsilon"}.get(runs.panel, runs.panel)
-    curves = over_line(runs.lines(column, _named), SILENT)
+    curves = stats.over_line(runs.lines(column, _named), SILENT)
     if runs.panel == "order":
         _order(section, runs)
     else:
         head = "regret / silence's"
-        rows = by_line(curves, head, "{:g}")
-        section.table("ratios", [{**row, "below 1 at": pays_at(curves[row[head]])} for row in rows])
+        rows = stats.by_line(curves, head, "{:g}")
+        section.table("ratios", [{**row, "below 1 at": stats.pays_at(curves[row[head]])} for row in rows])
     section.draw(curves)
 
 
@@ -177,30 +174,17 @@ def _named(labels: Mapping[str, Any]) -> str:
 
 
 def _order(section: Section, runs: PanelRuns) -> None:
-    free, deltas = runs.where(delta=None).by("line"), runs.values("delta")
-    by_delta = {delta: free | runs.where(delta=delta).by("line") for delta in deltas}
-    for delta, found in by_delta.items():
+    for delta in runs.values("delta"):
+        found = runs.where(delta=None).by() | runs.where(delta=delta).by()
         asked: list[tuple[tuple[str, str], float | None]] = [(pair, 1) for pair in pairwise(LADDER)]
         if delta == USUAL["delta"]:
             asked += [*TARGETS.items(), ((SERVER, TRUE), None), ((MOST, SERVER), None)]
-        verdicts = [
+        section.table(f"verdicts{delta:g}", [
             bounded("regret", f"{above} / {below}", ratio(found[above], found[below]), bound)
             for (above, below), bound in asked
-        ]
-        section.table(f"verdicts{delta:g}", verdicts)
-    for delta, found in by_delta.items():
-        rows = [
-            {
-                "line": line,
-                "baseline": BASELINE_OF[line],
-                "regret per agent (± 95 %)": final_regret(found[line]),
-                "/ silence": "1" if line == SILENT else ratio(found[line], found[SILENT]),
-                "/ true data": "1" if line == TRUE else ratio(found[line], found[TRUE]),
-                "claim against a fellow agent": against_fellow(found[line]),
-            }
-            for line in sorted(found, key=lambda line: float(regret_by_instance(found[line]).mean()))
-        ]
-        section.table(f"lines{delta:g}", rows)
+        ])  # fmt: skip
+        ranked = sorted(found, key=lambda line: final_regret(found[line]).value)
+        section.table(f"lines{delta:g}", [_row(line, found, {}, (SILENT, TRUE)) for line in ranked])
 
 
 _TITLE = "Zhou and Chowdhury"
@@ -213,16 +197,18 @@ _SWEEPS = {
 }
 _SMALL = _SWEEPS | {"epsilon": (0.1, 0.2, 1.0, 10.0)}
 _TINY = {"delta": (0.1,), "epsilon": (0.2, 10.0), "gap": (5.0, 25.0), "agents": (4.0,), "level": (5.0,)}
+_SCALES = {
+    "tiny": Scale(200, 2, _TINY),
+    "small": Scale(10_000, 20, _SMALL),
+    "paper": Scale(10_000, 25, _SWEEPS),
+}
 
 EXPERIMENTS = {
     **{
         name: Experiment(
             f"{_TITLE}, Figure {name[-2:]}: regret as released",
             "The curves of the released program, beside agents who do not communicate; 6 minutes.",
-            {"x": "round", "y": "cumulative regret per agent"},
-            {"tiny": Scale(200, 2), "small": Scale(10_000, 20), "paper": Scale(10_000, 25)},
-            _runs,
-            _figure,
+            {"x": "round", "y": "cumulative regret per agent"}, _SCALES, _runs, _figure,
             {name: f"Figure {name[-2:]}"},
         )
         for name in FIGURES
@@ -230,14 +216,7 @@ EXPERIMENTS = {
     "local-trust": Experiment(
         f"{_TITLE}: what local trust costs",
         "What agents pay who trust nobody with their noise; 3 hours.",
-        {"x": "quantity", "y": "regret / silence's"},
-        {
-            "tiny": Scale(200, 2, _TINY),
-            "small": Scale(10_000, 20, _SMALL),
-            "paper": Scale(10_000, 25, _SWEEPS),
-        },
-        _runs,
-        _report,
+        {"x": "quantity", "y": "regret / silence's"}, _SCALES, _runs, _report,
         {
             "order": "Order of trust",
             "epsilon": "Epsilon and delta",
@@ -246,11 +225,8 @@ EXPERIMENTS = {
             "level": "One observation or all data of an agent",
         },
         panel_axes={
-            "order": {"x": "delta"},
-            "epsilon": {"x": "epsilon"},
-            "gap": {"x": "rounds between synchronisations"},
-            "agents": {"x": "number of agents"},
-            "level": {"x": "epsilon"},
+            "order": {"x": "delta"}, "epsilon": {"x": "epsilon"}, "gap": {"x": "rounds between synchronisations"},
+            "agents": {"x": "number of agents"}, "level": {"x": "epsilon"},
         },
     ),
-}
+}  # fmt: skip

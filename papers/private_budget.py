@@ -1,7 +1,8 @@
 """Ways to spend one privacy budget: the number of releases, their times and their shares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -9,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
-from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
@@ -32,6 +32,10 @@ HEADS = (
 )  # fmt: skip
 """Heads of the columns of a problem's table."""
 
+# The classic calibration of Gaussian noise is proven for epsilon below 1 only. With a large delta for each released
+# value, the epsilon of each release is below 1 for the same noise.
+_LARGE_DELTA = 0.5
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -48,10 +52,6 @@ class Candidate:
     when: Mapping[str, Any]
     how: str
     pair: str = ""
-
-    def __str__(self) -> str:
-        """Returns as text how the budget is shared by the releases."""
-        return f"{self.how}, {self.pair.replace('_', ' ')}" if self.pair else self.how
 
     def schedule(self, rounds: int) -> dict[str, Any]:
         """Returns the specification of the schedule of releases, for an episode of ``rounds`` rounds."""
@@ -77,20 +77,19 @@ class Candidate:
         # The L2 distance of neighbours under "one-quantity", in units of the capacity. One altered quantity changes the
         # number of units and the number of good units by up to the capacity each, hence sqrt(2); the numbers of good
         # and of defective units change by the capacity in total, hence 1.
-        budget = (EPSILON, DELTA, 1.0 if self.pair == GOOD else sqrt(2))
+        norm, number = (1.0 if self.pair == GOOD else sqrt(2)), self.releases(rounds)
         if self.how == "equal":
-            return {**equal_shares(*budget[:2], self.releases(rounds), budget[2]), "pair": self.pair}
-        return {**uneven_shares(self._proportions(rounds), *budget), "pair": self.pair}
-
-    def _proportions(self, rounds: int) -> Array:
-        """Returns what the releases spend if their shares are not equal, up to a common factor, ``(releases,)``.
-
-        P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
-        too.
-        """
+            return {**equal_shares(EPSILON, DELTA, number, norm), "pair": self.pair}
+        # P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
+        # too.
         shares = decreasing(1.0, rounds)
-        shares = shares[np.minimum(np.arange(self.releases(rounds)), shares.size - 1)]
-        return shares[::-1] if self.how == "growing" else shares
+        shares = shares[np.minimum(np.arange(number), shares.size - 1)]
+        if self.how == "growing":
+            shares = shares[::-1]
+        spent = shares / shares.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
+        mu = norm * float(np.sqrt(np.square(spent).sum()))
+        largest = (1 - 1e-9) / (analytic_noise_multiplier(EPSILON, DELTA) * mu)
+        return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": shares.tolist(), "pair": self.pair}
 
     def deviations(self, rounds: int) -> tuple[float, float]:
         """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
@@ -113,30 +112,6 @@ class Candidate:
             multiplier = classic_noise_multiplier(given["epsilon"], given["delta"])
             sizes = multiplier * sum(given["releases"]) / np.array(given["releases"])
         return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
-
-
-# The classic calibration of Gaussian noise is proven for epsilon below 1 only. With a large delta for each released
-# value, the epsilon of each release is below 1 for the same noise.
-_LARGE_DELTA = 0.5
-
-
-def uneven_shares(proportions: Array, epsilon: float, delta: float, norm: float) -> dict[str, Any]:
-    """Returns arguments of ``GaussianPrivatizer`` for releases that spend different shares of its epsilon.
-
-    Args:
-        proportions: The share of each release, up to a common factor, ``(releases,)``.
-        epsilon: Epsilon of all releases together, > 0.
-        delta: Delta of all releases together, in (0, 1).
-        norm: L2 distance of neighbouring data sets in one release, in units of the sensitivity, > 0.
-
-    Returns:
-        ``epsilon``, ``delta`` and ``releases``, from which the privatizer computes the noise by the classic
-        calibration.
-    """
-    spent = proportions / proportions.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
-    mu = norm * float(np.sqrt(np.square(spent).sum()))
-    largest = (1 - 1e-9) / (analytic_noise_multiplier(epsilon, delta) * mu)
-    return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": proportions.tolist()}
 
 
 class BudgetProblem(NamedTuple):
@@ -166,24 +141,24 @@ def _few(*starts: int) -> dict[str, dict[str, Any]]:
     return few | {f"{n} in geometric progression": {"name": "geometric", "count": n} for n in (1, 3)}
 
 
-def _continual(*starts: int) -> BudgetProblem:
-    """Returns candidates of continual release; ``starts`` are rounds of the first release, a power of two each."""
-    first, last = (f"powers of two from {start}" for start in (starts[0], starts[-1]))
-    found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(*starts).items()}
-    found["a hundred, equal gaps"] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
+def _continual(rounds: float, latest: int) -> BudgetProblem:
+    """Returns candidates of continual release; the first release comes in round 1, 64 or ``latest``."""
+    first, last, hundred = "powers of two from 1", f"powers of two from {latest}", "a hundred, equal gaps"
+    found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(1, 64, latest).items()}
+    found[hundred] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
     found["one a round"] = Candidate({"name": "every_round"}, "blt")
-    found |= {f"{first}, {name}": Candidate(_powers(starts[0]), name) for name in ("tree", "honaker")}
-    choices = [
-        (first, f"those from {starts[-1]}", first, last),
+    found |= {f"{first}, {name}": Candidate(_powers(1), name) for name in ("tree", "honaker")}
+    return BudgetProblem(rounds, found, [
+        (first, f"those from {latest}", first, last),
         ("the square root's noise", "the tree's", first, f"{first}, tree"),
-        (first, "a hundred at equal gaps", first, "a hundred, equal gaps"),
+        (first, "a hundred at equal gaps", first, hundred),
         (first, "one a round", first, "one a round"),
-    ]
-    return BudgetProblem(0.1 if starts[-1] == 512 else 0.2, found, choices)
+    ])  # fmt: skip
 
 
 _PAPERS = _powers(200, 40_000)
 _EQUAL, _PAIR = "P-FCB's rounds, equal shares", "P-FCB's rounds, equal shares, pair"
+_FROM_32, _FROM_1024 = "powers of two from 32", "powers of two from 1024"
 _DECREASING, _GROWING = "P-FCB's rounds and shares", "P-FCB's rounds, growing shares, pair"
 
 PROBLEMS = {
@@ -201,17 +176,12 @@ PROBLEMS = {
             ("equal shares", "decreasing ones", _EQUAL, _DECREASING),
             ("noise on good and defective units", "noise on units and good ones", _PAIR, _EQUAL),
             ("growing shares", "equal ones", _GROWING, _PAIR),
-            (
-                "a first release in round 32",
-                "one in 1024",
-                "powers of two from 32",
-                "powers of two from 1024",
-            ),
+            ("a first release in round 32", "one in 1024", _FROM_32, _FROM_1024),
         ],
     ),
-    "linear": _continual(1, 64, 512),
-    "exposure": _continual(1, 64, 1024),
-    "arms": _continual(1, 64, 1024),
+    "linear": _continual(0.1, 512),
+    "exposure": _continual(0.2, 1024),
+    "arms": _continual(0.2, 1024),
 }
 
 
@@ -219,19 +189,13 @@ def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
     rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
-    silence = plan.run(TUNED, env_id, names[TUNED], rounds=rounds, delta=DELTA)
-    return [silence] + [
-        replace(
-            silence,
-            baseline=names[OURS],
-            wrapper_kwargs={
-                "privatizer": candidate.privatizer(rounds),
-                "channel": {"schedule": candidate.schedule(rounds)},
-            },
-            labels={"line": name},
-        )
-        for name, candidate in problem.candidates.items()
-    ]
+    run = partial(plan.run, env_id=env_id, rounds=rounds, delta=DELTA)
+    runs = [run(TUNED, baseline=names[TUNED])]
+    for name, candidate in problem.candidates.items():
+        channel = {"schedule": candidate.schedule(rounds)}
+        wrappers = {"privatizer": candidate.privatizer(rounds), "channel": channel}
+        runs.append(run(name, baseline=names[OURS], wrappers=wrappers))
+    return runs
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
@@ -239,31 +203,30 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
     A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
     """
-    problem, found = PROBLEMS[runs.panel], runs.by("line")
+    problem, found = PROBLEMS[runs.panel], runs.by()
     silence = found.pop(TUNED)
-    best = least(found)
-    verdicts = [
-        {"regret of": best, "/ that of": TUNED, "here": ratio(found[best], silence), "": "recommended"}
-    ]
+    beside, best = over(found, silence), least(found)
+    verdicts = [(best, TUNED, beside[best], "recommended")]
     for name, value in over(found, found[best]).items():
         if name != best and not value.low > 1:
-            verdicts.append({"regret of": name, "/ that of": best, "here": value, "": "not told apart"})
+            verdicts.append((name, best, value, "not told apart"))
     for what, other, one, another in problem.choices:
-        value = ratio(found[one], found[another])
-        verdicts.append({"regret of": what, "/ that of": other, "here": value, "": ""})
-    rows = [dict(zip(HEADS, (TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1), strict=True))]
+        verdicts.append((what, other, ratio(found[one], found[another]), ""))
+    heads = ("regret of", "/ that of", "here", "")
+    section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in verdicts])
+    rows: list[tuple[Any, ...]] = [(TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1)]
     curves: dict[str, list[tuple[int, Mean]]] = {}
     for name, result in found.items():
-        candidate, rounds = problem.candidates[name], int(result.rounds[-1])
-        how, releases, value = str(candidate), candidate.releases(rounds), ratio(result, silence)
+        candidate, rounds, value = problem.candidates[name], int(result.rounds[-1]), beside[name]
+        releases, how = candidate.releases(rounds), candidate.how
+        if candidate.pair:
+            how += f", {candidate.pair.replace('_', ' ')}"
         noise = [f"{deviation:.2f}" for deviation in candidate.deviations(rounds)]
         spent = f"{claim_of(result, 'exact').epsilon:.4f}"
-        cells = (name, how, releases, *noise, spent, final_regret(result), value)
-        rows.append(dict(zip(HEADS, cells, strict=True)))
+        rows.append((name, how, releases, *noise, spent, final_regret(result), value))
         point = Mean(value.value, value.low, value.high, value.instances)
         curves.setdefault(how, []).append((releases, point))
-    section.table("verdicts", verdicts)
-    section.table("regret", rows)
+    section.table("regret", [dict(zip(HEADS, cells, strict=True)) for cells in rows])
     # Sorted by number of releases alone: candidates with the same number keep their order.
     section.draw({how: sorted(points, key=itemgetter(0)) for how, points in curves.items()})
 

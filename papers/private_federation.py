@@ -3,42 +3,24 @@
 This project's baselines and the papers' are compared with silence, whose constants are tuned or not.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import (
-    BASELINE_OF,
-    LINES,
-    OURS,
-    OURS_TUNED,
-    PAPER,
-    PAPER_TUNED,
-    PLACEBO,
-    SILENT,
-    TRUE,
-    TUNED,
-)
+from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import (
-    Ratio,
-    Row,
-    final_regret,
-    lies_within,
-    over,
-    over_line,
-    ratio,
-    regret_by_instance,
-)
+from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
+SILENT, TUNED, PAPER, PAPER_TUNED, OURS, OURS_TUNED, PLACEBO, TRUE = LINES
 NEVER_ABOVE = 1.02
 """Bound on the ratio of our regret to that of tuned silence; the page reports intervals that lie above it."""
 
@@ -89,22 +71,14 @@ PROBLEMS = {
     "procurement": ComparedProblem(
         "Procurement",
         [
-            Case(f"{qualities}, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
-            for qualities, env_id in (
-                ("uniform qualities", "FedProcurement-v0"),
-                ("normal qualities", "FedProcurementNormal-v0"),
-            )
+            Case(f"{name} qualities, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
+            for name, env_id in (("uniform", "FedProcurement-v0"), ("normal", "FedProcurementNormal-v0"))
         ],
-        delta=0.01,
-        middle="median",
-        trials=2,
-        shared=True,
+        delta=0.01, middle="median", trials=2, shared=True,
     ),
     "linear": ComparedProblem(
         "Linear contextual bandits",
-        [Case("epsilon 1", "FedLinear-v0", 1.0, {TUNED: 0.65, PAPER: 0.35})],
-        delta=0.1,
-        rounds=0.3,
+        [Case("epsilon 1", "FedLinear-v0", 1.0, {TUNED: 0.65, PAPER: 0.35})], delta=0.1, rounds=0.3,
     ),
     "exposure": ComparedProblem(
         "Exposure fairness",
@@ -115,37 +89,25 @@ PROBLEMS = {
         delta=0.1,
     ),
     "arms": ComparedProblem(
-        "Bernoulli arms",
-        [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})],
-        delta=1e-5,
-        trials=2,
+        "Bernoulli arms", [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})], delta=1e-5, trials=2
     ),
-}
+}  # fmt: skip
 """The comparison in each problem, by the name of the problem, which is also the name of its panel."""
 
 
 def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpec:
-    """Returns the run of one algorithm in one problem.
+    """Returns the run of one algorithm, one of :data:`.LINES`, in one setting of a problem.
 
-    Args:
-        plan: The panel's settings; its scale has the sizes.
-        name: Name of the problem.
-        line: Name of the algorithm, one of :data:`~fedbandit_envs.baselines.comparison_lines.LINES`.
-        where: The setting; the privatizer has its epsilon, unless ``labels`` has one.
-        **labels: Labels of the run besides ``line``, some of which change it. With ``case`` it has the full horizon and
-            number of seeds, else those of sweeps. ``agents`` is the number of agents. ``epsilon`` and ``delta`` are
-            claimed for all releases together, by exact composition.
+    Some labels change the run. With ``case`` it has the full horizon and number of seeds, else those of sweeps.
+    ``agents`` is the number of agents. ``epsilon`` and ``delta`` are claimed for all releases together, by exact
+    composition; otherwise the privatizer has the setting's epsilon.
     """
     problem = PROBLEMS[name]
-    (part,), trials = plan.scale.sweeps["part"], 1
-    if "case" in labels:
-        part, trials = 1.0, problem.trials
+    part, trials = (1.0, problem.trials) if "case" in labels else (plan.scale.sweeps["part"][0], 1)
     rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
-    policy: dict[str, Any] = {}
-    if where.noise_sd is not None:
-        policy["noise_sd"] = where.noise_sd
-        if line in (OURS, OURS_TUNED, PLACEBO, TRUE):
-            policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
+    policy: dict[str, Any] = {} if where.noise_sd is None else {"noise_sd": where.noise_sd}
+    if where.noise_sd is not None and line != TUNED:
+        policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
     delta = labels.get("delta", problem.delta)
     privatizer: dict[str, Any] = {"epsilon": where.epsilon}
     if "epsilon" in labels and problem.shared:
@@ -181,32 +143,25 @@ def _runs(plan: Plan) -> list[RunSpec]:
             for line in (TUNED, OURS, PAPER)
         ]
     cases = PROBLEMS[name].cases
+    at_full_size = [
+        _run(plan, name, line, case, case=case.title)
+        for case in cases
+        for line in (*case.asked, OURS, OURS_TUNED)
+    ]
     # The paper's form of private federation is played with the last delta only.
     claims = [(OURS, delta) for delta in sweeps["delta"]] + [(PAPER, sweeps["delta"][-1])]
-    return [
-        *(
-            _run(plan, name, line, case, case=case.title)
-            for case in cases
-            for line in (*case.asked, OURS, OURS_TUNED)
-        ),
-        *(_run(plan, name, line, cases[0]) for line in LINES),
-        *(
-            _run(plan, name, line, cases[0], delta=delta, epsilon=epsilon)
-            for line, delta in claims
-            for epsilon in sweeps["epsilon"]
-        ),
+    swept = [
+        _run(plan, name, line, cases[0], delta=delta, epsilon=epsilon)
+        for line, delta in claims
+        for epsilon in sweeps["epsilon"]
     ]
+    return [*at_full_size, *(_run(plan, name, line, cases[0]) for line in LINES), *swept]
 
 
 _TINY = {"part": (0.5,), "delta": (0.1,), "epsilon": (0.1, 10.0), "agents": (2, 4)}
-_SMALL = {
-    "part": (0.2,),
-    "delta": (0.1, 1e-5),
-    "epsilon": (0.01, 0.1, 1.0, 10.0),
-    "agents": (2, 5, 10, 30, 100),
-}
 _EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_PAPER = {**_SMALL, "part": (1.0,), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
+_PAPER = {"part": (1.0,), "delta": (0.1, 1e-5), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
+_SMALL = _PAPER | {"part": (0.2,), "epsilon": (0.01, 0.1, 1.0, 10.0), "agents": (2, 5, 10, 30, 100)}
 SCALES = {
     "tiny": Scale(600, 2, _TINY),
     "small": Scale(100_000, 20, _SMALL),
@@ -221,53 +176,47 @@ SCALES = {
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports where private federation pays; in a problem also targets, all algorithms, and regret by epsilon."""
     if runs.panel == "agents":
-        ratios = {
+        lines = {name: runs.where(problem=name).lines("agents") for name in PROBLEMS}
+        curves = {
             f"{line}, {name}": points
-            for name in PROBLEMS
-            for line, points in over_line(runs.where(problem=name).lines("agents"), TUNED).items()
+            for name, own in lines.items()
+            for line, points in stats.over_line(own, TUNED).items()
         }
-        section.table("pays", _pays(ratios))
-        section.table(
-            "agents",
-            [
-                {
-                    "problem": f"{name}, {agents:g} agents",
-                    f"{TUNED} (± 95 %)": final_regret(result),
-                    **{f"{line} / {TUNED}": ratios[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
-                }
-                for name in PROBLEMS
-                for agents, result in runs.by("agents", line=TUNED, problem=name).items()
-            ],
+        section.table("pays", _pays(curves))
+        section.table("agents", [
+            {
+                "problem": f"{name}, {agents:g} agents",
+                f"{TUNED} (± 95 %)": final_regret(result),
+                **{f"{line} / {TUNED}": curves[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
+            }
+            for name, own in lines.items()
+            for agents, result in own[TUNED].items()
+        ])  # fmt: skip
+        section.draw(curves)
+    else:
+        level = runs.where(case=None, delta=None).by()
+        by_delta = {delta: runs.where(delta=delta).lines("epsilon") for delta in runs.values("delta")}
+        curves = {
+            f"{line}, delta {delta:g}": stats.over(points, level[TUNED])
+            for delta, own in by_delta.items()
+            for line, points in own.items()
+        }
+        section.table("pays", _pays(curves))
+        section.table("ratios", _controlled(level))
+        section.table("targets", _targets(runs))
+        section.table("lines", _compared(runs.panel, level))
+        section.table("epsilon", _against_epsilon(by_delta, curves))
+        made = runs.one(OURS, case=PROBLEMS[runs.panel].cases[0].title).claims
+        section.claims(
+            claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
         )
-        section.draw(ratios)
-        return
-    level = runs.where(case=None, delta=None).by("line")
-    silence, epsilons = level[TUNED], runs.values("epsilon")
-    by_delta = {delta: runs.where(delta=delta).lines("epsilon") for delta in runs.values("delta")}
-    curves = {
-        f"{line}, delta {delta:g}": over(points, silence)
-        for delta, lines in by_delta.items()
-        for line, points in lines.items()
-    }
-    section.table("pays", _pays(curves))
-    section.table("ratios", _controlled(level))
-    section.table("targets", _targets(runs))
-    section.table("lines", _compared(runs.panel, level))
-    section.table("epsilon", _against_epsilon(by_delta, silence))
-    made = runs.one(OURS, case=PROBLEMS[runs.panel].cases[0].title).claims
-    section.claims(
-        claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
-    )
-    section.draw(curves)
-    heights = over({line: level[line] for line in (SILENT, PLACEBO, TRUE)}, silence)
-    section.draw({line: dict.fromkeys(epsilons, value.value) for line, value in heights.items()})
+        section.draw(curves)
+        heights = {line: ratio(level[line], level[TUNED]).value for line in (SILENT, PLACEBO, TRUE)}
+        section.draw({line: dict.fromkeys(runs.values("epsilon"), y) for line, y in heights.items()})
 
 
-def _pays(curves: Mapping[str, Mapping[float, Ratio]]) -> list[Row]:
-    """Returns a row for each curve of regret over tuned silence's: from which x on federation pays."""
-    return [
-        {"regret below tuned silence's": name, "at": pays_from(points)} for name, points in curves.items()
-    ]
+def _pays(curves: stats.Curves) -> list[Row]:
+    return [{"regret below tuned silence's": name, "at": pays_from(own)} for name, own in curves.items()]
 
 
 def pays_from(points: Mapping[float, Ratio]) -> str:
@@ -282,41 +231,29 @@ def pays_from(points: Mapping[float, Ratio]) -> str:
     return f"from {min(paying):g}" + (" on, the least tried" if not not_paying else " on")
 
 
-def _controlled(level: Mapping[str, RunResult]) -> list[Row]:
-    """Returns a row for each ratio that separates what tuning, communication and data do."""
-    pairs = [
-        (TUNED, SILENT),
-        (PAPER_TUNED, PAPER),
-        (PAPER, SILENT),
-        (PAPER_TUNED, TUNED),
-        *((line, TUNED) for line in (OURS, OURS_TUNED, TRUE, PLACEBO)),
-    ]
-    found = {(above, below): ratio(level[above], level[below]) for above, below in pairs}
-    return [
-        {
-            "regret": f"{above} / {below}",
-            "here": value,
-            "is it 1?": lies_within(1, value) if above == PLACEBO else "",
-        }
-        for (above, below), value in found.items()
-    ]
+def _controlled(level: Mapping[str, RunResult]) -> Iterator[Row]:
+    """Yields a row for each ratio that separates what tuning, communication and data do."""
+    pairs = [(TUNED, SILENT), (PAPER_TUNED, PAPER), (PAPER, SILENT), (PAPER_TUNED, TUNED)]
+    for above, below in pairs + [(line, TUNED) for line in (OURS, OURS_TUNED, TRUE, PLACEBO)]:
+        value = ratio(level[above], level[below])
+        is_1 = stats.lies_within(1, value) if above == PLACEBO else ""
+        yield {"regret": f"{above} / {below}", "here": value, "is it 1?": is_1}
 
 
 def _median(result: RunResult) -> str:
-    return f"{np.median(regret_by_instance(result)):.0f}"
+    return f"{np.median(stats.regret_by_instance(result)):.0f}"
 
 
-def _targets(runs: PanelRuns) -> list[Row]:
-    """Returns a row for each setting and algorithm: regret at the full horizon, and ratios of ours to it.
+def _targets(runs: PanelRuns) -> Iterator[Row]:
+    """Yields a row for each setting and algorithm: regret at the full horizon, and ratios of ours to it.
 
     The row says whether a ratio is at most the bound that was set in advance.
     """
     problem = PROBLEMS[runs.panel]
-    rows: list[Row] = []
     for case in problem.cases:
-        results = runs.where(case=case.title).by("line")
+        results = runs.where(case=case.title).by()
         for line, result in results.items():
-            row: dict[str, Any] = {
+            row: Row = {
                 "setting: run": f"{case.title}: {line}",
                 "baseline": BASELINE_OF[runs.panel][line],
                 "regret at T (± 95 %)": final_regret(result),
@@ -328,61 +265,46 @@ def _targets(runs: PanelRuns) -> list[Row]:
                     value, bound = ratio(results[ours], result, middle=problem.middle), case.asked[line]
                     text = "no target" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
                     row |= {f"{ours} / this run": value, f"target of {ours}": text}
-            rows.append(row)
-    return rows
+            yield row
 
 
-def _compared(problem: str, level: Mapping[str, RunResult]) -> list[Row]:
-    """Returns a row for each algorithm at the horizon of the sweeps: regret, also over that of silence."""
-    return [
-        {
+def _compared(problem: str, level: Mapping[str, RunResult]) -> Iterator[Row]:
+    """Yields a row for each algorithm at the horizon of the sweeps: regret, also over that of silence."""
+    for line, result in level.items():
+        yield {
             "run": line,
             "baseline": BASELINE_OF[problem][line],
             "regret (± 95 %)": final_regret(result),
             "median": _median(result),
+            **{f"/ {below}": ratio(result, level[below]) for below in (SILENT, TUNED)},
         }
-        | {f"/ {below}": "1" if line == below else ratio(result, level[below]) for below in (SILENT, TUNED)}
-        for line, result in level.items()
-    ]
 
 
 def _against_epsilon(
-    by_delta: Mapping[float, Mapping[str, Mapping[float, RunResult]]], silence: RunResult
-) -> list[Row]:
-    """Returns a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'.
-
-    Args:
-        by_delta: Results by delta, algorithm and epsilon.
-        silence: The result of tuned agents who do not communicate.
-    """
-    rows: list[Row] = []
+    by_delta: Mapping[float, Mapping[str, Mapping[float, RunResult]]],
+    curves: Mapping[str, Mapping[float, Ratio]],
+) -> Iterator[Row]:
+    """Yields a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'."""
     for delta, lines in by_delta.items():
         for epsilon, result in lines[OURS].items():
-            value, beside = ratio(result, silence), lines.get(PAPER, {}).get(epsilon)
-            rows.append(
-                {
-                    "all releases": f"epsilon {epsilon:g}, delta {delta:g}",
-                    f"{OURS} (± 95 %)": final_regret(result),
-                    f"/ {TUNED}": value,
-                    f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
-                    "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
-                    f"{PAPER} / {TUNED}": ratio(beside, silence) if beside else "-",
-                    f"{OURS} / {PAPER}": ratio(result, beside) if beside else "-",
-                }
-            )
-    return rows
+            value, paper = curves[f"{OURS}, delta {delta:g}"][epsilon], PAPER in lines
+            yield {
+                "all releases": f"epsilon {epsilon:g}, delta {delta:g}",
+                f"{OURS} (± 95 %)": final_regret(result),
+                f"/ {TUNED}": value,
+                f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
+                "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
+                f"{PAPER} / {TUNED}": curves[f"{PAPER}, delta {delta:g}"][epsilon] if paper else "-",
+                f"{OURS} / {PAPER}": ratio(result, lines[PAPER][epsilon]) if paper else "-",
+            }
 
 
 EXPERIMENTS = {
     "private-federation": Experiment(
         "Private federation: whether it pays against tuned silence",
         "Whether agents who send noisy data do better than tuned agents who send nothing; 30 minutes.",
-        {"x": "epsilon", "y": "regret / tuned silence's"},
-        SCALES,
-        _runs,
-        _report,
-        {name: problem.title for name, problem in PROBLEMS.items()}
-        | {"agents": "Against the number of agents"},
+        {"x": "epsilon", "y": "regret / tuned silence's"}, SCALES, _runs, _report,
+        {**{name: problem.title for name, problem in PROBLEMS.items()}, "agents": "Against the number of agents"},
         panel_axes={"agents": {"x": "agents"}},
     )
-}
+}  # fmt: skip

@@ -5,8 +5,8 @@ noise, and so in how much of it a claim of (epsilon, :data:`DELTA`) against a fe
 """
 
 from collections.abc import Mapping
-from functools import cache
-from itertools import pairwise, product
+from functools import cache, partial
+from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.statistics import Middle
 from fedbandit_envs.experiments.tuning import FIRST_SEED
+from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
@@ -79,25 +80,21 @@ class Releases(NamedTuple):
         """Rounds of the releases."""
         return [self.first * 2**number for number in range(self.number)]
 
-    def settings(
-        self, multiplier: float, delta: float, unit: float = 1.0
-    ) -> tuple[list[Any], dict[str, Any]]:
+    def settings(self, noise: float, delta: float, unit: float = 1.0) -> tuple[list[Any], dict[str, Any]]:
         """Returns the privatizer, as an entry of a stack, and the schedule of the transport.
 
         Args:
-            multiplier: Noise of one release, in units of the clip.
+            noise: Noise of one release, in units of the clip.
             delta: Delta of the claim about all data of an agent.
             unit: Norm of what a statistic grows by in one round.
         """
-        noise = {
-            "noise_multiplier": multiplier,
-            "delta": delta / self.number,
-            "releases": self.number,
+        arguments = {
+            "noise_multiplier": noise, "delta": delta / self.number, "releases": self.number,
             "clip": self.clip * self.first * unit,
             "budget": {"composition": "exact", "delta": delta, "adjacency": "agent"},
-        }
+        }  # fmt: skip
         schedule = {"name": "doubling", "start": self.first, "stop": self.rounds[-1]}
-        return ["GaussianPrivatizer", noise], schedule
+        return ["GaussianPrivatizer", arguments], schedule
 
 
 RELEASES: Mapping[tuple[str, str, float], Mapping[int, tuple[float, int, int]]] = {
@@ -191,19 +188,19 @@ def run(
         first_seed: The first seed.
     """
     problem, stack = PROBLEMS[name], []
-    schedule: dict[str, Any] = {"name": "doubling", "start": problem.start}
+    channel: dict[str, Any] = {"schedule": {"name": "doubling", "start": problem.start}}
     if epsilon and level == EVENT:
-        noise = {"epsilon": epsilon, "delta": DELTA, "releases": schedule}
-        stack = [["ContinualPrivatizer", {**noise, "budget": {"composition": "exact", "delta": DELTA}}]]
+        budget = {"composition": "exact", "delta": DELTA}
+        noise = {"epsilon": epsilon, "delta": DELTA, "releases": channel["schedule"], "budget": budget}
+        stack = [["ContinualPrivatizer", noise]]
     elif epsilon:
         how = releases or tuned(name, line, epsilon, agents)
         multiplier = _noise_multiplier(line, epsilon, agents, how.number)
-        privatizer, schedule = how.settings(multiplier, DELTA, problem.unit)
+        privatizer, channel["schedule"] = how.settings(multiplier, DELTA, problem.unit)
         stack = [privatizer]
-    channel: dict[str, Any] = {"schedule": schedule}
     if line in (HALF, MOST):
-        honest = max(1, agents // 2) if line == HALF else agents - 1
-        channel["stage"] = {"name": "aggregator", "honest": honest}
+        honest = agents // 2 if line == HALF else agents - 1
+        channel["stage"] = {"name": "aggregator", "honest": max(1, honest)}
     elif epsilon and line != LOCAL:
         # The placebo is played with the least noise of all lines.
         channel["stage"] = {"name": SERVER if line == PLACEBO else line}
@@ -218,8 +215,7 @@ def run(
 
 def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: for each number of agents lines without noise, and all others at each epsilon."""
-    name, _, level = plan.panel.partition("-")
-    scale = plan.scale
+    (name, _, level), scale = plan.panel.partition("-"), plan.scale
     rounds = max(2, round(scale.rounds * PROBLEMS[name].rounds))
     noisy = [line for line in (*LADDER, PLACEBO) if line != TRUE and (line, level) != (SHUFFLER, EVENT)]
     return [
@@ -237,49 +233,44 @@ def against_fellow(result: RunResult) -> str:
 
 
 def _claimed(claim: Claim) -> str:
-    """Returns a claim as the text of a table's cell."""
     return f"none: {claim.reason}" if claim.epsilon is None else f"{claim.epsilon:.3g}, trust: {claim.trust}"
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
     name, _, level = runs.panel.partition("-")
+    over = partial(ratio, middle=PROBLEMS[name].middle)
     epsilons = runs.values("epsilon")
-    near: dict[str, dict[str, str]] = {
-        f"{line}, epsilon {epsilon:g}": {} for line in (HALF, MOST, SERVER) for epsilon in epsilons
-    }
-    curves: dict[str, dict[float, Ratio]] = {line: {} for line in (PLACEBO, *LADDER)}
-    tables: dict[float, list[Row]] = {agents: [] for agents in runs.values("agents")}
-
-    def over(above: RunResult, below: RunResult) -> Ratio:
-        return ratio(above, below, middle=PROBLEMS[name].middle)
-
-    for agents, epsilon in product(tables, epsilons):
-        here = runs.where(agents=agents)
-        found = here.where(epsilon=None).by("line") | here.where(epsilon=epsilon).by("line")
-        steps = [line for line in LADDER if line in found]
-        before = {line: earlier for earlier, line in pairwise(steps)}
-        for line in (TUNED, PLACEBO, *steps):
-            row: dict[str, Any] = {
+    tables: dict[str, list[Row]] = {}
+    near: dict[str, dict[float, str]] = {}
+    curves: dict[str, dict[float, Ratio]] = {}
+    for agents in runs.values("agents"):
+        lines = runs.where(agents=agents).lines("epsilon")
+        silence = stats.each(lines, over, dict.fromkeys(lines, lines[TUNED]))
+        steps = [line for line in LADDER if line in lines]
+        before = dict(zip(steps[1:], steps, strict=False))
+        rows = tables.setdefault(f"agents{agents:g}", [])
+        for epsilon, line in product(epsilons, (TUNED, PLACEBO, *steps)):
+            result = lines[line][epsilon]
+            row: Row = {
                 "epsilon: line": f"{epsilon:g}: {line}",
-                "regret per agent (± 95 %)": final_regret(found[line]),
-                f"/ {TUNED}": "1" if line == TUNED else over(found[line], found[TUNED]),
-                "/ the step before": over(found[line], found[before[line]]) if line in before else "-",
-                "claim against a fellow agent": _claimed(found[line].privacy),
+                "regret per agent (± 95 %)": final_regret(result),
+                f"/ {TUNED}": silence[line][epsilon],
+                "/ the step before": over(result, lines[before[line]][epsilon]) if line in before else "-",
+                "claim against a fellow agent": _claimed(result.privacy),
             }
             if level == AGENT:
                 row["releases in rounds; clip"] = _released(name, line, epsilon, int(agents))
-            tables[agents].append(row)
-        for line in (HALF, MOST, SERVER):
-            value = over(found[line], found[TRUE])
-            near[f"{line}, epsilon {epsilon:g}"] |= {f"{agents:g} agents": f"{value}: {value.at_most(NEAR)}"}
-        if epsilon == epsilons[len(epsilons) // 2]:
-            for line in (PLACEBO, *steps):
-                curves[line][agents] = over(found[line], found[TUNED])
-    section.table("near", [{"line": line} | cells for line, cells in near.items()])
-    for agents, rows in tables.items():
-        section.table(f"agents{agents:g}", rows)
-    section.draw({line: points for line, points in curves.items() if points})
+            rows.append(row)
+        for line, epsilon in product((HALF, MOST, SERVER), epsilons):
+            value = over(lines[line][epsilon], lines[TRUE][epsilon])
+            near.setdefault(f"{line}, epsilon {epsilon:g}", {})[agents] = f"{value}: {value.at_most(NEAR)}"
+        for line in (PLACEBO, *steps):
+            curves.setdefault(line, {})[agents] = silence[line][epsilons[len(epsilons) // 2]]
+    section.table("near", stats.by_line(near, "line", "{:g} agents"))
+    for title, rows in tables.items():
+        section.table(title, rows)
+    section.draw(curves)
 
 
 def _released(name: str, line: str, epsilon: float, agents: int) -> str:
@@ -290,26 +281,25 @@ def _released(name: str, line: str, epsilon: float, agents: int) -> str:
     return f"{', '.join(map(str, how.rounds))}; {how.clip * how.first * PROBLEMS[name].unit:.3g}"
 
 
-def _scale(trials: int) -> Scale:
-    """Returns a scale whose sweep ``"agents, NAME"`` has the numbers of agents of the problem of that name."""
-    numbers = {f"agents, {name}": (10.0, 30.0, 100.0) for name in PROBLEMS}
-    more = {f"agents, {name}": (10.0, 30.0, 100.0, 300.0) for name in ("arms", "linear")}
-    return Scale(10_000, trials, {"epsilon": EPSILONS, **numbers, **more})
-
-
 _TINY = {"epsilon": (10.0,), **{f"agents, {name}": (4.0,) for name in PROBLEMS}}
+_FULL = {
+    "epsilon": EPSILONS,
+    **{f"agents, {name}": (10.0, 30.0, 100.0) for name in ("procurement", "exposure")},
+    **{f"agents, {name}": (10.0, 30.0, 100.0, 300.0) for name in ("arms", "linear")},
+}
+_LEVELS = {EVENT: "one event protected", AGENT: "all data of an agent protected"}
 EXPERIMENTS = {
     "trust": Experiment(
         "Trust: what each step from local noise to a trusted server buys",
         "What it buys to trust a shuffler, a secure sum or a server; 4 hours.",
         {"x": "agents", "y": "regret / tuned silence's"},
-        {"tiny": Scale(400, 2, _TINY), "small": _scale(20), "paper": _scale(40)},
-        _runs,
-        _report,
+        {"tiny": Scale(400, 2, _TINY), "small": Scale(10_000, 20, _FULL), "paper": Scale(10_000, 40, _FULL)},
+        _runs, _report,
         {
             f"{name}-{level}": f"{problem.title}, {what}"
             for name, problem in PROBLEMS.items()
-            for level, what in ((EVENT, "one event protected"), (AGENT, "all data of an agent protected"))
+            for level, what in _LEVELS.items()
         },
     )
-}
+}  # fmt: skip
+"""The sweep ``"agents, NAME"`` has the numbers of agents of the problem of that name."""

@@ -18,7 +18,6 @@ from fedbandit_envs.papers.feducb_critique import (
     epsilon_at_least,
     first_messages,
     printed_bound,
-    printed_rounds,
     printed_trigger,
 )
 
@@ -40,7 +39,8 @@ def test_the_trigger_s_times_tell_two_histories_apart_for_sure(made_for):
     if made_for is None:
         assert 100 <= found.horizon <= 250
         assert 0 < found.share < 0.2
-        without, including = printed_rounds(PRINTED, 3.0, found.horizon)
+        threshold, *sides = printed_trigger(PRINTED, 3.0, found.horizon)
+        without, including = (math.ceil(threshold / side) for side in sides)
     else:
         without, including = 8, 7
     assert set(found.without) == {without}
