@@ -17,6 +17,7 @@ References:
       Machine Learning. ICML 2023.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache
 from math import expm1, log
 
