@@ -182,7 +182,8 @@ def make_market(
     def normal(
         sd: float = 0.1, homogeneous: bool = False, max_capacity: int = 50, name: DistributionName = "normal"
     ) -> MarketDistribution:
-        return MarketDistribution(name, *sizes.values(), quality_threshold, sd, homogeneous, max_capacity)
+        agents, producers = sizes["num_agents"], sizes["num_producers"]
+        return MarketDistribution(name, agents, producers, quality_threshold, sd, homogeneous, max_capacity)
 
     def uniform(homogeneous: bool = False, max_capacity: int = 50) -> MarketDistribution:
         return normal(0.1, homogeneous, max_capacity, "uniform")

@@ -91,7 +91,11 @@ def test_peers_may_choose_when_to_send():
             r"action is (.|\n)*; a mapping of \['action', 'send'\] is required",
         ),
         ({"action": np.ones(29, np.int64), "send": 1}, ValueError, r"action\['action'\] has shape \(29,\)"),
-        ({"action": np.ones(30, np.int64), "send": 2}, ValueError, "0 or 1 is required"),
+        (
+            {"action": np.ones(30, np.int64), "send": 2},
+            ValueError,
+            r"is 2; an integer in \[0, 1\] is required",
+        ),
     ],
 )
 def test_bad_choices_to_send_are_named(action, error, message):
