@@ -86,12 +86,10 @@ class Means:
             self._given = all_means if num_arms is None else keep_largest(all_means, num_arms)
         elif means is not None:
             self._given = require_array("means", means, {1: "(arms,)", 2: "(agents, arms)"}, 0, 1)
-        own = self._given is not None and self._given.ndim == 2
-        if own and spread > 0:
+        shape = () if self._given is None else self._given.shape
+        given = dict(zip(("num_arms", "num_agents"), reversed(shape), strict=False))
+        if "num_agents" in given and spread > 0:
             raise ValueError(f"spread is {spread!r}; 0 is required where each agent's means are given")
-        given = {} if self._given is None else {"num_arms": self._given.shape[-1]}
-        if own and self._given is not None:
-            given["num_agents"] = len(self._given)
         asked = {"num_agents": num_agents, "num_arms": num_arms}
         sizes = chosen_sizes(asked, given, {"num_agents": 10, "num_arms": 10}, "means has")
         self.shape = (sizes["num_agents"], sizes["num_arms"])

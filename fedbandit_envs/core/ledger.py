@@ -64,9 +64,7 @@ class ReleaseLedger:
         """Counts one release at a height, of the agents for which ``senders``, bool ``(replicas, agents)``, is true."""
         if senders.any():
             self.num_releases += 1
-            if height not in self._left:
-                self._left[height] = np.zeros(self.shape, np.int64)
-            self._left[height] += senders
+            self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + senders
 
     def clipped(self, statistic: Arrays, senders: npt.NDArray[np.bool_], clip: float) -> Arrays:
         """Returns releases of a Euclidean norm of at most ``clip``; larger ones are scaled down, and counted.

@@ -159,11 +159,9 @@ class Problem(FederatedEnv):
         return BatchReset(dict(self._observation_views.views), dict(self._info_views.views))
 
     def _instance(self, seed: int) -> int:
-        if self.instance_seed is None:
-            return seed
         if isinstance(self.instance_seed, Sequence):
             return int(self.instance_seed[seed % len(self.instance_seed)])
-        return int(self.instance_seed)
+        return seed if self.instance_seed is None else int(self.instance_seed)
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round in all replicas; see :meth:`FederatedEnv.step_batch`."""

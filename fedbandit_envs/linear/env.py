@@ -234,7 +234,8 @@ class LinearProblem(Problem):
         self._distribution.draw(self._active, self._across, self._scores)
         if self._theta.ndim == 3 and not self._distribution.exact:
             expect_by_arm(self._active, self._across, self._theta[0], self._scores)
-        self._rewards.link(self._scores, self._means)
+        if self._rewards.logistic:
+            scipy.special.expit(self._scores, out=self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
         if self._parameter is not None:

@@ -7,7 +7,6 @@ from math import ceil, comb, sqrt
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-import scipy  # imports its large parts, such as special, only when they are used
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_number
@@ -200,7 +199,7 @@ class RewardDistribution:
         Args:
             name: ``"beta"`` (Beta(mu, 1 - mu), as in the FedUCB paper) or ``"bernoulli"``, which both need means in
                 [0, 1]; ``"normal"`` (N(mu, sd^2)); or ``"logistic"`` (1 with the probability mu, else 0, where mu is a
-                logistic function of <x, theta*>, see :meth:`link`).
+                logistic function of <x, theta*>).
             sd: Standard deviation of normal rewards, >= 0.
             bound: B > 0; rewards are clipped to [-B, B].
             offset: Number that is added to every reward before it is clipped; 0 with logistic rewards, of which
@@ -219,16 +218,6 @@ class RewardDistribution:
         self.logistic = name == "logistic"
         if self.logistic and self._offset != 0:
             raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self._offset}")
-
-    def link(self, scores: Array, means: Array) -> None:
-        """Computes expected rewards from <x, theta*> = z: with logistic rewards 1 / (1 + exp(-z)), with others z.
-
-        Args:
-            scores: <x, theta*>, any shape; with rewards that are not logistic the same array as ``means``.
-            means: Output: expected rewards, same shape.
-        """
-        if self.logistic:
-            scipy.special.expit(scores, out=means)
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""

@@ -253,7 +253,11 @@ class TableContexts(Contexts):
                 f"features is {features!r} and arms {arms!r}; a list of columns is required with features of the arms, "
                 "and without (arms=None) a list of as many columns for each arm"
             )
-        self._arms = np.ones((len(each_arm), 1)) if arms is None else _checked_arms(arms)
+        if isinstance(arms, Integral):
+            self._arms = np.eye(require_integer("arms", arms, 1))
+        else:
+            given = np.ones((len(each_arm), 1)) if arms is None else arms
+            self._arms = require_array("arms", given, {2: "a number of arms, or (arms, features),"})
         self.shape = (len(self._arms), len(each_arm[0]) * self._arms.shape[1])
         self.exact = require_flag("exact", exact)
         wrong = exact if rewards is None else isinstance(rewards, str) or len(rewards) != len(self._arms)
@@ -327,12 +331,6 @@ class TableContexts(Contexts):
             active, self._draws.round, self._draws.key, self._parameter, self._once, self._rows, self._first,
             self._values, self._arms, self._rewards, contexts, means,
         )  # fmt: skip
-
-
-def _checked_arms(arms: Any) -> Array:
-    if isinstance(arms, Integral):
-        return np.eye(require_integer("arms", arms, 1))
-    return require_array("arms", arms, {2: "a number of arms, or (arms, features),"})
 
 
 @allocating_kernel

@@ -132,8 +132,7 @@ class MarketDistribution:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        for name in ("num_agents", "num_producers", "max_capacity"):
-            require_integer(name, getattr(self, name), 1)
+        require_integer("max_capacity", self.max_capacity, 1)
         require_flag("homogeneous", self.homogeneous)
         # One place of the paper prints sd = 0, with which every quality equals every cost and every regret is 0.
         require_number("sd", self.sd, 0, np.inf, open_below=True)
@@ -183,7 +182,8 @@ def make_market(
     def normal(
         sd: float = 0.1, homogeneous: bool = False, max_capacity: int = 50, name: DistributionName = "normal"
     ) -> MarketDistribution:
-        return MarketDistribution(name, *sizes.values(), quality_threshold, sd, homogeneous, max_capacity)
+        agents, producers = sizes["num_agents"], sizes["num_producers"]
+        return MarketDistribution(name, agents, producers, quality_threshold, sd, homogeneous, max_capacity)
 
     def uniform(homogeneous: bool = False, max_capacity: int = 50) -> MarketDistribution:
         return normal(0.1, homogeneous, max_capacity, "uniform")

@@ -227,8 +227,7 @@ class EpisodeSeeds:
             ValueError: It is negative.
         """
         if seed is not None:
-            require_integer("seed", seed, 0)
-            seed = int(seed)
+            seed = require_integer("seed", seed, 0)
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
         return seed if seed is not None else int(self._generator.integers(2**63))

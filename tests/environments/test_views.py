@@ -118,7 +118,7 @@ def test_action_formats_by_hand():
     ("kwargs", "action", "error", "message"),
     [
         ({}, np.full(30, -1), ValueError, "agent_0 .*, entry 0, is -1"),
-        ({}, np.full(30, 0.5), TypeError, "action has dtype float64; an integer dtype"),
+        ({}, np.full(30, 0.5), ValueError, "agent_0 .*, entry 0, is 0.5"),
         ({}, np.ones(29, np.int64), ValueError, r"action has shape \(29,\); \(30,\) is required"),
         ({"action_format": "portions"}, np.full(30, 1.5), ValueError, r"portions\[0, 0, 0\] is 1.5"),
         ({"action_format": "index"}, np.full(30, np.nan), ValueError, r"quality estimates\[0, 0, 0\] is nan"),

@@ -126,6 +126,7 @@ def test_numbers_are_rounded_to_what_is_declared():
         ("model", np.nan, ValueError, r"message 'model' of agent_1 \(replica 1\), entry \[1, 2\], is nan"),
         ("model", 1e39, ValueError, "message 'model' of agent_1 .* is 1e.39"),
         ("age", 2**15, ValueError, r"is 32768; an integer in \[-32768, 32767\]"),
+        ("age", 0.5, ValueError, "message 'age' of agent_1 .* is 0.5; an integer"),
         ("age", 2.0, TypeError, "message 'age' has dtype float64; an integer dtype is required"),
         ("votes", 2, ValueError, r"message 'votes' of agent_1 \(replica 1\), entry 4, is 2"),
     ],
