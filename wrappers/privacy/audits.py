@@ -30,7 +30,7 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, Observer, attack, attack_stage
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
-from fedbandit_envs.wrappers.transport.stages import StageSpec
+from fedbandit_envs.wrappers.transport.schedule import StageSpec
 
 # Number of releases under attack if a target gives none. With more releases, the alarm that best reveals a mechanism of
 # pure differential privacy (delta 0) would be too rare to be observed.

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import every_pair
 
-from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.network import clique_cover
+from fedbandit_envs.wrappers.transport.channel import Channel, clique_cover
 
 ROUNDS = 16
 """So many that a message of the first round crosses every graph with the longest delay: four hops of three rounds."""

@@ -38,8 +38,8 @@ from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import ContinualPrivatizer, Quota
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.schedule import Stage, make_stage
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Stage, make_stage
 
 
 @pytest.mark.parametrize("echo", [False, True])

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbandit_envs.randomness.streams import Purpose, stream
-from fedbandit_envs.wrappers.transport.network import clique_cover, edge_lists, explore, make_topology
+from fedbandit_envs.wrappers.transport.channel import clique_cover, edge_lists, explore, make_topology
 
 DRAWN = {"name": "erdos_renyi", "probability": 0.3}
 
