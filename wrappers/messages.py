@@ -28,7 +28,7 @@ from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 from fedbandit_envs.wrappers.transport.schedule import spread
-from fedbandit_envs.wrappers.transport.server_policy import read_declared
+from fedbandit_envs.wrappers.transport.server_policy import bits_of, read_declared
 
 _RESERVED = ("mask", "own", COVARIANCE)
 
@@ -139,7 +139,7 @@ class Messages(FederatedWrapper):
     @property
     def message_bits(self) -> Mapping[str, int]:
         """Bits of each number of a message, by array; see :attr:`FederatedEnv.message_bits`."""
-        return {name: 1 if dtype == np.bool_ else 8 * dtype.itemsize for name, dtype in self._dtypes.items()}
+        return {name: bits_of(dtype) for name, dtype in self._dtypes.items()}
 
     @property
     def asked_arrays(self) -> frozenset[str]:

@@ -182,7 +182,7 @@ def test_deltas_that_promise_nothing_are_said_to():
     for delta in (1e-5, 0.99):
         claim = accountant.epsilon(delta, adjacency="one-quantity")
         assert claim.epsilon is None
-        assert claim.reason == "the promised deltas add up to 1, and from 1 on promise nothing at any delta"
+        assert claim.reason == "basic composition needs a delta of at least 1, the promised deltas' sum"
     accountant.record(gaussian(0.5), 10**6 * ALL)
     assert "add up to 2e+04" in accountant.epsilon(0.5).reason
 
