@@ -277,7 +277,7 @@ class AdditiveMechanism(Mechanism):
         return by_event
 
 
-def _counted(sensitivity: Sensitivity) -> Pair:
+def _counted(sensitivity: Sensitivity, needed_by: str) -> Pair:
     """Returns the numbers of outcomes and of good outcomes, where the environment releases nothing else."""
     pair, scale = sensitivity.pair, sensitivity.scale
     if (
@@ -286,8 +286,8 @@ def _counted(sensitivity: Sensitivity) -> Pair:
         or not np.array_equal(scale[pair.total], scale[pair.good])
     ):
         raise ValueError(
-            f"what the environment releases, {sorted(scale)}, is not said to count binary outcomes and good ones "
-            "among them on one scale; such a pair and nothing else is required"
+            f"the environment releases {sorted(scale)}; numbers of binary outcomes and of good ones among them, on one "
+            f"scale and nothing else, are required by {needed_by}"
         )
     return pair
 
@@ -422,7 +422,7 @@ class Gaussian(AdditiveMechanism):
                 of outcomes and of good outcomes, or these have different sensitivities.
         """
         if self._pair == "good_and_defective":
-            self._outcomes = _counted(sensitivity)
+            self._outcomes = _counted(sensitivity, "pair 'good_and_defective'")
         super().start(sensitivity, horizon, generators)
 
     def _changes(self, sensitivity: Sensitivity) -> Changes:
@@ -539,7 +539,7 @@ class RandomizedResponse(AdditiveMechanism):
         Raises:
             ValueError: The environment releases something else.
         """
-        self._names = _counted(sensitivity)
+        self._names = _counted(sensitivity, "randomised response")
         super().start(sensitivity, horizon, generators)
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
