@@ -9,14 +9,10 @@ from sums_env import SumsEnv
 from fedbandit_envs import FederatedEnv, FederatedWrapper
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers import (
-    ContinualPrivatizer,
-    LaplacePrivatizer,
-)
-from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers import ContinualPrivatizer, LaplacePrivatizer
 from fedbandit_envs.wrappers.observation import Reveal
-from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian
+from fedbandit_envs.wrappers.releases import Interleaved, Placebo
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 

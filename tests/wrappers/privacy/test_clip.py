@@ -15,16 +15,8 @@ from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Change, Sensitivity
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers import (
-    ContinualPrivatizer,
-    GaussianPrivatizer,
-    LaplacePrivatizer,
-    Privatizer,
-)
-from fedbandit_envs.wrappers.privacy.accounting.calibration import (
-    gaussian_delta,
-    gaussian_epsilon,
-)
+from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer, LaplacePrivatizer, Privatizer
+from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace, RandomizedResponse
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 

@@ -10,11 +10,7 @@ from privatizers import PRIVATIZERS, VARIANTS, everyone, play, small
 
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers import (
-    GaussianPrivatizer,
-    LaplacePrivatizer,
-    RandomizedResponsePrivatizer,
-)
+from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
     equal_shares,
@@ -22,11 +18,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_epsilon,
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
-    AdditiveMechanism,
-    Gaussian,
-    decreasing,
-)
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, decreasing
 from fedbandit_envs.wrappers.privacy.privatizer import Budget, BudgetExhaustedError, Privatizer
 
 
