@@ -421,9 +421,8 @@ class _View:
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
         self._private.reset_batch([0])
-        return self._numbers(self._private.env.release(np.ones((1, self._private.max_num_agents), np.bool_)))[
-            0
-        ]
+        everyone = np.ones((1, self._private.max_num_agents), np.bool_)
+        return self._numbers(self._private.env.release(everyone))[0]
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""
