@@ -45,7 +45,7 @@ def test_basic_has_no_answer_below_the_promised_deltas(p_fcb):
     assert np.isinf(p_fcb.epsilon_by_agent(1e-5)).all()
     claim = p_fcb.epsilon(adjacency="one-round")
     assert claim.epsilon is None
-    assert "at least 4.8" in claim.reason
+    assert "add up to 4.8" in claim.reason
 
 
 def test_the_agent_that_has_spent_most_is_claimed_for():
