@@ -15,7 +15,7 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry.registration import Registry, registered
-from fedbandit_envs.wrappers.placebo import Placebo
+from fedbandit_envs.wrappers.releases import Placebo
 
 
 def forms(family: Any) -> dict[str, Baseline]:

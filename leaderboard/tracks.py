@@ -21,7 +21,7 @@ from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.observation import Reveal
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.quota import Quota
+from fedbandit_envs.wrappers.releases import Quota
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 

@@ -13,11 +13,9 @@ from collections.abc import Mapping
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.registry.registration import Plugin, Registry
 from fedbandit_envs.wrappers.byzantine import Byzantine
-from fedbandit_envs.wrappers.interleaved import Interleaved
 from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.observation import LearningReward, Reveal
 from fedbandit_envs.wrappers.participation import Participation
-from fedbandit_envs.wrappers.placebo import Placebo
 from fedbandit_envs.wrappers.privacy.privatizer import Clip, Privatizer
 from fedbandit_envs.wrappers.privacy.privatizers import (
     ContinualPrivatizer,
@@ -26,7 +24,7 @@ from fedbandit_envs.wrappers.privacy.privatizers import (
     RandomizedResponsePrivatizer,
     VectorSumPrivatizer,
 )
-from fedbandit_envs.wrappers.quota import Quota
+from fedbandit_envs.wrappers.releases import Interleaved, Placebo, Quota
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 

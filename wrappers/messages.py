@@ -26,7 +26,8 @@ from fedbandit_envs.core.privacy import COVARIANCE, Sensitivity, variance_of
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
-from fedbandit_envs.wrappers.transport.stages import spread
+from fedbandit_envs.wrappers.transport.schedule import spread
+from fedbandit_envs.wrappers.transport.server_policy import bits_of, read_declared
 
 _RESERVED = ("mask", "own", COVARIANCE)
 
@@ -104,7 +105,13 @@ class Messages(FederatedWrapper):
         if not isinstance(arrays, Mapping) or not arrays:
             raise TypeError(f"arrays is {arrays!r}; a mapping of names to shapes and dtypes is required")
         self._question: Arrays | None = None
-        self._dtypes = {name: _dtype(name, **declared) for name, declared in arrays.items()}
+        for name in arrays:
+            if name in _RESERVED or name.endswith(variance_of("")):
+                raise ValueError(
+                    f"arrays has the name {name!r}; one that is not in {_RESERVED} and does not end in "
+                    f"{variance_of('')!r} is required"
+                )
+        self._dtypes = read_declared("arrays", arrays, lambda declared: _dtype(**declared))
         self._asked = frozenset(name for name, declared in arrays.items() if declared.get("asked"))
         if self._asked and reporter is None:
             raise ValueError(f"reporter is None; one is required to fill {sorted(self._asked)} when asked")
@@ -131,7 +138,7 @@ class Messages(FederatedWrapper):
     @property
     def message_bits(self) -> Mapping[str, int]:
         """Bits of each number of a message, by array; see :attr:`FederatedEnv.message_bits`."""
-        return {name: 1 if dtype == np.bool_ else 8 * dtype.itemsize for name, dtype in self._dtypes.items()}
+        return {name: bits_of(dtype) for name, dtype in self._dtypes.items()}
 
     @property
     def asked_arrays(self) -> frozenset[str]:
@@ -272,22 +279,14 @@ def _is_real(space: spaces.Box) -> bool:
     return np.issubdtype(space.dtype, np.floating)
 
 
-def _dtype(name: str, shape: Sequence[int], dtype: str = "float64", asked: bool = False) -> np.dtype:
-    """Returns the dtype of a declared array, after checking its name and the declaration."""
-    if name in _RESERVED or name.endswith(variance_of("")):
-        raise ValueError(
-            f"arrays has the name {name!r}; a string other than {', '.join(map(repr, _RESERVED))}, which does not end "
-            f"in {variance_of('')!r}, is required"
-        )
+def _dtype(shape: Sequence[int], dtype: str = "float64", asked: bool = False) -> np.dtype:
+    """Returns the dtype of a declared array, after checking the declaration."""
     for place, size in enumerate(shape):
-        require_integer(f"arrays[{name!r}]['shape'][{place}]", size, 1)
-    require_flag(f"arrays[{name!r}]['asked']", asked)
+        require_integer(f"shape[{place}]", size, 1)
+    require_flag("asked", asked)
     declared: np.dtype = np.dtype(dtype)
     if declared.kind not in "fiub" or declared.itemsize > 8:
-        raise ValueError(
-            f"arrays[{name!r}]['dtype'] is {dtype!r}; a floating-point type of at most 64 bits, an integer type or "
-            "'bool' is required"
-        )
+        raise ValueError("dtype must be a floating-point type of at most 64 bits, an integer type or 'bool'")
     return declared
 
 

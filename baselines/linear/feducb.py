@@ -46,7 +46,7 @@ class FedUCB(LinUCB):
     is no bias term, and no confidence level of the radius is known; see
     :mod:`fedbandit_envs.baselines.aggregators.precision`.
 
-    Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.interleaved.Interleaved`): then the agent has
+    Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.releases.Interleaved`): then the agent has
     as many estimators and uses them in turn, which is Algorithm 3's subsampling.
 
     Where agents choose when to send, they ask to as soon as log det(V + x x^T + (rho_max - rho_min) I) - log det S

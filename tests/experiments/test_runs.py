@@ -77,7 +77,7 @@ def test_wrong_settings_are_settings_errors(wrong):
 
 def test_a_result_records_the_stack_of_the_id(monkeypatch):
     problem = REGISTRY["FedProcurement-v0"].problem
-    stack = [["fedbandit_envs.wrappers.interleaved:Interleaved", {"period": 3}]]
+    stack = [["fedbandit_envs.wrappers.releases:Interleaved", {"period": 3}]]
     monkeypatch.setitem(REGISTRY, "FedKept-v0", Registered(problem, "FedKept-v0", {"num_agents": 2}, stack))
     recorded = RunSpec("SS-UCB", "FedKept-v0", 5, 1, 0).recorded()
     assert json.loads(json.dumps(recorded))["stack"] == stack

@@ -19,7 +19,7 @@ from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import (
     WRAPPERS,
 )
-from fedbandit_envs.wrappers.privacy.accounting import event, numerical
+from fedbandit_envs.wrappers.privacy.accounting import calibration, event
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 pytestmark = pytest.mark.usefixtures("blank_pictures")
@@ -90,7 +90,7 @@ AROUND = [
 def wide_intervals():
     """Budgets that are composed numerically are so a hundred times as coarsely: no check looks at their digits."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numerical, "_INTERVAL", 1e-2)
+        patch.setattr(calibration, "_INTERVAL", 1e-2)
         event._composed.cache_clear()
         yield
     event._composed.cache_clear()

@@ -6,7 +6,7 @@ import numpy as np
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers import GaussianPrivatizer
-from fedbandit_envs.wrappers.transport.network import make_topology
+from fedbandit_envs.wrappers.transport.channel import make_topology
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 PRODUCERS = 3

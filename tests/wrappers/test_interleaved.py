@@ -9,7 +9,7 @@ from regression_env import Regression
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import RandomizedResponsePrivatizer
-from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.releases import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 

@@ -5,7 +5,7 @@ import pytest
 
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.quota import Quota
+from fedbandit_envs.wrappers.releases import Quota
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 

@@ -49,8 +49,8 @@ from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.schedule import Combined, Stage, StageSpec, make_stage, spread
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Combined, Stage, StageSpec, make_stage, spread
 
 LowerBound = Callable[[float, float, float], float]
 """A function that returns a lower bound on epsilon, given the rates of true and of false alarms, and delta."""
@@ -330,7 +330,7 @@ def attack_stage(
     Args:
         privatize: A function that wraps a given environment in the privatizer under attack, which must have a clip.
         problem: Class of the environment.
-        stage: The stage, see :mod:`fedbandit_envs.wrappers.transport.stages`.
+        stage: The stage, see :mod:`fedbandit_envs.wrappers.transport.schedule`.
         observer: Who watches.
         agents: Number of agents in a federation.
         releases: Number of releases of each agent, one a round.
@@ -419,9 +419,8 @@ class _View:
     def clear(self) -> Array:
         """Returns the releases of all agents in a round, clipped and without noise, ``(agents, values)``."""
         self._private.reset_batch([0])
-        return self._numbers(self._private.env.release(np.ones((1, self._private.max_num_agents), np.bool_)))[
-            0
-        ]
+        everyone = np.ones((1, self._private.max_num_agents), np.bool_)
+        return self._numbers(self._private.env.release(everyone))[0]
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""

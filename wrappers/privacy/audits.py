@@ -30,7 +30,7 @@ from fedbandit_envs.wrappers import (
 from fedbandit_envs.wrappers.privacy.audit import Audit, Evidence, Observer, attack, attack_stage
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
-from fedbandit_envs.wrappers.transport.stages import StageSpec
+from fedbandit_envs.wrappers.transport.schedule import StageSpec
 
 # Number of releases under attack if a target gives none. With more releases, the alarm that best reveals a mechanism of
 # pure differential privacy (delta 0) would be too rare to be observed.
@@ -154,28 +154,23 @@ TARGETS: Registry[AuditTarget] = Registry(
 """The targets of ``fedbandit audit`` by name: this project's privatizers in several forms, and plug-ins' mechanisms."""
 
 
-def find_target(name: str) -> AuditTarget:
-    """Returns the target of a name in :data:`TARGETS`, or of the entry point ``"module:Class"`` of a mechanism.
+def attacks_of(mechanism: str) -> list[tuple[str, AuditTarget, Adjacency, Composition]]:
+    """Returns the claims that :func:`run_audits` tests: of each the name, target, adjacency and composition.
+
+    Args:
+        mechanism: A name in :data:`TARGETS`, ``"all"``, or the entry point ``"module:Class"`` of a mechanism.
 
     Raises:
-        KeyError: There is no such name.
+        ValueError: The mechanism's name is unknown.
         ImportError: There is no such module.
         AttributeError: The module has no such class.
         TypeError: The class is no mechanism that can be attacked; see :func:`target_of`.
     """
-    return target_of(resolve(name)) if ":" in name else TARGETS[name]
-
-
-def attacks_of(mechanism: str) -> list[tuple[str, AuditTarget, Adjacency, Composition]]:
-    """Returns the claims that :func:`run_audits` tests: of each the name, target, adjacency and composition.
-
-    Raises:
-        ValueError: The mechanism's name is unknown.
-        ImportError, AttributeError, TypeError: See :func:`find_target`.
-    """
-    if ":" not in mechanism:
+    if ":" in mechanism:
+        targets = {mechanism: target_of(resolve(mechanism))}
+    else:
         require_choice("mechanism", mechanism, ("all", *TARGETS))
-    targets = {name: find_target(name) for name in (TARGETS if mechanism == "all" else [mechanism])}
+        targets = {name: TARGETS[name] for name in (TARGETS if mechanism == "all" else [mechanism])}
     return [(name, target, *attack) for name, target in targets.items() for attack in target.attacks]
 
 

@@ -19,7 +19,7 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares, stage_claims
-from fedbandit_envs.wrappers.transport.stages import Combined, Stage
+from fedbandit_envs.wrappers.transport.schedule import Combined, Stage
 
 
 class BudgetExhaustedError(RuntimeError):
@@ -159,7 +159,7 @@ class Privatizer(FederatedWrapper):
     treat as public: sensitivities (in procurement they follow from capacities, which are public there) and the number
     of releases so far.
 
-    If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.stages`), the privatizer makes the
+    If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.schedule`), the privatizer makes the
     noise of that stage, whose scale is the same for all agents. For an ``aggregator`` each agent adds its share of one
     noise, if such noises add up (:attr:`.Event.adds_up`, as Gaussian ones do), and the mechanism's arguments are about
     a sum of ``honest`` shares; other noise is not shared. For a ``server`` agents release without noise, and the

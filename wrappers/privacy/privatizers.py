@@ -1,9 +1,10 @@
 """The privatizers by name: short constructors of :class:`.Privatizer` with one mechanism each."""
 
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency
+from fedbandit_envs.randomness.streams import Entropy
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Calibration,
     Gaussian,
@@ -14,7 +15,28 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism, MatrixName, PlannedReleases
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSum
-from fedbandit_envs.wrappers.privacy.privatizer import Budget, GivenBudget, Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import Budget, GivenBudget, OnExhausted, Privatizer
+
+
+class NoiseOptions(TypedDict, total=False):
+    """What every privatizer takes besides the arguments of its mechanism; :class:`.Privatizer` explains it.
+
+    Attributes:
+        budget: How the epsilon that agents have spent is measured and limited.
+        on_exhausted: What happens to a release that would exceed the budget: ``"raise"`` or ``"silence"``.
+        noise_seed: Seed of the noise; None derives it from the episode's seed.
+        clip: The largest Euclidean norm of a release; None clips nothing.
+    """
+
+    budget: GivenBudget
+    on_exhausted: OnExhausted
+    noise_seed: Entropy | None
+    clip: float | None
+
+
+def _measured(noise: NoiseOptions, budget: Budget) -> NoiseOptions:
+    """Returns the options with this budget if they have none."""
+    return noise if noise.get("budget") is not None else {**noise, "budget": budget}
 
 
 class GaussianPrivatizer(Privatizer):
@@ -46,7 +68,7 @@ class GaussianPrivatizer(Privatizer):
         releases: Releases = None,
         pair: NoisyPair = "as_given",
         noise_multiplier: float | None = None,
-        **noise: Any,
+        **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``.
 
@@ -63,7 +85,7 @@ class GaussianPrivatizer(Privatizer):
                 numbers of good and of defective outcomes (``"good_and_defective"``).
             noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead
                 of calibrating it to ``epsilon``. The epsilon of a release then follows from it and ``delta``.
-            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip`` of :class:`Privatizer`.
+            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -92,7 +114,9 @@ class LaplacePrivatizer(Privatizer):
 
     examples = ({"epsilon": 1.0}, {"epsilon": 1.0, "clip": 1.5})
 
-    def __init__(self, env: FederatedEnv, epsilon: float, releases: Releases = None, **noise: Any) -> None:
+    def __init__(
+        self, env: FederatedEnv, epsilon: float, releases: Releases = None, **noise: Unpack[NoiseOptions]
+    ) -> None:
         """Wraps ``env``.
 
         Args:
@@ -102,7 +126,7 @@ class LaplacePrivatizer(Privatizer):
             releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
                 the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
-            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip`` of :class:`Privatizer`.
+            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -131,8 +155,7 @@ class RandomizedResponsePrivatizer(Privatizer):
         env: FederatedEnv,
         epsilon: float,
         releases: Releases = None,
-        budget: GivenBudget = None,
-        **noise: Any,
+        **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.privacy.Pair`).
 
@@ -143,17 +166,16 @@ class RandomizedResponsePrivatizer(Privatizer):
             releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
                 the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
                 None for P-FCB's decreasing shares, which depend on the horizon and have no end.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
-                the epsilons of all releases are added up (``basic``) under ``one-outcome``, without a limit. Since each
-                outcome is in one release only, the composition ``parallel`` gives a smaller epsilon.
-            **noise: ``on_exhausted`` and ``noise_seed`` of :class:`Privatizer`.
+            **noise: ``budget``, ``on_exhausted`` and ``noise_seed``, see :class:`NoiseOptions`. Without a budget the
+                epsilons of all releases are added up (``basic``) under ``one-outcome``. Since each outcome is in one
+                release only, the composition ``parallel`` gives a smaller epsilon.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        budget = Budget(adjacency="one-outcome") if budget is None else budget
-        super().__init__(env, RandomizedResponse(epsilon, releases), budget, **noise)
+        mechanism = RandomizedResponse(epsilon, releases)
+        super().__init__(env, mechanism, **_measured(noise, Budget(adjacency="one-outcome")))
 
 
 class ContinualPrivatizer(Privatizer):
@@ -186,8 +208,7 @@ class ContinualPrivatizer(Privatizer):
         releases: PlannedReleases = None,
         adjacency: Adjacency | None = None,
         noise_multiplier: float | None = None,
-        budget: GivenBudget = None,
-        **noise: Any,
+        **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``.
 
@@ -209,9 +230,8 @@ class ContinualPrivatizer(Privatizer):
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.
             noise_multiplier: The standard deviation of one draw in units of sensitivity; None for the one that follows
                 from ``epsilon`` and ``sigma``.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
-                it is measured with the composition ``exact``, at ``delta`` and under ``adjacency``, without a limit.
-            **noise: ``on_exhausted``, ``noise_seed`` and ``clip`` of :class:`Privatizer`.
+            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`. Without a
+                budget epsilon is measured with the composition ``exact``, at ``delta`` and under ``adjacency``.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -219,9 +239,8 @@ class ContinualPrivatizer(Privatizer):
                 ``adjacency``, or the printed noise would not be (epsilon, delta) private.
         """
         matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency, noise_multiplier)
-        if budget is None:
-            budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, matrix, budget, **noise)
+        budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
+        super().__init__(env, matrix, **_measured(noise, budget))
 
 
 class VectorSumPrivatizer(Privatizer):
@@ -248,8 +267,7 @@ class VectorSumPrivatizer(Privatizer):
         gap: int,
         draw: Literal["exact", "printed"] = "exact",
         bound: float = 1.0,
-        budget: GivenBudget = None,
-        **noise: Any,
+        **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``, whose statistic must be a sum of [x; y][x; y]^T, with or without the squares of y.
 
@@ -260,14 +278,12 @@ class VectorSumPrivatizer(Privatizer):
             gap: B, the number of rounds from one release to the next.
             draw: ``"exact"``, or ``"printed"`` for the biased draw of the authors' program.
             bound: L, the largest size of a number for which messages can be sent.
-            budget: How the epsilon that agents have spent is measured and limited, see :class:`Privatizer`. By default
-                it is measured with the composition ``exact`` at ``delta``, without a limit.
-            **noise: ``on_exhausted`` and ``noise_seed`` of :class:`Privatizer`.
+            **noise: ``budget``, ``on_exhausted`` and ``noise_seed``, see :class:`NoiseOptions`. Without a budget
+                epsilon is measured with the composition ``exact`` at ``delta``.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized or releases something else.
         """
         mechanism = VectorSum(epsilon, delta, gap, draw, bound)
-        budget = Budget(delta=delta, composition="exact") if budget is None else budget
-        super().__init__(env, mechanism, budget, **noise)
+        super().__init__(env, mechanism, **_measured(noise, Budget(delta=delta, composition="exact")))

@@ -50,7 +50,7 @@ from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.core.privacy import AGENT, Claim
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
-from fedbandit_envs.wrappers.transport.stages import Combined, Stage
+from fedbandit_envs.wrappers.transport.schedule import Combined, Stage
 
 # The most different numbers of clones; where there are more, some are rounded down, which increases delta: another
 # clone hides an agent better.

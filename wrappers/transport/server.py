@@ -10,7 +10,14 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.wrappers.transport.schedule import Answers, Schedule, make_answers
+from fedbandit_envs.wrappers.transport.schedule import (
+    Answers,
+    Combined,
+    Schedule,
+    StageSpec,
+    make_answers,
+    spread,
+)
 from fedbandit_envs.wrappers.transport.server_policy import (
     Ask,
     ServerPolicy,
@@ -19,7 +26,6 @@ from fedbandit_envs.wrappers.transport.server_policy import (
     declared_spaces,
     make_server_policy,
 )
-from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, spread
 from fedbandit_envs.wrappers.transport.transport import Transport, message_bytes
 
 MOST_EXCHANGES = 10_000
@@ -45,7 +51,7 @@ class Server(Transport):
     part of the agent's next upload, and the data of a lost download part of its next download. The info gains ``lost``,
     int64, the number of the agent's messages that were lost in this round.
 
-    With a ``stage`` (a shuffler, a secure sum or a trusted server, :mod:`fedbandit_envs.wrappers.transport.stages`) all
+    With a ``stage`` (a shuffler, a secure sum or a trusted server, :mod:`.transport.schedule`) all
     that the server adds up, computes with and answers are the sums, or shuffled messages, that leave the stage. All
     agents download, whoever has uploaded: with ``answers="uploads"`` whenever a sum has left the stage.
 
@@ -108,7 +114,7 @@ class Server(Transport):
             loss: Probability, in [0, 1), that a message is lost.
             duplication: Probability, in [0, 1), that a message which is not lost is doubled.
             stage: Who adds up the uploads of a round and, as a trusted server, adds noise to the sum, see
-                :mod:`fedbandit_envs.wrappers.transport.stages`. None if the server receives each upload by itself. A
+                :mod:`fedbandit_envs.wrappers.transport.schedule`. None if the server receives each upload by itself. A
                 policy then sees sorted messages without names (shuffler), or equal parts of a sum as uploads.
             policy: What the server computes from uploads and answers: a server policy, a function of uploads and mask,
                 a name (``"average"``, ``"ridge"``, ``"module:Class"``) or a mapping of the name and arguments. None

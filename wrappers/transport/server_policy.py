@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
-from fedbandit_envs.basics.entry_points import HANDED_DOWN, make
+from fedbandit_envs.basics.entry_points import HANDED_DOWN, Thing, make
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 Downloads = Mapping[str, spaces.Box | Mapping[str, Any]]
@@ -116,7 +116,23 @@ def _forget(spec: PolicySpec, seeds: Array) -> None:
 
 def declared_spaces(declared: Downloads) -> dict[str, spaces.Box]:
     """Returns the space of each declared array by name."""
-    return {name: one if isinstance(one, spaces.Box) else _box(**one) for name, one in declared.items()}
+    return read_declared("downloads", declared, _declared_space)
+
+
+def read_declared(what: str, declared: Mapping[str, Any], read: Callable[..., Thing]) -> dict[str, Thing]:
+    """Returns what ``read`` makes of each declared array, by name; errors name the array."""
+    made = {}
+    for name, one in declared.items():
+        try:
+            made[name] = read(one)
+        except (TypeError, ValueError) as error:
+            allowed = "a mapping of 'shape' and 'dtype' is required"
+            raise type(error)(f"{what}[{name!r}] is {one!r}; {allowed} ({error})") from error
+    return made
+
+
+def _declared_space(declared: spaces.Box | Mapping[str, Any]) -> spaces.Box:
+    return declared if isinstance(declared, spaces.Box) else _box(**declared)
 
 
 def _box(shape: Sequence[int], dtype: npt.DTypeLike) -> spaces.Box:

@@ -25,9 +25,13 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
-from fedbandit_envs.wrappers.transport.network import star
-from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
-from fedbandit_envs.wrappers.transport.stages import Combined, StageSpec, make_stage
+from fedbandit_envs.wrappers.transport.schedule import (
+    Combined,
+    Schedule,
+    StageSpec,
+    make_schedule,
+    make_stage,
+)
 from fedbandit_envs.wrappers.transport.viewer import noise_share, render_federation
 
 HEADER_BYTES = 16
@@ -58,7 +62,7 @@ class Transport(FederatedWrapper):
     :class:`~fedbandit_envs.core.actions.FlatSending`. Agents that choose when to send may base the choice
     on raw data, so that no privacy is claimed for such a federation, however much noise it adds.
 
-    With a ``stage`` (:mod:`fedbandit_envs.wrappers.transport.stages`: a shuffler, a secure sum or a trusted server) the
+    With a ``stage`` (:mod:`.transport.schedule`: a shuffler, a secure sum or a trusted server) the
     releases of a round are replaced by their sum, which all agents receive: inboxes have one entry for senders. Without
     ``echo`` an agent subtracts its own release from the sum. Where fewer agents send than the stage needs, nobody
     releases anything. The data of a lost upload are lost, with their noise: the agent counts as absent.
@@ -106,7 +110,7 @@ class Transport(FederatedWrapper):
             duplication: Probability, in [0, 1), that a transmission which does not lose the message doubles it.
             senders: Number of senders that an inbox distinguishes; None for all agents.
             stage: Who adds up releases before anybody receives them, see
-                :mod:`fedbandit_envs.wrappers.transport.stages`; None for nobody.
+                :mod:`fedbandit_envs.wrappers.transport.schedule`; None for nobody.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -388,6 +392,13 @@ class Transport(FederatedWrapper):
 def message_bytes(bits: Iterable[int]) -> int:
     """Returns the bytes of a message, given how many bits each of its arrays takes."""
     return HEADER_BYTES + ceil(sum(bits) / 8)
+
+
+def star(num_agents: int, generator: np.random.Generator | None = None) -> Array:
+    """Returns the graph in which all agents are joined to one more node."""
+    adjacency = np.zeros((num_agents + 1, num_agents + 1), np.bool_)
+    adjacency[-1, :-1] = adjacency[:-1, -1] = True
+    return adjacency
 
 
 @kernel

@@ -23,7 +23,7 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.releases import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 EACH, ONCE = ("estimate", "doubt", "cost", "capacity"), ("threshold", "time_left")

@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.linear.regressions import floor_eigenvalues, is_du
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import ContinualPrivatizer
-from fedbandit_envs.wrappers.interleaved import Interleaved
+from fedbandit_envs.wrappers.releases import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
 

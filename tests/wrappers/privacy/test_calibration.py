@@ -65,10 +65,6 @@ def test_classic_calibration_keeps_its_promise_below_1_and_analytic_needs_less_n
     assert analytic_noise_multiplier(epsilon, delta) < classic
 
 
-def test_classic_calibration_breaks_its_promise_far_beyond_1():
-    assert gaussian_delta(10.0, 1 / classic_noise_multiplier(10.0, 0.01)) > 0.01
-
-
 @given(st.floats(0.001, 10), st.floats(1e-12, 0.5))
 def test_zcdp_bounds_gaussian_privacy_from_above(mu, delta):
     assert zcdp_epsilon(delta, mu**2 / 2) >= gaussian_epsilon(delta, mu)
@@ -81,11 +77,6 @@ def test_zcdp_bounds_gaussian_privacy_from_above(mu, delta):
 def test_bad_parameters_are_named(multiplier, epsilon, delta, name):
     with pytest.raises(ValueError, match=f"{name} is"):
         multiplier(epsilon, delta)
-
-
-@pytest.mark.parametrize("multiplier", [classic_noise_multiplier, analytic_noise_multiplier])
-def test_infinite_epsilon_needs_no_noise(multiplier):
-    assert multiplier(np.inf, 0.1) == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-150, 1e-40, 1e-16, 1e-12, 1e-9, 1e-7, 1e-5])

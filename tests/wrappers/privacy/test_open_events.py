@@ -4,11 +4,10 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from events import ALL, ONE_VALUE, gaussian, pure
+from events import ALL, ONE_VALUE, gaussian
 
 from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.wrappers.privacy.accounting.calibration import zcdp_epsilon
@@ -45,25 +44,6 @@ class DiscreteGaussian(Event):
     def loss_distribution(self, change, interval):
         one = pld.from_discrete_gaussian_mechanism(1 / self.loss, 1, value_discretization_interval=interval)
         return one.self_compose(change.values)
-
-
-class TwoSidedExponential(Event):
-    """Laplace noise by another name."""
-
-    relation = "ADD_OR_REMOVE_ONE"
-
-    def dp_event(self, change):
-        return dp_accounting.SelfComposedDpEvent(dp_accounting.LaplaceDpEvent(1 / self.loss), change.values)
-
-
-@dataclass(frozen=True)
-class Given(Event):
-    """Has the dp-accounting event that it is given."""
-
-    said: dp_accounting.DpEvent | None = None
-
-    def dp_event(self, change):
-        return self.said
 
 
 def staircase_by_density(epsilon, gamma, pessimistic):
@@ -153,34 +133,6 @@ def test_a_curve_of_one_release_is_parallel_and_that_of_two_is_exact():
     twice = Event("staircase", 0.5, 0.5, 0.0, ONE_VALUE, releases=2)
     claim = recorded(twice).epsilon(1e-3, composition="parallel")
     assert (claim.epsilon, "released twice" in claim.reason) == (None, True)
-
-
-def test_events_of_dp_accounting_are_curves():
-    changes = (("one-life", Change(3, 1.2)),)
-    accountant = recorded(TwoSidedExponential("mine", 0.4, 0.4, 0.0, changes), pure("laplace", 0.4, changes))
-    theirs, ours = accountant.epsilon_by_agent(1e-4, composition="exact")[0]
-    assert theirs == pytest.approx(ours, rel=1e-3)
-    assert 0.4 < ours < 3 * 0.4
-    # Randomised response replaces an answer, under dp-accounting's relation of replacement.
-    flip = 2 / (1 + math.exp(0.7))
-    response = Given("mine", 0.7, 0.7, 0.0, ONE_VALUE, said=dp_accounting.RandomizedResponseDpEvent(flip, 2))
-    ours = recorded(pure("randomised_response", 0.7)).epsilon(0.01, composition="exact").epsilon
-    assert recorded(response).epsilon(0.01, composition="exact").epsilon == pytest.approx(ours, abs=1e-3)
-
-
-@pytest.mark.parametrize("composition", ["exact", "parallel"])
-def test_what_dp_accounting_knows_to_be_no_privacy_or_does_not_know(composition):
-    bare = Given("bare", 1.0, 1.0, 0.1, ONE_VALUE, said=dp_accounting.NonPrivateDpEvent())
-    claim = recorded(bare).epsilon(0.2, composition=composition)
-    assert (claim.epsilon, claim.reason) == (math.inf, "bare gives no finite epsilon at delta 0.2")
-    for said in (None, dp_accounting.ZCDpEvent(0.1), dp_accounting.LaplaceDpEvent(1.0)):
-        claim = recorded(Given("new", 1.0, 1.0, 0.1, ONE_VALUE, said=said)).epsilon(
-            0.2, composition=composition
-        )
-        assert claim.epsilon is None
-        assert (
-            "does not know the mechanism 'new': its event gives no privacy loss distribution" in claim.reason
-        )
 
 
 @pytest.mark.parametrize(

@@ -232,19 +232,6 @@ def test_formulas_are_those_of_the_noise(name, n):
     assert NOISES[name](n).sum_square(n) == pytest.approx(gram.sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("n", "agent", "event"),
-    [(16, 1.130, 0.486), (100, 1.273, 0.253), (400, 1.377, 0.149), (1000, 1.442, 0.103)],
-)
-@pytest.mark.parametrize("name", ["sqrt_toeplitz", "blt"])
-def test_independent_noise_has_less_where_all_releases_count(name, n, agent, event):
-    """The printed deviations of the last sum, relative to independent noise."""
-    noise = NOISES[name](n)
-    assert math.sqrt(noise.variance(n) * noise.sum_square(n)) / n == pytest.approx(agent, abs=1.5e-3)
-    one = math.sqrt(noise.variance(n) * noise.column_square(n) / n)
-    assert one == pytest.approx(event, abs=1.5e-3)
-
-
 def sensitivity() -> Sensitivity:
     """A clip of 1.5 on two numbers; one event changes a fifth of it."""
     scale = {"statistic": np.full((1, 1, 2), 1.5)}

@@ -10,7 +10,7 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares
-from fedbandit_envs.wrappers.transport.stages import Combined
+from fedbandit_envs.wrappers.transport.schedule import Combined
 
 SIGMA, HONEST, DISTANCE = 1.7, 3, 0.6
 ALONE = DISTANCE * np.sqrt(HONEST) / SIGMA

@@ -47,10 +47,6 @@ def test_a_batch_is_never_said_to_be_more_private_than_randomised_response(n, ep
         assert shuffled_delta(share * eps0, n, eps0) >= response_delta(share * eps0, n, eps0) * (1 - 1e-12)
 
 
-def test_randomised_response_of_five():
-    assert response_delta(0.2, 5, 1.5) == pytest.approx(0.283354, abs=5e-7)
-
-
 @pytest.mark.parametrize(
     ("n", "eps0", "delta", "exact", "said"),
     [

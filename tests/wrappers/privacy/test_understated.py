@@ -10,7 +10,6 @@ from gymnasium.error import ResetNeeded
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
     Channel,
@@ -20,7 +19,6 @@ from fedbandit_envs.wrappers import (
     Messages,
     Quota,
     Server,
-    VectorSumPrivatizer,
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError, Clip
@@ -76,12 +74,6 @@ def test_slots_take_no_data_from_wrappers_that_count_releases(inside):
         Interleaved(inside(ArmsEnv()), period=2)
     with pytest.raises(ValueError, match="inside of Interleaved"):
         Interleaved(Quota(inside(ArmsEnv()), releases=5), period=2)
-
-
-def test_a_mechanism_that_cannot_randomise_clipped_releases_refuses_a_clip_of_its_own():
-    env = Clip(LinearEnv(num_agents=2, num_arms=5, dim=2, statistic="moments"), clip=1.0)
-    with pytest.raises(ValueError, match="env has Clip, and mechanism is a VectorSum"):
-        VectorSumPrivatizer(env, epsilon=1.0, delta=0.1, gap=5)
 
 
 @pytest.mark.parametrize("mechanism", [None, "tree", "independent"])

@@ -18,7 +18,7 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer, VectorSumPrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import COMPOSITIONS
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import BinomialSums, VectorSum
-from fedbandit_envs.wrappers.transport.stages import Stage
+from fedbandit_envs.wrappers.transport.schedule import Stage
 
 AGENTS, GAP, EPSILON, DELTA, DIM, REPLICAS = 2, 2, 2.0, 0.1, 2, 3000
 CONTEXTS = [[[0.6, -0.3]], [[0.2, 0.9]]]

@@ -6,7 +6,6 @@ import networkx as nx
 import numpy as np
 import pytest
 from channels import PRODUCERS, assert_same, buying, private, run_of, small
-from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -20,23 +19,6 @@ def test_information_counts_the_round_s_own_release():
     for _ in range(6):
         spent = env.step_batch(buying(env)).info["epsilon_spent"]
         np.testing.assert_array_equal(spent, env.privacy().epsilon)
-
-
-def test_the_paper_s_schedule_sends_8_messages_to_each_agent():
-    env = Channel(small(2, max_cycles=100_000), schedule="doubling")
-    env.reset_batch([0])
-    action = buying(env)
-    times = []
-    # The ninth message would be sent in round 2^16.
-    for t in range(1, 2**16 + 1):
-        step = env.step_batch(action)
-        if step.info["messages"].any():
-            times.append(t)
-            assert step.observation["inbox_delivered"][0, 0, 1].sum() > 0
-        else:
-            assert not step.observation["inbox_mask"].any()
-    assert times == [2**k for k in range(8, 16)]
-    assert env.traffic["messages"].tolist() == [[8, 8]]
 
 
 def test_silence_releases_nothing_and_draws_nothing(monkeypatch):
@@ -136,10 +118,3 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
 def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         Channel(small(), **arguments)
-
-
-def test_stepping_before_reset():
-    for schedule in ("every_round", "on_request"):
-        env = Channel(small(), schedule=schedule)
-        with pytest.raises(ResetNeeded):
-            env.step_batch({"action": buying(env), "send": np.ones((1, 4), bool)})

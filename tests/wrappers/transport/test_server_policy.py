@@ -338,6 +338,11 @@ def test_no_conversation_across_rounds():
         env.step_batch(pulls(env, 1))
 
 
+class Declaring(Rounds):
+    def __init__(self, downloads):
+        self.downloads = downloads
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -348,6 +353,16 @@ def test_no_conversation_across_rounds():
         ),
         ({"policy": 3}, TypeError, "policy is 3"),
         ({"policy": Rounds}, TypeError, "policy is <class"),
+        (
+            {"policy": Declaring({"x": {"shape": 3, "dtype": "int8"}})},
+            TypeError,
+            r"downloads\['x'\] is .* not iterable",
+        ),
+        (
+            {"policy": Declaring({"x": 4})},
+            TypeError,
+            r"downloads\['x'\] is 4; a mapping of 'shape' and 'dtype'",
+        ),
         ({"policy": {"name": "ridge", "ridge": 0}}, ValueError, "ridge is 0"),
         ({"policy": {"name": "ridge", "rigde": 1}}, TypeError, "policy 'ridge' with arguments {'rigde': 1}"),
         ({"policy": "ridge"}, ValueError, r"\['statistic'\] are required"),

@@ -15,8 +15,8 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsi
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares, shuffled_epsilon
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.schedule import Combined
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Combined
 
 
 def claims_of(env, rounds=3, seeds=SEEDS):

@@ -5,7 +5,7 @@ Every statistical test has a fixed seed; a mean is compared with 6 standard erro
 """
 
 from functools import partial
-from itertools import permutations, product
+from itertools import product
 from math import sqrt
 
 import numpy as np
@@ -38,8 +38,8 @@ from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import ContinualPrivatizer, Quota
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.transport.channel import Channel
+from fedbandit_envs.wrappers.transport.schedule import make_stage
 from fedbandit_envs.wrappers.transport.server import Server
-from fedbandit_envs.wrappers.transport.stages import Stage, make_stage
 
 
 @pytest.mark.parametrize("echo", [False, True])
@@ -363,21 +363,3 @@ def test_a_shuffler_removes_names_and_order():
 def test_wrong_stages_are_refused_by_name(make, error, message):
     with pytest.raises(error, match=message):
         make(ArmsEnv(num_agents=4))
-
-
-def test_a_stage_may_be_given_as_an_object():
-    stage = Stage("aggregator", 2, 1)
-    assert make_stage(stage, 4) is stage
-    assert Channel(ArmsEnv(num_agents=4), stage=stage).reset_batch([0])
-
-
-def test_a_sum_of_shuffled_messages_has_the_same_bits_whoever_sent_which():
-    """Added up in the order of agents, the last bit would tell of it."""
-    numbers, everyone = np.array([1e16, 1.0, -1e16, 0.3, 3.0]), np.ones((1, 5), np.bool_)
-    assert len({sum(numbers[list(order)]) for order in permutations(range(5))}) > 1
-    stage = make_stage("shuffler", 5)
-    totals = {
-        stage.combined({"sum": numbers[np.newaxis, list(order)]}, everyone).total["sum"].tobytes()
-        for order in permutations(range(5))
-    }
-    assert len(totals) == 1

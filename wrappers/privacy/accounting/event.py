@@ -24,7 +24,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import ceil, isfinite, isinf, sqrt
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +32,11 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Claim, Composition
-from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
-from fedbandit_envs.wrappers.privacy.accounting.numerical import composed_epsilon, distribution_of
+from fedbandit_envs.wrappers.privacy.accounting.calibration import (
+    composed_epsilon,
+    gaussian_epsilon,
+    zcdp_epsilon,
+)
 
 # The orders of the Renyi divergence that are tried. They are so close to each other that epsilon by the best of them is
 # at most 0.2 % larger than by the best of all real orders.
@@ -49,8 +52,8 @@ class Event:
     """A privacy event: describes one release of one agent, or several releases that are one joint mechanism.
 
     Mechanisms whose kind is not in :data:`PROVEN` use a subclass that defines their privacy curve (the privacy at every
-    delta): it overrides :meth:`loss_distribution` or :meth:`dp_event` for ``exact`` and ``parallel`` composition, and
-    :meth:`rho` or :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition gives an epsilon. Events
+    delta): it overrides :meth:`loss_distribution` for ``exact`` and ``parallel`` composition, and :meth:`rho` or
+    :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition gives an epsilon. Events
     are compared by their fields, on which alone the curve must depend. Fields of a subclass need defaults.
 
     **What a curve must cover**: the worst two releases of neighbouring histories, in both directions. A
@@ -61,17 +64,13 @@ class Event:
 
     Example:
         >>> class DiscreteLaplace(Event):
-        ...     relation = "ADD_OR_REMOVE_ONE"
-        ...     def dp_event(self, change):
-        ...         from dp_accounting.dp_event import DiscreteLaplaceDpEvent, SelfComposedDpEvent
-        ...         return SelfComposedDpEvent(DiscreteLaplaceDpEvent(self.loss, 1), change.values)
+        ...     def loss_distribution(self, change, interval):
+        ...         from dp_accounting.pld import privacy_loss_distribution as pld
+        ...         one = pld.from_discrete_laplace_mechanism(self.loss, 1, value_discretization_interval=interval)
+        ...         return one.self_compose(change.values)
         >>> event = DiscreteLaplace("discrete_laplace", 0.1, 0.1, 0.0, (("one-observation", Change(2, 1.5)),))
 
     Attributes:
-        relation: Name of the ``dp_accounting.NeighboringRelation`` under which :meth:`dp_event` is composed. Under
-            ``"REPLACE_ONE"`` dp-accounting doubles the sensitivity of Gaussian noise and does not support Laplace
-            noise. If :meth:`dp_event` already uses the whole change as the sensitivity, ``"ADD_OR_REMOVE_ONE"`` is
-            right.
         kind: Name of the kind of mechanism.
         loss: Privacy loss if one number of the release changes by its scale. For ``gaussian`` it is mu, the inverse of
             the noise multiplier; for ``laplace`` and ``randomised_response`` it is epsilon. For other kinds a rough
@@ -89,7 +88,6 @@ class Event:
     delta: float
     changes: tuple[tuple[Adjacency, Change], ...]
     releases: int = 1
-    relation: ClassVar[str] = "REPLACE_ONE"
 
     def change(self, adjacency: Adjacency) -> Change:
         """Returns by how much neighbours under an adjacency differ in the release; infinite if it is not protected."""
@@ -120,14 +118,7 @@ class Event:
         """Returns the privacy loss distribution for neighbours who differ by ``change``.
 
         It is a pessimistic ``dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution``, whose losses are
-        rounded to multiples of ``interval``. By default None: :meth:`dp_event` is used instead.
-        """
-        return None
-
-    def dp_event(self, change: Change) -> Any:
-        """Returns a ``dp_accounting.DpEvent`` with the event's privacy for neighbours who differ by ``change``.
-
-        By default None: the event is not known to dp-accounting.
+        rounded to multiples of ``interval``. By default None: it is not known.
         """
         return None
 
@@ -290,7 +281,7 @@ def _composed(releases: tuple[tuple[Event, int], ...], adjacency: Adjacency, del
 def _curve(event: Event, change: Change, interval: float) -> Any:
     given = event.loss_distribution(change, interval)
     if given is None:
-        return distribution_of(event.dp_event(change), event.relation, interval)
+        return np.nan
     # Imported where it is used, since that takes a second.
     from dp_accounting.pld.privacy_loss_distribution import identity
 
@@ -561,11 +552,6 @@ class Accountant:
         if composition != "basic":
             return rows, self._unanswered(composition, adjacency, delta)
         needed = float(promised_delta(self.events, counts, adjacency).max(initial=0.0))
-        if needed >= 1:
-            return (
-                rows,
-                f"the promised deltas add up to {needed:.3g}, and from 1 on promise nothing at any delta",
-            )
         return rows, f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
 
     def _infinite(self, adjacency: Adjacency, delta: float) -> str:

@@ -18,6 +18,7 @@ from fedbandit_envs.core.privacy import (
     COVARIANCE,
     Change,
     Changes,
+    Pair,
     Sensitivity,
     variance_of,
     with_variances,
@@ -277,6 +278,21 @@ class AdditiveMechanism(Mechanism):
         return by_event
 
 
+def _counted(sensitivity: Sensitivity, needed_by: str) -> Pair:
+    """Returns the numbers of outcomes and of good outcomes, where the environment releases nothing else."""
+    pair, scale = sensitivity.pair, sensitivity.scale
+    if (
+        pair is None
+        or scale.keys() != {pair.total, pair.good}
+        or not np.array_equal(scale[pair.total], scale[pair.good])
+    ):
+        raise ValueError(
+            f"the environment releases {sorted(scale)}; numbers of binary outcomes and of good ones among them, on one "
+            f"scale and nothing else, are required by {needed_by}"
+        )
+    return pair
+
+
 Calibration = Literal["classic", "analytic"]
 NoisyPair = Literal["as_given", "good_and_defective"]
 
@@ -407,17 +423,7 @@ class Gaussian(AdditiveMechanism):
                 of outcomes and of good outcomes, or these have different sensitivities.
         """
         if self._pair == "good_and_defective":
-            pair, scale = sensitivity.pair, sensitivity.scale
-            if (
-                pair is None
-                or scale.keys() != {pair.total, pair.good}
-                or not np.array_equal(scale[pair.total], scale[pair.good])
-            ):
-                raise ValueError(
-                    f"pair is 'good_and_defective', but what the environment releases, {sorted(scale)}, is not said to "
-                    "count binary outcomes and good ones among them on one scale; 'as_given' is required"
-                )
-            self._outcomes = pair
+            self._outcomes = _counted(sensitivity, "pair 'good_and_defective'")
         super().start(sensitivity, horizon, generators)
 
     def _changes(self, sensitivity: Sensitivity) -> Changes:
@@ -534,13 +540,7 @@ class RandomizedResponse(AdditiveMechanism):
         Raises:
             ValueError: The environment releases something else.
         """
-        pair, scale = sensitivity.pair, sensitivity.scale
-        if pair is None or scale.keys() != {pair.total, pair.good}:
-            raise ValueError(
-                f"what the environment releases, {sorted(scale)}, is not said to count binary outcomes and good ones "
-                "among them; such a pair and nothing else is required"
-            )
-        self._names = pair
+        self._names = _counted(sensitivity, "randomised response")
         super().start(sensitivity, horizon, generators)
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:

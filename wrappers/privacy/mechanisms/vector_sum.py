@@ -237,12 +237,8 @@ class VectorSum(Mechanism):
                 f"stage is 'server', which sees no single rounds of {self._agents} agents; another one is required"
             )
         self._plan(horizon, honest)
-        self._honest, self._changes, self._unit = (
-            honest,
-            tuple(sensitivity.changes.items()),
-            scale[0, 0, 0, 0],
-        )
-        self._generators = generators
+        self._honest, self._unit, self._generators = honest, scale[0, 0, 0, 0], generators
+        self._changes = tuple(sensitivity.changes.items())
         rows, columns = np.triu_indices(self._dim + 1)
         used = scale[0, 0][rows, columns] > 0
         self._entries = rows[used], columns[used]
