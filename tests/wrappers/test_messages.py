@@ -16,9 +16,10 @@ from registered import PROBLEMS
 from typer.testing import CliRunner
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.cli import app
 from fedbandit_envs.core.actions import EntryRequiredError
-from fedbandit_envs.experiments.spec import RunSpec, SettingsError
+from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy, check_reporter, check_wrapper
@@ -402,7 +403,7 @@ def test_baselines_that_write_nothing_are_told(schedule):
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
     silent = "fedbandit_envs.baselines.procurement:SSUCB"
     lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
-    with pytest.raises(SettingsError, match=f"{lacking}; a mapping of .*'message'"):
+    with pytest.raises(EntryRequiredError, match=f"{lacking}; a mapping of .*'message'"):
         RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()
     told = CliRunner().invoke(
         app, ["run", silent, "FedProcurement-v0", "--rounds", "5", "--stack", json.dumps(stack)]
@@ -411,7 +412,7 @@ def test_baselines_that_write_nothing_are_told(schedule):
     assert "without 'message'" in told.output
     # Those that pool statistics do not get as far.
     with pytest.raises(
-        SettingsError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"
+        UnfitError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is required"
     ):
         RunSpec("fedbandit_envs.baselines.arms:UCB1", "FedArms-v0", 5, 1, stack=stack).run()
     env = gymnasium.make("FedProcurement-v0", stack=stack, num_agents=3, peers=silent)
