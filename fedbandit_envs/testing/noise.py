@@ -1,14 +1,14 @@
 """Checks of noise layers: sampled noise is compared with the variance that releases announce, and mechanisms attacked.
 
-A noise layer and the same federation without it play the same episode in many replicas, so that the difference of their
-releases is the noise. Every test statistic below has mean 0 if the noise is as announced. It is averaged within each
-replica, and replicas are independent: so its mean over n replicas, divided by its standard error, is nearly standard
-normal. A mean beyond 7 standard errors fails the check. For a correct layer that has probability 2.6e-12, multiplied
-by exp(7^3 skewness/(3 sqrt(n))) at most on one side of a skewed statistic (the first term of Cramer's series). Squares
-of Laplace noise, of skewness 6.6, are averaged over so many replicas, agents and numbers that this factor is at most
-exp(11.9). So a single statistic fails a correct layer with probability 2e-7 at most, and all statistics of a layer
-together, few of which are skewed, with probability 1e-6 at most. This holds for noise with tails like those of Laplace
-noise or lighter.
+Two noise layers play the same episode in many replicas, and one releases what is there before its noise, so that the
+difference of their releases is the noise. Every test statistic below has mean 0 if the noise is as announced. It is
+averaged within each replica, and replicas are independent: so its mean over n replicas, divided by its standard error,
+is nearly standard normal. A mean beyond 7 standard errors fails the check. For a correct layer that has probability
+2.6e-12, multiplied by exp(7^3 skewness/(3 sqrt(n))) at most on one side of a skewed statistic (the first term of
+Cramer's series). Squares of Laplace noise, of skewness 6.6, are averaged over so many replicas, agents and numbers that
+this factor is at most exp(11.9). So a single statistic fails a correct layer with probability 2e-7 at most, and all
+statistics of a layer together, few of which are skewed, with probability 1e-6 at most. This holds for noise with tails
+like those of Laplace noise or lighter.
 """
 
 from functools import partial
@@ -88,7 +88,9 @@ def noisy_and_plain(wrap: Wrap, make: Make) -> tuple[Any, Arrays, Arrays]:
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     seeds = range(max(REPLICAS, -(-VALUES // (make().max_num_agents * values))))
     noisy = Trial(noisy_env, seeds, 2 * RELEASES)
-    clear = Trial(lambda: noisy_env().env, seeds, 2 * RELEASES)
+    clear = Trial(noisy_env, seeds, 2 * RELEASES)
+    # A privatizer clips before it adds noise; of other noise layers the noise is what differs from the layer inside.
+    before_noise = getattr(clear.env, "_clear_release", clear.env.env.release)
     samples: tuple[list[Arrays], list[Arrays]] = [], []
     for trial in (noisy, clear):
         trial.env.reset_batch(trial.seeds)
@@ -97,8 +99,8 @@ def noisy_and_plain(wrap: Wrap, make: Make) -> tuple[Any, Arrays, Arrays]:
             trial.env.step_batch(action)
         if t % 2:
             sends = noisy.env.allowed_senders(noisy.everyone)
-            for trial, kept in zip((noisy, clear), samples, strict=True):
-                kept.append(copied(trial.env.release(sends)))
+            for release, kept in zip((noisy.env.release, before_noise), samples, strict=True):
+                kept.append(copied(release(sends)))
     released, plain = ({name: np.stack([one[name] for one in kept]) for name in kept[0]} for kept in samples)
     return noisy.env, released, plain
 
