@@ -396,12 +396,8 @@ class MABWiserPolicy(_RowLearners):
             ImportError: MABWiser is not installed.
             ValueError: MABWiser has no such learning policy.
         """
-        try:
-            from mabwiser.mab import MAB, LearningPolicy
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{error.name} cannot be imported; MABWiserPolicy needs: python -m pip install mabwiser"
-            ) from error
+        from mabwiser.mab import MAB, LearningPolicy  # an optional library
+
         known = [name for name in vars(LearningPolicy) if not name.startswith(("_", "Lin"))]
         require_choice("learning_policy", learning_policy, known)
         chosen = getattr(LearningPolicy, learning_policy)(**(parameters or {}))
@@ -422,15 +418,6 @@ class MABWiserPolicy(_RowLearners):
         super().reset(spec, seeds)
 
 
-def _plays(member: Any, base: Any) -> bool:
-    """Returns whether ``member``, an attribute of ``river.bandit``, is a class of policies that use no contexts."""
-    return (
-        isinstance(member, type)
-        and issubclass(member, base.Policy)
-        and not issubclass(member, base.ContextualPolicy)
-    )
-
-
 class RiverPolicy(_RowLearners):
     """Pulls the arms that a bandit policy of ``river.bandit`` chooses; arms may sleep.
 
@@ -445,23 +432,18 @@ class RiverPolicy(_RowLearners):
         """Sets river's bandit policy.
 
         Args:
-            policy: Name of a class of bandit policies in ``river.bandit``; or a function that makes a bandit policy,
-                given a seed (for classes that need arguments other than numbers and text).
+            policy: Name of a class of bandit policies in ``river.bandit`` that use no contexts; or a function that
+                makes a bandit policy, given a seed (for classes that need arguments other than numbers and text).
             parameters: Keyword arguments of the class, besides its seed.
 
         Raises:
             ImportError: river is not installed.
             ValueError: river has no such class.
         """
-        try:
-            from river import bandit
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{error.name} cannot be imported; RiverPolicy needs: python -m pip install river"
-            ) from error
+        from river import bandit  # an optional library
+
         if isinstance(policy, str):
-            known = [name for name in bandit.__all__ if _plays(getattr(bandit, name), bandit.base)]
-            require_choice("policy", policy, known)
+            require_choice("policy", policy, bandit.__all__)
 
         def make(arms: int, seed: int) -> Any:
             if not isinstance(policy, str):

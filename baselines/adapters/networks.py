@@ -85,7 +85,7 @@ class SB3Policy:
                 wrote; None if there was none.
 
         Raises:
-            ImportError: Stable-Baselines3 and sb3-contrib are not installed.
+            ImportError: A library of the extra ``[sb3]`` is not installed.
             ValueError: Neither library has a class with the name ``algorithm``.
             FileNotFoundError: There is no file at a path.
         """
@@ -149,13 +149,7 @@ class SB3Policy:
 
 def _load(algorithm: str | None, path: str | Path) -> Any:
     for library in _LIBRARIES:
-        try:
-            found = getattr(import_module(library), algorithm or "", None)
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{error.name} cannot be imported; SB3Policy needs the [sb3] extra: "
-                "python -m pip install 'fedbandit-envs[sb3]'"
-            ) from error
+        found = getattr(import_module(library), algorithm or "", None)
         if found is not None:
             return found.load(path, device="cpu")
     raise ValueError(

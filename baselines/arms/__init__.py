@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.arms.actions import make_oracle
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, count_inbox, make_aggregator
 from fedbandit_envs.baselines.arms import kernels
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays

@@ -13,8 +13,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
+from fedbandit_envs.baselines.aggregators import (
+    GRAM,
+    NOISE,
+    AggregatorSpec,
+    Sum,
+    gram_arrays,
+    gram_inbox,
+    make_aggregator,
+    noise_of,
+)
 from fedbandit_envs.baselines.linear import regressions
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.policy import UnfitError, require_around

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.precision import GRAM
+from fedbandit_envs.baselines.aggregators import GRAM
 from fedbandit_envs.baselines.linear.logistic import maximise, slope_of, unknown_pool
 from fedbandit_envs.baselines.linear.served import told
 from fedbandit_envs.baselines.policy import UnfitError, downloads_of, require_fixed, require_uploads

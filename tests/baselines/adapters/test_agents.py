@@ -1,7 +1,5 @@
 """Agents of others as policies: objects that predict, functions of one observation, learners of river and MABWiser."""
 
-import sys
-
 import numpy as np
 import pytest
 from registered import small
@@ -250,11 +248,3 @@ def test_wrong_names_are_refused():
         UnfitError, match=r"MABWiser does not support sleeping arms; awake=1.0, or RiverPolicy"
     ):
         simulate(bandits(awake=0.5), MABWiserPolicy(), [0])
-
-
-@pytest.mark.parametrize(("policy", "library"), [(RiverPolicy, "river"), (MABWiserPolicy, "mabwiser")])
-def test_without_the_library_it_is_named(policy, library, monkeypatch):
-    for name in [library, f"{library}.mab"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=f"needs: python -m pip install {library}"):
-        policy()

@@ -7,7 +7,7 @@ from registered import small
 from fedbandit_envs.baselines.adapters import SB3Policy
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.experiments.simulate import simulate
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.spec import RunSpec, read_assignments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views import to_sb3
@@ -116,7 +116,9 @@ def test_a_saved_model_plays_with_its_normalizer(tmp_path):
         f"normalizer={tmp_path / 'averages.pkl'}", "num_agents=2",
         *(f"env.{name}={value}" for name, value in small(EXPOSURE).items() if name != "num_agents"),
     ]  # fmt: skip
-    settings = RunSpec("fedbandit_envs.baselines.adapters:SB3Policy", EXPOSURE, 9, 2).assigned(assignments)
+    settings = RunSpec("fedbandit_envs.baselines.adapters:SB3Policy", EXPOSURE, 9, 2).changed(
+        read_assignments(assignments)
+    )
     result = settings.run().as_json()
     np.testing.assert_allclose(result["per_seed"], regret.reshape(2, 2).mean(axis=1), rtol=1e-5)
     unnormalized = simulate(make(EXPOSURE), SB3Policy(model, **view), range(2))

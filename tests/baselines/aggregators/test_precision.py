@@ -5,14 +5,15 @@ import pytest
 from gymnasium import spaces as gym_spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played import played
 from weighing_references import gram_worth, worth_of
 
-from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, count_inbox, make_aggregator
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import PFCB
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear.actions import weighed
@@ -123,6 +124,7 @@ def test_gram_matrices_are_worth_what_numpy_says(seed):
         np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
 
 
+NOISES = ("pulls_noise_variance", "successes_noise_variance")
 POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
 SOMETIMES = {"name": "fixed_gap", "gap": 3}
 
@@ -173,6 +175,23 @@ def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
         np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
         observation = env.step_batch(action).observation
     assert held.any()
+
+
+def test_arms_behind_continual_releases_are_weighed_as_one_sum():
+    """UCB1-weighted, from observations alone: pulls and successes of all others, with the variance of their sums."""
+    baseline = BASELINES["UCB1-weighted"]
+    env = baseline.wrap(arms(num_agents=6, num_arms=3, max_cycles=300), {"privatizer": {"epsilon": 20.0}})
+    sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
+    policy = baseline.make_policy(scale=0.5)
+    for _, seen, _ in played(env, policy, [0], 300):
+        if seen["inbox_mask"].any():
+            for total, name in zip(sums, ("pulls", "successes", *NOISES), strict=False):
+                total += seen[f"inbox_{name}"].sum(axis=2)
+            for r, j, i in np.ndindex(1, 6, 3):
+                own = seen["total_pulls"][r, j, i], seen["total_successes"][r, j, i]
+                held[:, r, j, i] = worth_of([sums[:, r, j, i]], own, held[:, r, j, i])
+        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
+    assert (held[0] > 0).mean() > 0.5
 
 
 LINEAR = {

@@ -15,6 +15,7 @@ from scipy import stats
 from scipy.special import binom
 
 from fedbandit_envs.arms_v0 import parallel_env
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.arms import (
     CUCB,
     UCB1,
@@ -27,7 +28,6 @@ from fedbandit_envs.baselines.arms import (
     kernels,
 )
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.transport.channel import Channel

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _optimise, _project
 from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env

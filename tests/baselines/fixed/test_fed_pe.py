@@ -163,7 +163,7 @@ def test_other_messages_and_lost_ones_are_refused():
             Server(plain, "every_round", policy=policy)
     with pytest.raises(UnfitError, match=r"Messages with .*'lengths'.* are required"):
         play("Fed-PE", 4, server={"collaborative": True}, num_agents=3)
-    with pytest.raises(ValueError, match=r"loss is 0\.1; 0 is required with this policy"):
+    with pytest.raises(ValueError, match=r"loss is 0\.1; 0 is required with a policy"):
         BASELINES["Fed-PE"].wrap(plain, {"server": {"loss": 0.1}})
 
 

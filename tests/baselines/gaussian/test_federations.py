@@ -156,5 +156,7 @@ SINGLE = ["PF-UCB", "Fed1-UCB", "PF-leader", "Fed-PE", "UCB-GLM-shared", "OFUL-d
 def test_stages_are_refused_where_a_server_must_know_whose_upload_is_whose(name, stage):
     baseline = BASELINES[name]
     env = make_federation(baseline.only or "FedMixed-v0")
-    with pytest.raises(ValueError, match=r"stage is .*; None is required with this policy, which must know"):
+    with pytest.raises(
+        ValueError, match=r"stage is .*; None is required with a policy that needs single uploads"
+    ):
         baseline.wrap(env, {"server": {"stage": stage}})

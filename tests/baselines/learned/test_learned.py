@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import arms_v0, linear_v0, procurement_v0
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import learned as learned_files
 from fedbandit_envs.baselines.learned import (
     FEATURES,
@@ -19,7 +20,6 @@ from fedbandit_envs.baselines.learned import (
 )
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import LaplaceIndex
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
@@ -187,7 +187,7 @@ def traffic(policy, schedule, rounds=40, **changes):
 # Just below the numbers that the features have when the schedules send.
 AS_SCHEDULES = [
     pytest.param(threshold(-1.0), "every_round", id="every round"),
-    pytest.param(threshold(1.0), "silent", id="silence"),
+    pytest.param(threshold(0.0), "silent", id="silence at 0"),
     pytest.param(threshold(0.249, ratio=1.0), {"name": "doubling", "start": 2, "stop": None}, id="doubling"),
     pytest.param(threshold(np.log(9.9) / np.log(40), gap=1.0), {"name": "fixed_gap", "gap": 10}, id="gap"),
 ]

@@ -49,23 +49,30 @@ def test_alone_it_is_linucb_bit_for_bit(num_agents, wrap):
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_every_round_sharing_makes_one_agent_that_sees_all():
-    """Each agent pulls what OFUL pulls that has all agents' observations, written plainly in numpy."""
+def upper_bounds(x, y, offered, failure):
+    """OFUL's bounds, written plainly in numpy."""
+    gram = np.eye(4) + x.T @ x
+    radius = 0.5 * np.sqrt(2 * np.log(1 / failure) + np.linalg.slogdet(gram)[1]) + 1
+    width = np.sqrt(np.einsum("kd,dh,kh->k", offered, np.linalg.inv(gram), offered))
+    return offered @ np.linalg.solve(gram, x.T @ y) + radius * width
+
+
+@pytest.mark.parametrize("combine", ["pooled", "min"])
+def test_every_round_sharing_makes_one_agent_that_sees_all(combine):
+    """Each agent pulls what OFUL pulls that has all agents' observations, or by the smaller of two bounds."""
     env = Channel(linear(), schedule="every_round")
     x_all, y_all = [[] for _ in range(2)], [[] for _ in range(2)]
-    for t, (arm, seen, _) in enumerate(played(env, FedUCB(), (0, 1), 300)):
+    for t, (arm, seen, _) in enumerate(played(env, FedUCB(combine=combine), (0, 1), 300)):
         for r in range(2):
             if t:
                 x_all[r].extend(seen["pulled_context"][r])
                 y_all[r].extend(seen["last_reward"][r, :, 0])
             x, y = np.reshape(x_all[r], (-1, 4)), np.array(y_all[r])
-            gram = np.eye(4) + x.T @ x
-            theta = np.linalg.solve(gram, x.T @ y)
-            radius = 0.5 * np.sqrt(2 * np.log(100) + np.linalg.slogdet(gram)[1]) + 1
             for j in range(4):
                 offered = seen["contexts"][r, j]
-                width = np.sqrt(np.einsum("kd,dh,kh->k", offered, np.linalg.inv(gram), offered))
-                bound = offered @ theta + radius * width
+                bound = upper_bounds(x, y, offered, 0.01 if combine == "pooled" else 0.005)
+                if combine == "min":
+                    bound = np.minimum(bound, upper_bounds(x[j::4], y[j::4], offered, 0.005))
                 assert bound[arm[r, j]] >= bound.max() - 1e-9
 
 

@@ -308,7 +308,7 @@ def test_after_a_number_of_questions_the_radius_is_that_of_the_model(monkeypatch
 def test_messages_that_may_be_lost_and_other_servers_are_refused():
     for name in ("FedGLB-UCB", "UCB-GLM-shared"):
         with pytest.raises(
-            ValueError, match=r"loss is 0\.2; 0 is required with this policy, whose uploads cannot"
+            ValueError, match=r"loss is 0\.2; 0 is required with a policy whose uploads cannot"
         ):
             BASELINES[name].wrap(make_federation("FedLogistic-v0", **SMALL), {"server": {"loss": 0.2}})
     plain = make_federation("FedLogistic-v0", **SMALL)

@@ -47,19 +47,6 @@ def test_ss_ucb_follows_its_formula():
             np.testing.assert_array_equal(action, everything)
 
 
-def test_exploration_length_from_zeta():
-    policy = SSUCB(zeta=0.5)
-    env = parallel_env(num_agents=1, max_cycles=1000)
-    policy.reset(env.policy_spec, row_seeds([0], 1))
-    observation, _ = env.reset_batch([0])
-    rounds = int(np.ceil(3 * np.log(1000) / (2 * 0.25)))
-    explored = 0
-    while (policy.act(observation) == 1).all():
-        explored += 1
-        observation = env.step_batch(np.ones((1, 1, 30), np.int32)).observation
-    assert explored == rounds
-
-
 def test_a_baseline_refuses_an_environment_it_does_not_play(baseline):
     class Other:
         pass
