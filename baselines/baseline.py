@@ -241,17 +241,12 @@ def find_baseline(name: str) -> Baseline:
         TypeError: The entry point is no class or function.
     """
     if name.endswith(".py"):
-        raise ValueError(
-            f"baseline is {name!r}; '{name}:Class' is required, with the name of a class in the file"
-        )
+        raise ValueError(f"baseline is {name!r}; '{name}:Class' is required")
     if ":" not in name:
         require_choice("baseline", name, all_baselines())
         return all_baselines()[name]
     policy = resolve(name)
     if not callable(policy):
-        raise TypeError(
-            f"baseline is {name!r}, which is {type(policy).__name__}; a class or function that makes a policy is "
-            "required"
-        )
+        raise TypeError(f"baseline is {name!r}, a {type(policy).__name__}; a class or function is required")
     # FederatedEnv is the base class of all environments, so that the baseline accepts every problem.
     return Baseline("a policy that is not registered", "-", FederatedEnv, policy)

@@ -54,9 +54,7 @@ class AgentIO:
         formats = spec.action_formats
         name = next(iter(formats)) if self._name is None else self._name
         if name not in formats:
-            raise UnfitError(
-                f"action_format is {name!r}; one of {', '.join(map(repr, formats))} is required here"
-            )
+            raise UnfitError(f"action_format is {name!r}; one of {list(formats)} is required here")
         if self._featured and spec.features is None:
             raise UnfitError("features is True, but this environment has none; features=False is required")
         self._format: ActionFormat = formats[name]
@@ -143,10 +141,7 @@ def _checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[i
     array = np.asarray(answers)
     wanted = space.shape or ()
     if array.shape != (*rows, *wanted):
-        raise ValueError(
-            f"{who} answers agent_0 of replica 0, and all other rows, with shape {array.shape[2:]}; {wanted} is "
-            "required"
-        )
+        raise ValueError(f"{who} answers each row with shape {array.shape[2:]}; {wanted} is required")
     if array.dtype.kind == "f" and np.isnan(array).any():
         replica, agent, *entry = (int(i) for i in np.argwhere(np.isnan(array))[0])
         raise ValueError(
@@ -412,9 +407,7 @@ class MABWiserPolicy(_RowLearners):
             UnfitError: Arms of the environment may sleep, which MABWiser does not support.
         """
         if "awake" in spec.observation.spaces:
-            raise UnfitError(
-                "MABWiser does not support sleeping arms; awake=1.0, or RiverPolicy, is required"
-            )
+            raise UnfitError("MABWiser does not support sleeping arms; awake=1.0 or RiverPolicy is required")
         super().reset(spec, seeds)
 
 

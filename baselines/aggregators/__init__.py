@@ -368,14 +368,10 @@ class Precision(Aggregator):
     def start(self, inbox: InboxSpec) -> Aggregator:
         """Returns the aggregator of such arrays that weighs them; see :meth:`Aggregator.start`."""
         if inbox.echoed:
-            raise UnfitError(
-                "agents receive what they have sent themselves, through noise, which the aggregator 'precision' would "
-                "count beside the exact data; a transport with echo=False is required"
-            )
+            raise UnfitError("agents receive their own messages; echo=False is required with 'precision'")
         if inbox.weigh is None:
             raise UnfitError(
-                f"nobody has said what noisy arrays {list(inbox.shapes)} are worth; an InboxSpec with 'weigh', as "
-                "counts and Gram matrices have, is required for the aggregator 'precision'"
+                f"'precision' cannot weigh {list(inbox.shapes)}; an InboxSpec with 'weigh' is required"
             )
         return inbox.weigh(float(self.reward_variance)).start(inbox)
 

@@ -123,9 +123,7 @@ class Rule:
         """
         seen = spec.observation.spaces
         if "sent" in seen:
-            raise UnfitError(
-                "own messages that agents receive would count their data twice; a transport with echo=False is required"
-            )
+            raise UnfitError("agents receive their own messages; a transport with echo=False is required")
         number = (seen["total_pulls"].shape or (0,))[0]
         action = spec.own_action
         self._shape = (*seeds.shape, *(action.shape or ()))

@@ -311,9 +311,7 @@ class UCBGLM(LinUCB):
         dim, seen = self._pool.shape[-1], spec.observation.spaces
         self._served = "server_moment" in seen
         if "server_mask" in seen and not self._served:
-            raise UnfitError(
-                f"observations are {sorted(seen)}; a Server with policy='glm', or none, is required around them"
-            )
+            raise UnfitError(f"observed are {sorted(seen)}; a Server with policy='glm', or none, is required")
         observations = spec.horizon * (spec.agents if self._served else 1)
         inside = dim / 2 * log(1 + 2 * observations / dim) - log(self._failure)
         self._confidence.bias[...] = self._noise_sd / slope_of(spec, self._slope) * sqrt(inside)

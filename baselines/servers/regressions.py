@@ -326,10 +326,7 @@ class LogisticServer:
         require_uploads(spec, "gram", "count", "gradient")
         noisy = variance_of("gram") in spec.release.spaces
         if noisy and not (self._preconditions and self._most < np.inf):
-            raise UnfitError(
-                "messages have noise, and the solver is 'accelerated' or gradient_rounds None; 'quasi_newton' and an "
-                "integer >= 1 are required"
-            )
+            raise UnfitError("messages have noise; solver='quasi_newton' and gradient_rounds are required")
         (dim,) = spec.observation["pulled_context"].shape or (0,)
         return downloads_of("float64", gram=[dim, dim], model=[dim], radius=[2])
 
