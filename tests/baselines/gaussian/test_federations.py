@@ -9,6 +9,7 @@ from shi_reference import PF, Epochs, Fed2, Leader
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.gaussian import NamedArm, PersonalPulls, PlannedPulls
 from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.baselines.servers.plans import complete
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Server
@@ -96,6 +97,13 @@ def test_epochs_decide_like_the_twin():
 def test_leader_against_challenger_decides_like_the_twin(alpha):
     twins = [Leader(3, 4, 150, alpha, 1.0, 0.5) for _ in SEEDS]
     require_equal(play("PF-leader", "FedMixed-v0", 150, regret=alpha, **MIXED), twins)
+
+
+def test_a_phase_is_complete_once_all_agents_have_uploaded_in_it():
+    heard = np.zeros((2, 2), np.bool_)
+    some, rest = np.array([[True, False], [True, True]]), np.array([[False, True], [False, False]])
+    found = [complete(heard, new).tolist() for new in (some, rest, some)]
+    assert found == [[False, True], [True, False], [False, True]]
 
 
 def test_agents_without_messages_and_with_all_of_them():
