@@ -355,5 +355,5 @@ def test_little_noise_leaves_nearly_the_models_without_noise():
 
 def test_noise_is_refused_where_the_server_cannot_use_it():
     for wrong in ({"solver": "accelerated"}, {"gradient_rounds": None}):
-        with pytest.raises(UnfitError, match="'quasi_newton' and an integer >= 1 are required"):
+        with pytest.raises(UnfitError, match="solver='quasi_newton' and gradient_rounds are required"):
             make("FedGLB-UCB-private", 5, wrong)
