@@ -5,20 +5,21 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fedbandit_envs.baselines.baseline import Baseline
-    from fedbandit_envs.baselines.registry import BASELINES, find_baseline
+    from fedbandit_envs.baselines.baseline import Baseline, find_baseline
+    from fedbandit_envs.registry.plugins import Registry
+
+    BASELINES: Registry[Baseline]
 
 __all__ = ["BASELINES", "Baseline", "find_baseline", "peers_of"]
 
-# These names are imported on first use only: the registry imports every folder of policies, and each folder imports
-# this package, so that an import at this place would be circular.
-_MODULES = {"BASELINES": "registry", "find_baseline": "registry", "Baseline": "baseline"}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    # These names are imported on first use only: baselines import every folder of policies, and each folder imports
+    # this package, so that an import at this place would be circular.
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = import_module(f"{__name__}.baseline")
+    return module.all_baselines() if name == "BASELINES" else getattr(module, name)
 
 
 def peers_of(problem: str) -> type | None:

@@ -20,10 +20,7 @@ def downloads_of(dtype: str, **shapes: list[int]) -> dict[str, dict[str, object]
 def require_uploads(spec: PolicySpec, *names: str) -> None:
     """Raises :class:`UnfitError` unless agents' messages have arrays of these names."""
     if not set(names) <= spec.release.spaces.keys():
-        raise UnfitError(
-            f"agents release {sorted(spec.release.spaces)}; Messages with {sorted(names)} are required inside of the "
-            "server"
-        )
+        raise UnfitError(f"agents release {sorted(spec.release)}; Messages with {sorted(names)} are required")
 
 
 def require_around(spec: PolicySpec, fits: bool, needed: str) -> None:
@@ -38,17 +35,13 @@ def require_around(spec: PolicySpec, fits: bool, needed: str) -> None:
 def require_pool(spec: PolicySpec) -> None:
     """Raises :class:`UnfitError` unless contexts come from a pool."""
     if "pool_index" not in spec.observation.spaces:
-        raise UnfitError(
-            "contexts are drawn anew in every round; contexts from a pool, or fixed ones, are required"
-        )
+        raise UnfitError("contexts are drawn anew in every round; a pool, or fixed ones, are required")
 
 
 def require_fixed(spec: PolicySpec) -> None:
     """Raises :class:`UnfitError` unless an arm is the same arm in all rounds."""
     if not spec.public.get("fixed"):
-        raise UnfitError(
-            "contexts change from round to round; fixed contexts, or contexts='separated', are required"
-        )
+        raise UnfitError("contexts change from round to round; fixed ones, or 'separated', are required")
 
 
 @runtime_checkable

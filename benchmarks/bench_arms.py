@@ -9,7 +9,7 @@ import pytest
 
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.arms_v0 import parallel_env
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.samba.owners import Algorithm, run_vertical
 
 ROUNDS = 100_000

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.exposure_v0 import parallel_env
 
 # That of the thesis, on which schedules hang.

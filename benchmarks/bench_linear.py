@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Participation

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.procurement import SSUCB
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 

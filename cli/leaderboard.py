@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.cli import terminal
 from fedbandit_envs.experiments.execute import BackendError

@@ -45,7 +45,7 @@ def list_(
 
 def _listed() -> list[Row]:
     """Returns a row for each environment and each baseline, and for everything else that plug-ins add."""
-    from fedbandit_envs.baselines.registry import BASELINES
+    from fedbandit_envs.baselines import BASELINES
     from fedbandit_envs.basics.entry_points import resolve
     from fedbandit_envs.leaderboard.suites import SUITES
     from fedbandit_envs.papers.catalogue import experiments

@@ -14,8 +14,8 @@ from importlib.metadata import version
 from time import process_time
 from typing import Any
 
+from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
-from fedbandit_envs.baselines.registry import find_baseline
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
@@ -66,7 +66,7 @@ class RunSpec:
 
     Attributes:
         baseline: Name of a baseline, or entry point of a policy; see
-            :func:`~fedbandit_envs.baselines.registry.find_baseline`.
+            :func:`~fedbandit_envs.baselines.baseline.find_baseline`.
         env_id: Id of a registered environment, or entry point of an environment; see
             :func:`~fedbandit_envs.registry.registration.find_registered`.
         rounds: Horizon in rounds, at most 2**53.

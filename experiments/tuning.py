@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import gmean
 
-from fedbandit_envs.baselines.registry import find_baseline
+from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.registry.problems import RegisteredProblem, TuningSpec

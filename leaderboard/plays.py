@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.federated_env import FederatedEnv

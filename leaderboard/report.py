@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.experiments.statistics import FEWEST, resampled

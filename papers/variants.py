@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.baselines.registry import BASELINES
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "FCB-checked": ("FCB", {"policy": {"check": True}}),

@@ -16,9 +16,8 @@ from joblib import parallel_config
 from numba.core.caching import IndexDataCacheFile
 from registered import few
 
-from fedbandit_envs.baselines import peers_of
+from fedbandit_envs.baselines import BASELINES, peers_of
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry import registration

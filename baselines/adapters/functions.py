@@ -54,9 +54,7 @@ class AgentIO:
         formats = spec.action_formats
         name = next(iter(formats)) if self._name is None else self._name
         if name not in formats:
-            raise UnfitError(
-                f"action_format is {name!r}; one of {', '.join(map(repr, formats))} is required here"
-            )
+            raise UnfitError(f"action_format is {name!r}; one of {list(formats)} is required here")
         if self._featured and spec.features is None:
             raise UnfitError("features is True, but this environment has none; features=False is required")
         self._format: ActionFormat = formats[name]
@@ -143,10 +141,7 @@ def _checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[i
     array = np.asarray(answers)
     wanted = space.shape or ()
     if array.shape != (*rows, *wanted):
-        raise ValueError(
-            f"{who} answers agent_0 of replica 0, and all other rows, with shape {array.shape[2:]}; {wanted} is "
-            "required"
-        )
+        raise ValueError(f"{who} answers each row with shape {array.shape[2:]}; {wanted} is required")
     if array.dtype.kind == "f" and np.isnan(array).any():
         replica, agent, *entry = (int(i) for i in np.argwhere(np.isnan(array))[0])
         raise ValueError(
@@ -396,12 +391,8 @@ class MABWiserPolicy(_RowLearners):
             ImportError: MABWiser is not installed.
             ValueError: MABWiser has no such learning policy.
         """
-        try:
-            from mabwiser.mab import MAB, LearningPolicy
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{error.name} cannot be imported; MABWiserPolicy needs: python -m pip install mabwiser"
-            ) from error
+        from mabwiser.mab import MAB, LearningPolicy  # an optional library
+
         known = [name for name in vars(LearningPolicy) if not name.startswith(("_", "Lin"))]
         require_choice("learning_policy", learning_policy, known)
         chosen = getattr(LearningPolicy, learning_policy)(**(parameters or {}))
@@ -416,19 +407,8 @@ class MABWiserPolicy(_RowLearners):
             UnfitError: Arms of the environment may sleep, which MABWiser does not support.
         """
         if "awake" in spec.observation.spaces:
-            raise UnfitError(
-                "MABWiser does not support sleeping arms; awake=1.0, or RiverPolicy, is required"
-            )
+            raise UnfitError("MABWiser does not support sleeping arms; awake=1.0 or RiverPolicy is required")
         super().reset(spec, seeds)
-
-
-def _plays(member: Any, base: Any) -> bool:
-    """Returns whether ``member``, an attribute of ``river.bandit``, is a class of policies that use no contexts."""
-    return (
-        isinstance(member, type)
-        and issubclass(member, base.Policy)
-        and not issubclass(member, base.ContextualPolicy)
-    )
 
 
 class RiverPolicy(_RowLearners):
@@ -445,23 +425,18 @@ class RiverPolicy(_RowLearners):
         """Sets river's bandit policy.
 
         Args:
-            policy: Name of a class of bandit policies in ``river.bandit``; or a function that makes a bandit policy,
-                given a seed (for classes that need arguments other than numbers and text).
+            policy: Name of a class of bandit policies in ``river.bandit`` that use no contexts; or a function that
+                makes a bandit policy, given a seed (for classes that need arguments other than numbers and text).
             parameters: Keyword arguments of the class, besides its seed.
 
         Raises:
             ImportError: river is not installed.
             ValueError: river has no such class.
         """
-        try:
-            from river import bandit
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{error.name} cannot be imported; RiverPolicy needs: python -m pip install river"
-            ) from error
+        from river import bandit  # an optional library
+
         if isinstance(policy, str):
-            known = [name for name in bandit.__all__ if _plays(getattr(bandit, name), bandit.base)]
-            require_choice("policy", policy, known)
+            require_choice("policy", policy, bandit.__all__)
 
         def make(arms: int, seed: int) -> Any:
             if not isinstance(policy, str):

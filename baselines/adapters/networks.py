@@ -85,7 +85,7 @@ class SB3Policy:
                 wrote; None if there was none.
 
         Raises:
-            ImportError: Stable-Baselines3 and sb3-contrib are not installed.
+            ImportError: A library of the extra ``[sb3]`` is not installed.
             ValueError: Neither library has a class with the name ``algorithm``.
             FileNotFoundError: There is no file at a path.
         """
@@ -107,10 +107,7 @@ class SB3Policy:
         for what in ("observation_space", "action_space"):
             trained, here = getattr(self._model, what), getattr(self._io, what)
             if _shape(trained) != _shape(here):
-                raise UnfitError(
-                    f"the model was trained with {what} {trained}, but rows have {here}; the action_format, features "
-                    "and environment of its training are required"
-                )
+                raise UnfitError(f"the model was trained with {what} {trained}; rows have {here}")
         self._random = [np.random.default_rng(int(seed)) for seed in seeds.flat]
         self._memory: dict[int, Any] = {}
         self._first = True
@@ -149,19 +146,10 @@ class SB3Policy:
 
 def _load(algorithm: str | None, path: str | Path) -> Any:
     for library in _LIBRARIES:
-        try:
-            found = getattr(import_module(library), algorithm or "", None)
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"{error.name} cannot be imported; SB3Policy needs the [sb3] extra: "
-                "python -m pip install 'fedbandit-envs[sb3]'"
-            ) from error
+        found = getattr(import_module(library), algorithm or "", None)
         if found is not None:
             return found.load(path, device="cpu")
-    raise ValueError(
-        f"algorithm is {algorithm!r}; the name of the class in {' or '.join(_LIBRARIES)} that wrote {str(path)!r} is "
-        "required"
-    )
+    raise ValueError(f"algorithm is {algorithm!r}; a class in {' or '.join(_LIBRARIES)} is required")
 
 
 def _shape(space: gym_spaces.Space[Any]) -> Any:

@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.arms.actions import make_oracle
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, count_inbox, make_aggregator
 from fedbandit_envs.baselines.arms import kernels
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
@@ -123,9 +122,7 @@ class Rule:
         """
         seen = spec.observation.spaces
         if "sent" in seen:
-            raise UnfitError(
-                "own messages that agents receive would count their data twice; a transport with echo=False is required"
-            )
+            raise UnfitError("agents receive their own messages; a transport with echo=False is required")
         number = (seen["total_pulls"].shape or (0,))[0]
         action = spec.own_action
         self._shape = (*seeds.shape, *(action.shape or ()))

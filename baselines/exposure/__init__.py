@@ -300,9 +300,7 @@ class FairX(FedUCB):
         """
         merits = spec.public.get("merits")
         if not isinstance(merits, Merits):
-            raise UnfitError(
-                f"public has no 'merits' but {list(spec.public)}; those of exposure_v0 are required"
-            )
+            raise UnfitError("public has no 'merits'; an environment of exposure_v0 is required")
         self._merits = merits
         self._federation = spec.agents
         self._joint_ridge = self._ridge * (spec.agents if self._ridge_each else 1)

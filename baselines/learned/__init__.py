@@ -243,9 +243,7 @@ class LearnedIndex:
         self._network = weights if isinstance(weights, ItemNetwork) else ItemNetwork.load(weights)
         each = self._network.each
         if each[:2] not in (("estimate", "doubt"), ("estimate", "width")):
-            raise ValueError(
-                f"weights takes {each} of an item; 'estimate' and 'doubt' or 'width' are required first"
-            )
+            raise ValueError(f"weights takes {each}; 'estimate' and 'doubt' or 'width' are required first")
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.
@@ -257,8 +255,7 @@ class LearnedIndex:
         name = next((name for name in ("index", "values") if name in spec.action_formats), None)
         if spec.features is None or name is None:
             raise UnfitError(
-                "an environment with features and the action format 'index' or 'values' is required; its formats are "
-                f"{list(spec.action_formats)}"
+                f"formats are {[*spec.action_formats]}; 'index' or 'values', and features, are required"
             )
         self._format = spec.action_formats[name]
         self._bounds = (0.0, 1.0) if name == "index" else (-np.inf, np.inf)
@@ -428,8 +425,7 @@ class LearnedSend(FedUCB):
         super().reset(spec, seeds)
         if not self._asks or self._estimators > 1:
             raise UnfitError(
-                "a learned rule says when to send; a Channel whose schedule asks agents, such as 'on_request', and "
-                "messages of one statistic are required"
+                "a rule says when to send; a Channel 'on_request', with one statistic, is required"
             )
         rows = seeds.shape
         self._horizon = int(spec.horizon)

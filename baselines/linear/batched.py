@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import GRAM, gram_arrays, gram_inbox
+from fedbandit_envs.baselines.aggregators import GRAM, gram_arrays, gram_inbox, make_aggregator
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import keep, rebuild
 from fedbandit_envs.baselines.policy import require_around

@@ -13,8 +13,16 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import GRAM, NOISE, gram_arrays, gram_inbox, noise_of
+from fedbandit_envs.baselines.aggregators import (
+    GRAM,
+    NOISE,
+    AggregatorSpec,
+    Sum,
+    gram_arrays,
+    gram_inbox,
+    make_aggregator,
+    noise_of,
+)
 from fedbandit_envs.baselines.linear import regressions
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.policy import UnfitError, require_around
@@ -103,13 +111,10 @@ class FedUCB(LinUCB):
         self._bias: regressions.BiasName = require_choice("bias", bias, get_args(regressions.BiasName))
         self._combine = require_choice("combine", combine, get_args(CombineName))
         if shift == "floor" and bias != "euclidean":
-            raise ValueError(
-                f"bias is {bias!r}; 'euclidean' is required with shift='floor', under which V has no known rho_min"
-            )
+            raise ValueError(f"bias is {bias!r}; 'euclidean' is required with shift='floor'")
         if (shift == "lift") != (bias == "none"):
             raise ValueError(
-                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift', which bounds no error, "
-                "and with it alone"
+                f"bias is {bias!r} and shift {shift!r}; bias='none' is required with 'lift' alone"
             )
         if isinstance(threshold, str):
             require_choice("threshold", threshold, get_args(ThresholdName))
@@ -140,10 +145,7 @@ class FedUCB(LinUCB):
         self._heads = spec.agents if inbox and printed and self._senders == 1 else 1
         self._estimators = inbox.shapes[GRAM][0] if inbox else 1
         if self._estimators > 1 and self._combine == "min":
-            raise UnfitError(
-                f"combine is 'min', but messages hold {self._estimators} statistics to be used in turn; 'pooled' is "
-                "required"
-            )
+            raise UnfitError(f"combine is 'min', for {self._estimators} statistics; 'pooled' is required")
         self._received = self._pool.start(inbox) if inbox else None
         # An aggregator that accounts for the noise itself, such as precision, has no array of noise variances among its
         # totals. Then no other correction for noise is made.
@@ -151,10 +153,7 @@ class FedUCB(LinUCB):
         self._worst = highest(spec.release[NOISE]) if self._noisy and NOISE in spec.release.spaces else 0.0
         if np.isinf(self._worst):
             if self._shift == "per_agent":
-                raise UnfitError(
-                    "shift is 'per_agent', which needs to know the largest variance that noise can come to have, and "
-                    "messages announce one without a bound; ContinualPrivatizer, or shift='on_sum', is required"
-                )
+                raise UnfitError("shift is 'per_agent'; noise with a bound, or shift='on_sum', is required")
             # For the other shifts the largest variance is only used for the trigger's threshold at the start, which is
             # then computed as if there were no noise.
             self._worst = 0.0

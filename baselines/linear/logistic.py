@@ -69,7 +69,6 @@ def maximise(features, pulls, rewards, ridge, model):
     """
     dim = model.shape[2]
     gradient, hessian, factor, step = np.empty(dim), np.empty((dim, dim)), np.zeros((dim, dim)), np.empty(dim)
-    chance = np.empty(features.shape[1])
     for r in range(model.shape[0]):
         for j in range(model.shape[1]):
             w = model[r, j]
@@ -81,9 +80,7 @@ def maximise(features, pulls, rewards, ridge, model):
                     gradient[i] = ridge * w[i]
                     hessian[i] = 0.0
                     hessian[i, i] = ridge
-                _judge(features[r], w, chance)
-                _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient)
-                _add_slopes(features[r], pulls[r, j], chance, hessian)
+                _add_data(features[r], pulls[r, j], rewards[r, j], w, gradient, hessian)
                 for i in range(dim):
                     norm += gradient[i] * gradient[i]
                 norm = np.sqrt(norm)
@@ -113,52 +110,26 @@ def derive(features, pulls, rewards, model, gradient):
         model: Models w, ``(replicas, rows, dim)``.
         gradient: Output: gradients, ``(replicas, rows, dim)``.
     """
-    chance = np.empty(features.shape[1])
+    no_hessian = np.empty((0, 0))
     for r in range(model.shape[0]):
         for j in range(model.shape[1]):
-            # Agents of a replica are asked at the same model, mostly.
-            if j == 0 or _differ(model[r, j], model[r, j - 1]):
-                _judge(features[r], model[r, j], chance)
             gradient[r, j] = 0.0
-            _add_errors(features[r], pulls[r, j], rewards[r, j], chance, gradient[r, j])
+            _add_data(features[r], pulls[r, j], rewards[r, j], model[r, j], gradient[r, j], no_hessian)
 
 
 @inner_kernel
-def _differ(one, two):
-    for i in range(one.shape[0]):  # noqa: SIM110 - compiled
-        if one[i] != two[i]:
-            return True
-    return False
-
-
-@inner_kernel
-def _judge(features, w, chance):
-    """Computes the probabilities of a reward of all vectors of a pool, ``(size,)``."""
-    for p in range(features.shape[0]):
+def _add_data(features, pulls, rewards, w, gradient, hessian):
+    """Adds one row's data to a gradient at the model w and to the lower triangle of a Hessian, which may be empty."""
+    for p in range(pulls.shape[0]):
+        if pulls[p] == 0:
+            continue
         z = 0.0
         for i in range(w.shape[0]):
             z += features[p, i] * w[i]
-        chance[p] = 1.0 / (1.0 + np.exp(-z))
-
-
-@inner_kernel
-def _add_errors(features, pulls, rewards, chance, gradient):
-    """Adds one row's data to a gradient."""
-    for p in range(pulls.shape[0]):
-        if pulls[p] == 0:
-            continue
-        error = pulls[p] * chance[p] - rewards[p]
-        for i in range(gradient.shape[0]):
+        chance = 1.0 / (1.0 + np.exp(-z))
+        error, slope = pulls[p] * chance - rewards[p], pulls[p] * chance * (1.0 - chance)
+        for i in range(w.shape[0]):
             gradient[i] += error * features[p, i]
-
-
-@inner_kernel
-def _add_slopes(features, pulls, chance, hessian):
-    """Adds one row's data to the lower triangle of a Hessian."""
-    for p in range(pulls.shape[0]):
-        if pulls[p] == 0:
-            continue
-        slope = pulls[p] * chance[p] * (1.0 - chance[p])
         for i in range(hessian.shape[0]):
             for h in range(i + 1):
                 hessian[i, h] += slope * features[p, i] * features[p, h]
@@ -340,9 +311,7 @@ class UCBGLM(LinUCB):
         dim, seen = self._pool.shape[-1], spec.observation.spaces
         self._served = "server_moment" in seen
         if "server_mask" in seen and not self._served:
-            raise UnfitError(
-                f"observations are {sorted(seen)}; a Server with policy='glm', or none, is required around them"
-            )
+            raise UnfitError(f"observed are {sorted(seen)}; a Server with policy='glm', or none, is required")
         observations = spec.horizon * (spec.agents if self._served else 1)
         inside = dim / 2 * log(1 + 2 * observations / dim) - log(self._failure)
         self._confidence.bias[...] = self._noise_sd / slope_of(spec, self._slope) * sqrt(inside)

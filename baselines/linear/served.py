@@ -200,12 +200,10 @@ class PhasedReporter:
             UnfitError: Arms have no features that stay the same, or rewards are not normal with sd > 0.
         """
         require_fixed(spec)
-        if spec.public.get("reward") != "normal" or not spec.public["reward_sd"] > 0:
-            raise UnfitError(
-                f"reward is {spec.public.get('reward')!r} and can be exactly 0, so that an agent's first upload has no "
-                "direction from which the server could learn that of its features; 'normal' with reward_sd > 0 is "
-                "required"
-            )
+        # A first upload that can be exactly 0 has no direction from which the server could learn that of features.
+        reward = spec.public.get("reward")
+        if reward != "normal" or not spec.public["reward_sd"] > 0:
+            raise UnfitError(f"reward is {reward!r}; 'normal' with reward_sd > 0 is required")
         self._names = spec.release.spaces.keys()
 
     def observe(self, observation: Arrays) -> None:

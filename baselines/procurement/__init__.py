@@ -5,13 +5,12 @@ define how an agent uses the messages that it receives; the wrappers Channel and
 and with how much noise. Without a channel P-FCB is SS-UCB.
 """
 
-from math import ceil, log
+from math import log
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, count_inbox, make_aggregator
 from fedbandit_envs.baselines.arms.kernels import arm_keys, draw_posteriors
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
@@ -192,7 +191,6 @@ class SSUCB:
     def __init__(
         self,
         exploration_rounds: int = 1,
-        zeta: float | None = None,
         radius_scale: float = 1.0,
         margin: float = 0.0,
         oracle: OracleName = "greedy",
@@ -201,8 +199,6 @@ class SSUCB:
 
         Args:
             exploration_rounds: Number of first rounds with one unit from each producer.
-            zeta: The papers' separation constant, > 0; if it is given, exploration lasts ceil(3 ln T / (2 zeta^2))
-                rounds instead, with the horizon T.
             radius_scale: Factor of the confidence radius; the papers use 1.
             margin: Summand that is added to the quality threshold which the oracle keeps.
             oracle: ``"greedy"`` (the papers' Greedy SSA), or ``"exact"``, the integer optimum (DPSS).
@@ -215,17 +211,11 @@ class SSUCB:
         self._radius_scale = require_number("radius_scale", radius_scale, 0, np.inf)
         self._margin = require_number("margin", margin, -1, 1)
         self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
-        self._zeta = None if zeta is None else require_number("zeta", zeta, 0, np.inf, open_below=True)
         self._log_agents = 0.0
         self._divisor = 1.0
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Prepares for an episode, which begins with exploration; see :meth:`Policy.reset`."""
-        self._exploration = (
-            self._exploration_rounds
-            if self._zeta is None
-            else ceil(3.0 * log(spec.horizon) / (2.0 * self._zeta**2))
-        )
         # The shape is taken from the observation: the action space is a Dict where agents choose when to send.
         shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
         self._quantity = np.zeros(shape, np.int32)
@@ -241,7 +231,7 @@ class SSUCB:
             observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
             observation["total_delivered"], observation["total_good"],
             self._received_units, self._received_good, capacity,
-            self._exploration, self._radius_scale, self._log_agents, self._divisor,
+            self._exploration_rounds, self._radius_scale, self._log_agents, self._divisor,
             self._quantity, self._bound, self._bounded,
         )  # fmt: skip
         buy(

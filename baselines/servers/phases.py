@@ -11,7 +11,7 @@ import numpy as np
 from fedbandit_envs.baselines.policy import downloads_of, require_uploads
 from fedbandit_envs.baselines.servers.plans import complete
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
+from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.wrappers.transport.server_policy import Ask
@@ -37,8 +37,9 @@ class PhasedServer:
        phase's rounds an agent pulls its best arm; these rewards count in u_ia.
 
     The squared radius is alpha sd^2 x^T V_a^+ x / l^2 for the standard deviation sd of rewards and the smallest norm l
-    of features, with alpha = min(2 ln(2 M K H / delta), 2 ln(K H / delta) + d ln k + d) for M agents and H phases. Here
-    k is the smallest of 1, 1.1, 1.2, ... with k d >= 2 ln(K H / delta) + d ln k + d.
+    of features, with alpha = min(2 ln(2 M K H / delta), 2 ln(K H / delta) + d ln k + d) for M agents and the H
+    phases that begin within the episode. Here k is the smallest of 1, 1.1, 1.2, ... with k d >= 2 ln(K H / delta) + d
+    ln k + d.
 
     With ``enhanced`` bounds come from all phases together: data of the start have the weight n = 1, data of phase p the
     weight n = 2^p, N is the sum of the weights, and the radius is sd sqrt(S ln(a S)) / N with S = d K / M + sum n^2
@@ -64,7 +65,6 @@ class PhasedServer:
         enhanced: bool = False,
         collaborative: bool = False,
         radius_scale: float = 1.0,
-        phases: int | None = None,
     ) -> None:
         """Sets the server's constants.
 
@@ -73,7 +73,6 @@ class PhasedServer:
             enhanced: Whether bounds come from all phases.
             collaborative: Whether the server weighs observations by the norms of features.
             radius_scale: Number by which the radius is multiplied.
-            phases: H in the radius; None for the number of phases that begin within the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -83,7 +82,6 @@ class PhasedServer:
         self._enhanced = require_flag("enhanced", enhanced)
         self._collaborative = require_flag("collaborative", collaborative)
         self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
-        self._phases = None if phases is None else require_integer("phases", phases, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan: pulls of arms, rounds of the phase, and the arm to rest on.
@@ -116,9 +114,7 @@ class PhasedServer:
 
     def _theory(self, agents: int, arms: int, dim: int, horizon: int) -> float:
         """Returns the squared radius in units of the variance of rewards and of ||x||^2_{V^+} / l^2."""
-        phases = self._phases
-        if phases is None:
-            phases = next(p for p in count(1) if 2 ** (p + 1) - 2 + (p + 1) * arms >= horizon)
+        phases = next(p for p in count(1) if 2 ** (p + 1) - 2 + (p + 1) * arms >= horizon)
         own = 2 * log(arms * phases / self._failure)
         k = next(k for k in (1 + i / 10 for i in count()) if k * dim >= own + dim * log(k) + dim)
         return min(2 * log(2 * agents * arms * phases / self._failure), own + dim * log(k) + dim)

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.precision import GRAM
+from fedbandit_envs.baselines.aggregators import GRAM
 from fedbandit_envs.baselines.linear.logistic import maximise, slope_of, unknown_pool
 from fedbandit_envs.baselines.linear.served import told
 from fedbandit_envs.baselines.policy import UnfitError, downloads_of, require_fixed, require_uploads
@@ -325,10 +325,7 @@ class LogisticServer:
         require_uploads(spec, "gram", "count", "gradient")
         noisy = variance_of("gram") in spec.release.spaces
         if noisy and not (self._preconditions and self._most < np.inf):
-            raise UnfitError(
-                "messages have noise, and the solver is 'accelerated' or gradient_rounds None; 'quasi_newton' and an "
-                "integer >= 1 are required"
-            )
+            raise UnfitError("messages have noise; solver='quasi_newton' and gradient_rounds are required")
         (dim,) = spec.observation["pulled_context"].shape or (0,)
         return downloads_of("float64", gram=[dim, dim], model=[dim], radius=[2])
 

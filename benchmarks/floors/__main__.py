@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.floors import arms, draws, linear
 from benchmarks.floors.rates import machine_rates
 from benchmarks.machine import describe
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 

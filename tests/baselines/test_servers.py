@@ -5,11 +5,11 @@ import pytest
 from gymnasium import spaces
 
 from fedbandit_envs import make_federation
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.gaussian import PersonalReporter
 from fedbandit_envs.baselines.linear import TellingReporter
 from fedbandit_envs.baselines.linear.logistic import GradientReporter
 from fedbandit_envs.baselines.linear.served import PhasedReporter
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.testing import check_reporter, check_server_policy
 
 SMALL = {

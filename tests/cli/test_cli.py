@@ -10,9 +10,9 @@ from pairs import every_second
 from registered import few, small
 from typer.testing import CliRunner
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.simulate import simulate

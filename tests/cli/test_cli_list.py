@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.cli import app, listing, terminal
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.registry.registration import REGISTRY

@@ -16,7 +16,7 @@ import chromium
 import pytest
 
 from fedbandit_envs import REGISTRY
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.wrappers import WRAPPERS
 
 ROOT = Path(__file__).parents[2]

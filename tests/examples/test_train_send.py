@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 
 
 @pytest.fixture(autouse=True)

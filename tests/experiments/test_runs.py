@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import t as student
 
 import fedbandit_envs.experiments
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs import experiments, make_federation
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError

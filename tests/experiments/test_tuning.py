@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.baselines.tuned import DATA, constants
 from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.spec import RunSpec

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from registered import FIRST, PROBLEMS
 from undrawn import undrawn
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference

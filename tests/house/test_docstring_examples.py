@@ -10,7 +10,7 @@ import pytest
 from tree import FILES, installed_name, short
 
 from fedbandit_envs import REGISTRY, leaderboard, wrappers
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.wrappers import WRAPPERS
 

@@ -9,7 +9,7 @@ import pytest
 from registered import small
 
 from fedbandit_envs import make_federation
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments import RunResult
 from fedbandit_envs.registry.registration import REGISTRY

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.cli import app
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.experiments.simulate import simulate

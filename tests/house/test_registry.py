@@ -12,8 +12,7 @@ from registered import FIRST, FIRST_IDS, PROBLEMS, few, small, views
 
 import fedbandit_envs
 from fedbandit_envs import wrappers
-from fedbandit_envs.baselines import peers_of
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES, peers_of
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.wrappers import WRAPPERS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.gaussian.env import GaussianEnv
 from fedbandit_envs.leaderboard.plays import baselines_of
 from fedbandit_envs.leaderboard.report import lines_of

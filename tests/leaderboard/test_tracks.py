@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tiny_board import SIZE, TINY
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.experiments.simulate import simulate

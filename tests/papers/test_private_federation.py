@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from paper_runs import labelled
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS
 from fedbandit_envs.baselines.procurement import PFCB
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.leaderboard.tracks import tracks_of

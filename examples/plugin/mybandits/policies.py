@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import make_aggregator
-from fedbandit_envs.baselines.aggregators.aggregator import InboxSpec
+from fedbandit_envs.baselines.aggregators import InboxSpec, make_aggregator
 
 
 class PersonalUCB:

@@ -1,7 +1,5 @@
 """Agents of others as policies: objects that predict, functions of one observation, learners of river and MABWiser."""
 
-import sys
-
 import numpy as np
 import pytest
 from registered import small
@@ -119,7 +117,7 @@ class Says:
     ("answer", "message"),
     [
         (np.ones((5, 4)), r"Says answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
-        (np.ones((6, 3)), r"Says answers agent_0 of replica 0, and all other rows, with shape \(3,\)"),
+        (np.ones((6, 3)), r"Says answers each row with shape \(3,\)"),
         (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
         (np.ones((6, 4)) * 2, r"quality estimates\[0, 0, 0\] is 2.0"),
         (None, r"with shape \(\)"),
@@ -133,9 +131,7 @@ def test_wrong_predictions_name_agent_and_row(answer, message):
 def test_what_does_not_fit_is_named():
     with pytest.raises(TypeError, match=r"agent is 3; an object with predict\(observations\) is required"):
         PredictPolicy(3)
-    with pytest.raises(
-        UnfitError, match=r"action_format is 'index'; one of 'arm', 'values' is required here"
-    ):
+    with pytest.raises(UnfitError, match=r"action_format is 'index'; one of \['arm', 'values'\] is"):
         simulate(make(), PredictPolicy(Optimist(), "index"), [0])
     with pytest.raises(UnfitError, match=r"agents has no function for agent_1, agent_2; one an agent"):
         simulate(make(), AgentFunctions({"agent_0": ucb1}), [0])
@@ -234,7 +230,7 @@ def test_wrong_answers_of_learners_name_agent_and_row():
 
     Told.everyone = []
     with pytest.raises(
-        ValueError, match=r"Wrong answers 9 for agent_1 of replica 1; one of the arms \[0, 1, 2, 3\]"
+        ValueError, match=r"Wrong answers 9 for agent_1 of replica 1; one of .*\[0, 1, 2, 3\]"
     ):
         simulate(bandits(), _RowLearners("Wrong", Wrong), range(2))
 
@@ -246,15 +242,5 @@ def test_wrong_names_are_refused():
         RiverPolicy("UCB7")
     with pytest.raises(ValueError, match=r"learning_policy is 'UCB7'; one of .*'UCB1'.* is required"):
         MABWiserPolicy("UCB7")
-    with pytest.raises(
-        UnfitError, match=r"MABWiser does not support sleeping arms; awake=1.0, or RiverPolicy"
-    ):
+    with pytest.raises(UnfitError, match="MABWiser does not support sleeping arms"):
         simulate(bandits(awake=0.5), MABWiserPolicy(), [0])
-
-
-@pytest.mark.parametrize(("policy", "library"), [(RiverPolicy, "river"), (MABWiserPolicy, "mabwiser")])
-def test_without_the_library_it_is_named(policy, library, monkeypatch):
-    for name in [library, f"{library}.mab"]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=f"needs: python -m pip install {library}"):
-        policy()

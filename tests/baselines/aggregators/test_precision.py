@@ -5,14 +5,15 @@ import pytest
 from gymnasium import spaces as gym_spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played import played
 from weighing_references import gram_worth, worth_of
 
-from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, make_aggregator
-from fedbandit_envs.baselines.aggregators.precision import count_inbox
+from fedbandit_envs.arms_v0 import parallel_env as arms
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, count_inbox, make_aggregator
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import PFCB
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.linear.actions import weighed
@@ -123,6 +124,7 @@ def test_gram_matrices_are_worth_what_numpy_says(seed):
         np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
 
 
+NOISES = ("pulls_noise_variance", "successes_noise_variance")
 POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
 SOMETIMES = {"name": "fixed_gap", "gap": 3}
 
@@ -148,12 +150,9 @@ def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
     """From their observations alone, agent by agent."""
     env = carry(privatize(procurement(num_agents=4, num_producers=3, max_cycles=40)))
     policy = PFCB(**POOL, exploration_rounds=0, radius_scale=0.3)
-    policy.reset(env.policy_spec, row_seeds([0, 1], 4))
-    observation = env.reset_batch([0, 1]).observation
     held, sums = np.zeros((2, 2, 4, 3)), np.zeros((5, 2, 4, 3))
     continual = isinstance(env.env, ContinualPrivatizer)
-    for _ in range(40):
-        action = policy.act(observation)
+    for _, observation, _ in played(env, policy, [0, 1]):
         told = np.stack([
             observation.get(f"inbox_{name}", np.zeros(observation["inbox_good"].shape))
             for name in (
@@ -171,8 +170,24 @@ def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
             own = observation["total_delivered"][r, j, i], observation["total_good"][r, j, i]
             held[:, r, j, i] += worth_of(messages, own, before[:, r, j, i])
         np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
-        observation = env.step_batch(action).observation
     assert held.any()
+
+
+def test_arms_behind_continual_releases_are_weighed_as_one_sum():
+    """UCB1-weighted, from observations alone: pulls and successes of all others, with the variance of their sums."""
+    baseline = BASELINES["UCB1-weighted"]
+    env = baseline.wrap(arms(num_agents=6, num_arms=3, max_cycles=300), {"privatizer": {"epsilon": 20.0}})
+    sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
+    policy = baseline.make_policy(scale=0.5)
+    for _, seen, _ in played(env, policy, [0], 300):
+        if seen["inbox_mask"].any():
+            for total, name in zip(sums, ("pulls", "successes", *NOISES), strict=False):
+                total += seen[f"inbox_{name}"].sum(axis=2)
+            for r, j, i in np.ndindex(1, 6, 3):
+                own = seen["total_pulls"][r, j, i], seen["total_successes"][r, j, i]
+                held[:, r, j, i] = worth_of([sums[:, r, j, i]], own, held[:, r, j, i])
+        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
+    assert (held[0] > 0).mean() > 0.5
 
 
 LINEAR = {
@@ -188,14 +203,11 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
     """From their observations alone: own data exact, everything heard weighed as one sum."""
     env = carry(privatize(linear(num_agents=4, num_arms=4, dim=3, max_cycles=40)))
     policy = FedUCB(pool={"name": "precision", "reward_variance": 0.12})
-    policy.reset(env.policy_spec, row_seeds([0, 1], 4))
-    observation = env.reset_batch([0, 1]).observation
     own = np.zeros((2, 4, 2, 4, 4))
     slots = 2 if len(env.single_release_space["statistic"].shape) == 3 else 1
     heard, variance = np.zeros((2, 4, slots, 4, 4)), np.zeros((2, 4, slots))
     expected = np.zeros((2, 4, slots, 3, 4))
-    for t in range(40):
-        action = policy.act(observation)
+    for t, (_, observation, _) in enumerate(played(env, policy, [0, 1])):
         if t:
             z = np.concatenate([observation["pulled_context"], observation["last_reward"]], axis=-1)
             own[:, :, (t - 1) % slots] += z[..., :, np.newaxis] * z[..., np.newaxis, :]
@@ -217,7 +229,6 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
             )
             moment = own[r, j, e, :3, 3] + expected[r, j, e, :, 3]
             np.testing.assert_allclose(policy._ridges.moment[r, j, e], moment, atol=1e-9)
-        observation = env.step_batch(action).observation
     assert expected.any()
 
 
@@ -250,5 +261,5 @@ def test_noise_without_a_bound_is_refused_where_one_is_needed():
 
 
 def test_arrays_that_do_not_say_what_they_are_worth_are_refused():
-    with pytest.raises(UnfitError, match="nobody has said what noisy arrays"):
+    with pytest.raises(UnfitError, match="cannot weigh"):
         make_aggregator("precision").start(InboxSpec((1, 1), 2, {"temperature": ()}))

@@ -15,6 +15,7 @@ from scipy import stats
 from scipy.special import binom
 
 from fedbandit_envs.arms_v0 import parallel_env
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.arms import (
     CUCB,
     UCB1,
@@ -27,7 +28,6 @@ from fedbandit_envs.baselines.arms import (
     kernels,
 )
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -42,16 +42,11 @@ def test_a_policy_pulls_what_its_twin_does(name, constants, twin):
     rounds = 1000
     env = parallel_env(num_agents=2, max_cycles=rounds)
     policy, seeds = BASELINES[name].make_policy(**constants), row_seeds([3], 2)
-    observation = env.reset_batch([3]).observation
-    policy.reset(env.policy_spec, seeds)
     twins = [twin(int(seed), 10, rounds) for seed in seeds[0]]
-    for t in range(rounds):
-        arms = policy.act(observation).copy()
+    for t, (arms, _, step) in enumerate(played(env, policy, [3])):
         assert arms[0].tolist() == [one.act() for one in twins], f"round {t + 1}"
-        step = env.step_batch(arms)
         for one, arm, reward in zip(twins, arms[0], step.reward[0], strict=True):
             one.learn(arm, reward)
-        observation = step.observation
 
 
 @pytest.mark.parametrize("oracle", ["largest", "arms_references:adjacent"])

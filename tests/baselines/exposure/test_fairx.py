@@ -6,12 +6,13 @@ Statistical statements use fixed seeds and hold with wide margins.
 import fairx_reference
 import numpy as np
 import pytest
+from played import played
 from scipy.optimize import minimize
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _optimise, _project
 from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
@@ -32,18 +33,13 @@ def test_it_does_what_plain_numpy_does(name):
     rounds, kind = TWINS[name]
     baseline = BASELINES[name]
     env = baseline.wrap(parallel_env(num_agents=2, max_cycles=rounds))
-    policy = baseline.make_policy()
-    seen = env.reset_batch([11]).observation
-    policy.reset(env.policy_spec, row_seeds([11], 2))
     twins = [fairx_reference.Agent(5, **kind) for _ in range(2)]
     heard = 0
-    for _ in range(rounds):
-        shares = policy.act(seen)
+    for shares, seen, _ in played(env, baseline.make_policy(), [11]):
         for j, twin in enumerate(twins):
             row = {key: array[0, j] for key, array in seen.items()}
             heard += int(row.get("inbox_mask", np.zeros(1)).any())
             np.testing.assert_allclose(shares[0, j], twin.act(row), rtol=0, atol=1e-9)
-        seen = env.step_batch(shares).observation
     assert (heard > 0) == ("hear" in kind)
 
 
@@ -171,15 +167,8 @@ def test_ridges_may_be_counted_once_an_agent():
     """As the listing has it: once something was heard V is larger by (m - 1) lambda I."""
     kinds = {}
     for name in ("Fed-FairX-LinUCB", "Fed-FairX-LinUCB-listing"):
-        policy, env = (
-            BASELINES[name].make_policy(),
-            BASELINES[name].wrap(parallel_env(num_agents=3, max_cycles=2)),
-        )
-        seen = env.reset_batch([0]).observation
-        policy.reset(env.policy_spec, row_seeds([0], 3))
-        for _ in range(2):
-            policy.act(seen)
-            seen = env.step_batch(np.full((1, 3, 10), 0.1)).observation
+        policy = BASELINES[name].make_policy()
+        list(played(BASELINES[name].wrap(parallel_env(num_agents=3, max_cycles=2)), policy))
         kinds[name] = np.linalg.inv(policy._ridges.inverse[:, :, 0])
     first, second = kinds.values()
     np.testing.assert_allclose(second - first, np.broadcast_to(2 * np.eye(5), first.shape), atol=1e-9)
@@ -189,20 +178,16 @@ def test_b1_asks_by_the_determinant_and_claims_nothing():
     baseline = BASELINES["B1"]
     env = baseline.wrap(parallel_env(num_agents=3, max_cycles=400))
     policy = baseline.make_policy()
-    seen = env.reset_batch([1]).observation
-    policy.reset(env.policy_spec, row_seeds([1], 3))
     due = 2 * 400 * 5 / (np.log(1 + 400 * 3 / 5) + 1)
-    assert policy._due == pytest.approx(due)
     synchronised, waited, times = np.zeros(3), 0, 0
-    for t in range(400):
-        action = policy.act(seen)
+    for t, (_, seen, _) in enumerate(played(env, policy, [1])):
         log_det = policy._ridges.log_det[0, :, 0]
         if t and seen["inbox_mask"].any():
             synchronised, waited, times = log_det.copy(), 0, times + 1
         elif t:
             waited += 1
-        np.testing.assert_array_equal(action["send"][0], log_det - synchronised >= due / (waited + 1))
-        seen = env.step_batch(action).observation
+        np.testing.assert_array_equal(policy._send[0], log_det - synchronised >= due / (waited + 1))
+    assert policy._due == pytest.approx(due)
     assert times > 0
     claim = env.privacy()
     assert claim.epsilon is None

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from fedpe_reference import Program, best_design, gap, information
+from played import played
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.served import LocalUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.phases import optimal_design
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Byzantine, Server
 
@@ -71,17 +71,12 @@ def play(name, rounds, seeds=SEEDS, server=None, **kwargs):
     env = baseline.wrap(
         make_federation("FedFixed-v0", max_cycles=rounds, **kwargs), {"server": {"policy": policy}}
     )
-    agents = baseline.make_policy()
-    seen = env.reset_batch(seeds).observation
-    features = seen["contexts"].copy()
-    agents.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    arms, rewards = (np.empty((rounds, len(seeds), env.max_num_agents)) for _ in range(2))
-    for t in range(rounds):
-        action = agents.act(seen)
-        step = env.step_batch(action)
-        arms[t], rewards[t] = action, step.reward
-        seen = step.observation
-    return env, features, arms.astype(int), rewards
+    arms, rewards = [], []
+    for arm, seen, step in played(env, baseline.make_policy(), seeds):
+        features = seen["contexts"]
+        arms.append(arm)
+        rewards.append(step.reward.copy())
+    return env, features, np.array(arms), np.array(rewards)
 
 
 @pytest.mark.parametrize("name", ["Fed-PE", "Fed-PE-enhanced"])
@@ -118,8 +113,6 @@ def test_with_known_norms_estimates_are_those_of_least_squares():
 def test_the_radius_at_the_papers_setting():
     server = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", max_cycles=131_072))._policy
     assert server._theory(100, 10, 3, 131_072) == pytest.approx(23.994, abs=5e-4)
-    server._phases = 17
-    assert server._theory(100, 10, 3, 131_072) == pytest.approx(24.152, abs=5e-4)
 
 
 # What it refuses
@@ -131,17 +124,15 @@ def test_rewards_that_can_be_0_are_refused(reward):
     sizes = dict.fromkeys(("num_agents", "num_arms", "dim"))
     settings = {"contexts": features, "parameter": [0.6, 0.6], "reward": reward, **sizes}
     env = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", **settings, reward_sd=0.0))
-    with pytest.raises(
-        UnfitError, match=f"reward is '{reward}' and can be exactly 0, so that an agent's first"
-    ):
+    with pytest.raises(UnfitError, match=f"reward is '{reward}'; 'normal' with"):
         env.reset_batch([0])
 
 
 def test_contexts_that_change_are_refused():
     env = BASELINES["Fed-PE"].wrap(make_federation("FedFixed-v0", contexts="unit_ball"))
-    with pytest.raises(UnfitError, match="contexts change from round to round; fixed contexts"):
+    with pytest.raises(UnfitError, match="contexts change from round to round"):
         env.reset_batch([0])
-    with pytest.raises(UnfitError, match="contexts change from round to round; fixed contexts"):
+    with pytest.raises(UnfitError, match="contexts change from round to round"):
         LocalUCB().reset(parallel_env().policy_spec, np.zeros((1, 10), np.uint64))
 
 
@@ -157,13 +148,11 @@ def test_features_of_norm_0_are_refused():
 def test_other_messages_and_lost_ones_are_refused():
     plain = make_federation("FedFixed-v0", num_agents=3, num_arms=4)
     for policy in ("phases", "disjoint"):
-        with pytest.raises(
-            UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are required"
-        ):
+        with pytest.raises(UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are"):
             Server(plain, "every_round", policy=policy)
     with pytest.raises(UnfitError, match=r"Messages with .*'lengths'.* are required"):
         play("Fed-PE", 4, server={"collaborative": True}, num_agents=3)
-    with pytest.raises(ValueError, match=r"loss is 0\.1; 0 is required with this policy"):
+    with pytest.raises(ValueError, match=r"loss is 0\.1; 0 is required with a policy"):
         BASELINES["Fed-PE"].wrap(plain, {"server": {"loss": 0.1}})
 
 
@@ -176,9 +165,6 @@ def test_faulty_messages_plan_nothing_that_there_is_not(attack):
     inside = messages.make(env, **{**messages.kwargs, **messages.kwargs_from_env(env)})
     env = server.make(Byzantine(inside, [0], attack), **server.kwargs)
     policy = baseline.make_policy()
-    seen = env.reset_batch([0, 1]).observation
-    policy.reset(env.policy_spec, row_seeds([0, 1], 3))
-    for _ in range(40):
-        seen = env.step_batch(policy.act(seen)).observation
+    *_, (_, seen, _) = played(env, policy, [0, 1])
     assert ((seen["server_rest"] >= 0) & (seen["server_rest"] < 4)).all()
     assert env._policy._left.any(axis=-1).all()

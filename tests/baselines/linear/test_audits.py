@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.wrappers.privacy.audit import attack, attack_stage
 

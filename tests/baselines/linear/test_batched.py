@@ -19,6 +19,7 @@ from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 SMALL = {"num_agents": 12, "num_arms": 20, "dim": 5}
@@ -123,9 +124,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
 ], ids=["no channel", "no echo", "synchronise", "on request"])  # fmt: skip
 def test_it_needs_its_own_messages_at_times_fixed_in_advance(wrap):
     env = wrap(printed())
-    with pytest.raises(
-        UnfitError, match="a Channel with echo=True and a schedule fixed in advance is required"
-    ):
+    with pytest.raises(UnfitError, match="a Channel with echo=True and a schedule fixed in advance is"):
         BatchedLinUCB().reset(env.policy_spec, row_seeds([0], 12))
 
 
@@ -240,6 +239,25 @@ def test_the_corrected_form_for_a_shuffler_claims_what_is_asked_for_behind_one()
     diagonal = noise[..., range(3), range(3)]
     sd = sqrt(3) * 2 * 20 / mu_at(local.epsilon, 0.1)
     assert diagonal.std() == pytest.approx(sd, rel=6 / sqrt(2 * diagonal.size))
+
+
+def test_a_given_multiplier_makes_the_noise_and_claim_of_an_exact_one():
+    column = 1 + (1 / 2) ** 2 + (3 / 8) ** 2 + (5 / 16) ** 2
+    multiplier = replaced_norm(1.5) * sqrt(column) / mu_at(0.2, 0.1)
+    exact, given = (
+        ContinualPrivatizer(
+            small(reward_bound=1.5), delta=0.1, mechanism="sqrt_toeplitz", releases=4, **noise
+        )
+        for noise in ({"epsilon": 0.2}, {"epsilon": None, "noise_multiplier": multiplier})
+    )
+    for env in (exact, given):
+        env.reset_batch([0, 1])
+    for _ in range(4):
+        one, two = (env.release(np.ones((2, 4), np.bool_)) for env in (exact, given))
+        for name, array in one.items():
+            np.testing.assert_allclose(two[name], array, rtol=1e-8, atol=1e-9)
+        assert given.privacy().epsilon == pytest.approx(exact.privacy().epsilon, abs=1e-8)
+    assert given.privacy().epsilon == pytest.approx(0.2, rel=1e-6)
 
 
 def test_a_constant_radius_replaces_the_formula():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from compiled import from_python
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
+from played import played
 
 from fedbandit_envs.baselines.linear import linucb
 from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB
@@ -43,15 +44,10 @@ def fixed_features(arms, dim, seed=0):
 
 def follow(policy, env, seeds, references):
     """Plays an episode; the references, by (replica, agent), must choose the same arms in every round."""
-    observation, _ = env.reset_batch(seeds)
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    for t in range(env.max_cycles):
-        action = policy.act(observation).copy()
+    for t, (action, observation, step) in enumerate(played(env, policy, seeds)):
         for row, reference in references.items():
             assert action[row] == reference.choose(observation["contexts"][row]), f"round {t}, row {row}"
-        observation = env.step_batch(action).observation
-        for row, reference in references.items():
-            x, y = observation["pulled_context"][row].copy(), observation["last_reward"][row][0]
+            x, y = step.observation["pulled_context"][row].copy(), step.observation["last_reward"][row][0]
             reference.learn(action[row], x, y)
 
 
@@ -176,10 +172,8 @@ def test_small_problems(make_policy, horizon, arms, dim):
 def test_ties_go_to_the_lowest_index(make_policy, arms):
     """Whatever lane of a vector register an arm falls into."""
     env = parallel_env(num_agents=1, contexts=np.tile(fixed_features(1, 5), (arms, 1)), reward="normal")
-    observation, _ = env.reset_batch([0])
-    policy = make_policy()
-    policy.reset(env.policy_spec, row_seeds([0], 1))
-    assert policy.act(observation)[0, 0] == 0
+    [(arm, *_)] = played(env, make_policy(), rounds=1)
+    assert arm[0, 0] == 0
 
 
 def test_more_shared_dimensions_than_there_are_leave_the_policy_as_it_was():

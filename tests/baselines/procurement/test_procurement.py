@@ -47,19 +47,6 @@ def test_ss_ucb_follows_its_formula():
             np.testing.assert_array_equal(action, everything)
 
 
-def test_exploration_length_from_zeta():
-    policy = SSUCB(zeta=0.5)
-    env = parallel_env(num_agents=1, max_cycles=1000)
-    policy.reset(env.policy_spec, row_seeds([0], 1))
-    observation, _ = env.reset_batch([0])
-    rounds = int(np.ceil(3 * np.log(1000) / (2 * 0.25)))
-    explored = 0
-    while (policy.act(observation) == 1).all():
-        explored += 1
-        observation = env.step_batch(np.ones((1, 1, 30), np.int32)).observation
-    assert explored == rounds
-
-
 def test_a_baseline_refuses_an_environment_it_does_not_play(baseline):
     class Other:
         pass
@@ -71,28 +58,19 @@ def test_a_baseline_refuses_an_environment_it_does_not_play(baseline):
 def test_laplace_index_by_hand():
     # A threshold so low that all that pays may be bought.
     env = parallel_env(num_agents=2, num_producers=5, instance_seed=2, max_cycles=30, quality_threshold=0.1)
-    policy = LaplaceIndex(0.6)
-    observation, _ = env.reset_batch([0])
-    policy.reset(env.policy_spec, row_seeds([0], 2))
-    for _ in range(30):
+    for action, observation, _ in played(env, LaplaceIndex(0.6)):
         units, good = observation["total_delivered"], observation["total_good"]
         index = np.minimum((good + 1) / (units + 2) + 0.6 / np.sqrt(units + 1), 1)
         pays = np.where(index > observation["cost"], observation["capacity"], 0)
         assert (pays * (index - 0.1)).sum(axis=-1).min() >= 0
-        action = policy.act(observation)
         np.testing.assert_array_equal(action, pays)
-        observation = env.step_batch(action).observation
 
 
 def test_thompson_draws_from_the_posterior():
     """By Kolmogorov and Smirnov, at 1e-4."""
     env = parallel_env(num_agents=20, num_producers=30, max_cycles=5)
     policy = ThompsonProcurement()
-    observation, _ = env.reset_batch(range(4))
-    policy.reset(env.policy_spec, row_seeds(range(4), 20))
-    for _ in range(2):
-        observation = env.step_batch(policy.act(observation)).observation
-    policy.act(observation)
+    *_, (_, observation, _) = played(env, policy, range(4), 3)
     units, good = observation["total_delivered"], observation["total_good"]
     place = beta.cdf(policy._quality, good + 1, units - good + 1)
     assert kstest(place.ravel(), "uniform").pvalue > 1e-4

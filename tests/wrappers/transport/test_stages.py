@@ -29,7 +29,7 @@ from stage_sums import (
 )
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.baselines.registry import BASELINES
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
