@@ -92,8 +92,8 @@ def samba_keys(
 
     Example: `fedbandit samba-keys keys --owners 1 --owners 1`
     """
-    from fedbandit_envs.samba.ciphers import require_extra
     from fedbandit_envs.samba.keys import deal_keys, issue_certificates
+    from fedbandit_envs.samba.messages import require_extra
     from fedbandit_envs.samba.runs import seed_or_random
 
     with _explained(ValueError, TypeError), explained(OSError, option="OUT"):
@@ -129,8 +129,8 @@ def samba_role(
     """
     from fedbandit_envs.basics.checks import require_number
     from fedbandit_envs.experiments.spec import read_assignments
-    from fedbandit_envs.samba.ciphers import require_extra
     from fedbandit_envs.samba.keys import Keyring
+    from fedbandit_envs.samba.messages import require_extra
     from fedbandit_envs.samba.network import parse_address, play_over_network
     from fedbandit_envs.samba.owners import Algorithm
     from fedbandit_envs.samba.roles import HUB, RoleSetup, make_role

@@ -25,7 +25,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.files import write_all
-from fedbandit_envs.samba.ciphers import require_extra
+from fedbandit_envs.samba.messages import require_extra
 
 KEY_BYTES = 32
 

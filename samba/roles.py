@@ -13,9 +13,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from fedbandit_envs.samba.ciphers import ItemCipher, Link, Paillier
 from fedbandit_envs.samba.keys import Keyring, Keystream, OwnerKeys, Permutations
-from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record, SecureError
+from fedbandit_envs.samba.messages import (
+    MARK,
+    SCORE,
+    Counts,
+    Frame,
+    ItemCipher,
+    Kind,
+    Link,
+    Message,
+    Paillier,
+    Record,
+    SecureError,
+)
 from fedbandit_envs.samba.owners import Algorithm, OwnerBank, SambaPlan, choose, owner_rewards
 
 Result = TypeVar("Result")
@@ -123,19 +134,17 @@ class Role(ABC):
             data: The frame.
 
         Raises:
-            SecureError: The frame is refused; the role is unchanged.
+            SecureError: The frame or its message is refused; the role is unchanged.
         """
         payload = self.open(peer, data)
         try:
             kind = Kind(payload[0])
         except ValueError as error:
             raise SecureError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
-        answers = self._answer(peer, kind, payload[1:])
-        self.links[peer].accept(payload)
-        return self._seal(answers)
+        return self._seal(self._answer(peer, kind, payload[1:]))
 
     def open(self, peer: str, data: bytes) -> bytes:
-        """Returns the decrypted message of the next frame from a peer, and leaves role and link unchanged.
+        """Returns the decrypted message of the next frame from a peer.
 
         Args:
             peer: Name of the role at the other end of the link.

@@ -11,9 +11,8 @@ from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import is_secret
-from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.keys import deal_keys, issue_certificates
-from fedbandit_envs.samba.messages import Counts, Record
+from fedbandit_envs.samba.messages import Counts, Record, require_extra
 from fedbandit_envs.samba.network import play_in_processes, run_roles
 from fedbandit_envs.samba.owners import Algorithm, SambaPlan, run_vertical
 from fedbandit_envs.samba.roles import RoleReport, RoleSetup, make_role

@@ -13,11 +13,11 @@ ARMS, BUDGET, SEED = 5, 40, 3
 
 @pytest.fixture(scope="module", params=["ucb", "epsilon-greedy", "pursuit"])
 def played(request):
-    from fedbandit_envs.samba import ciphers
+    from fedbandit_envs.samba import messages
 
     algorithm, means = Algorithm(request.param), means_of("movielens", ARMS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ciphers, "KEY_BITS", 512)
+        patch.setattr(messages, "KEY_BITS", 512)
         roles = make_roles(algorithm, means, BUDGET, SEED, [1] * ARMS, transcripts=True)
         play(roles)
     transcripts = {name: role.record for name, role in roles.items()}

@@ -218,8 +218,26 @@ def test_the_customer_is_patient_while_the_run_goes_on():
         return takes(peer, frame)
 
     roles["comp"].handle = slowly
-    # Longer than the customer would wait for a word if it waited as others do, which is thrice the timeout.
+    # Longer than the customer waits for a sign of Controller, which is thrice the timeout.
     assert_right(asyncio.run(gather(roles, timeout=0.5)), roles)
+
+
+@pytest.mark.parametrize("name", ["customer", "comp"])
+def test_controller_that_freezes_is_named(name):
+    """It keeps its connections, and never says a word."""
+    role = make_roles(Algorithm("ucb"), MEANS, 30, 3)[name]
+
+    async def wait():
+        server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            await meet(role, f"127.0.0.1:{port}", 0.1)
+
+    with pytest.raises(
+        SecureError, match=r"controller sent nothing for 0\.3 s before the first round"
+    ) as caught:
+        asyncio.run(wait())
+    assert caught.value.culprit == "controller"
 
 
 def test_controller_that_is_not_there_is_named():
