@@ -44,19 +44,8 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
 from fedbandit_envs.experiments.simulate import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
-from fedbandit_envs.leaderboard.suites import (
-    SUITES,
-    BoardError,
-    Edition,
-    Settings,
-    Suite,
-    Task,
-    Track,
-    privatizer_of,
-    published,
-    require_no_code,
-    tracks_of,
-)
+from fedbandit_envs.leaderboard import suites
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, Track
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, circumstances
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
@@ -265,7 +254,7 @@ class Play:
         if self.entry.is_file:
             wrappers = self.track.submitted(settings)
             return Baseline("submitted", "-", FederatedEnv, partial(FilePolicy, self.entry), {}, wrappers)
-        require_no_code(settings)
+        suites.require_no_code(settings)
         require_choice("source", self.entry.source, BASELINES)
         known = BASELINES[self.entry.source]
         wrappers = {part: one._replace(kwargs=settings[part]) for part, one in known.wrappers.items()}
@@ -324,7 +313,7 @@ class Play:
 
 def attacked(play: Play) -> list[Audit]:
     """Attacks the privatizer of a run; nothing comes of a run without one, or whose track is not private."""
-    part = privatizer_of(play.baseline)
+    part = suites.privatizer_of(play.baseline)
     if part is None or not play.track.private:
         return []
     env, make = play.task.federation(), play.baseline.wrappers[part].make
@@ -347,7 +336,7 @@ def attacked(play: Play) -> list[Audit]:
 
 
 def make_entry(
-    suite: Suite, edition: Edition, track: Track, name: str, file: str = "", settings: Settings | None = None
+    suite: Suite, edition: Edition, track: Track, name: str, file: str = "", settings: Mapping[str, Any] = {}
 ) -> Entry:
     """Returns a new entry that can be played, with noise that nobody could have known before.
 
@@ -374,17 +363,20 @@ def make_entry(
     if not file:
         baseline = BASELINES[name]
         wrappers = {part: made.kwargs for part, made in baseline.wrappers.items()}
-        settings, noisy = {"policy": baseline.policy_kwargs, **wrappers}, privatizer_of(baseline) is not None
+        settings, noisy = (
+            {"policy": baseline.policy_kwargs, **wrappers},
+            suites.privatizer_of(baseline) is not None,
+        )
     entry = Entry(
         suite=suite.name,
         edition=edition.id,
         track=track.name,
         name=name,
         source=f"{Path(path).name}:{attribute}" if file else name,
-        settings=json.loads(json.dumps(settings or {}, default=dict)),
+        settings=json.loads(json.dumps(settings, default=dict)),
         digest=hashlib.sha256(code).hexdigest() if file else source_digest(),
         noise={task.id: secrets.token_hex(16) for task in suite.tasks if noisy},
-        is_open=edition in published(suite),
+        is_open=edition in suites.published(suite),
         **circumstances(),
         code=code,
     )
@@ -400,7 +392,7 @@ def make_entry(
 
 def plays_of(suite: Suite, edition: Edition, entry: Entry) -> list[Play]:
     """Returns what is played for an entry of an edition: one run for each task of its suite."""
-    track = tracks_of(suite)[entry.track]
+    track = suites.tracks_of(suite)[entry.track]
     return [Play(task, track, entry, edition.seeds(suite, task)) for task in suite.tasks]
 
 

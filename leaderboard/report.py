@@ -143,11 +143,6 @@ class Ranked:
     ratio: Estimate
     rank: int
 
-    @property
-    def tasks(self) -> list[str]:
-        """Ids of the tasks, in the order of the runs."""
-        return list(dict.fromkeys(line.task for line in self.lines))
-
     def values(self, name: str, task: str = "") -> Array:
         """Returns one measure of all runs, or of one task's runs, float64 ``(runs,)``.
 
@@ -197,10 +192,10 @@ def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
     reference = _regret_of(rows, SUITES[suite].reference)
     tuned = _regret_of(rows, lines_of(suite).get(compared.TUNED, ""))
     unranked = []
+    seeds = [task.seeds for task in SUITES[suite].tasks]
+    tasks = np.repeat(np.arange(len(seeds)), seeds)
     for entry, lines in rows:
         regret = np.array([line.regret for line in lines])
-        ids = list(dict.fromkeys(line.task for line in lines))
-        tasks = np.array([ids.index(line.task) for line in lines])
         score = ratio = UNKNOWN
         if reference is not None:
             score = bootstrapped(interquartile_mean, tasks, 1 - regret / reference)
@@ -295,7 +290,7 @@ def markdown(groups: Groups) -> str:
     """Returns the text of ``leaderboard.md``: a ranking for each suite, edition and track, and what entries are."""
     parts = [_INTRODUCTION, best(groups)]
     for edition, rows in groups.items():
-        tasks = ", ".join(f"`{task}` ({rows[0].values('regret', task).size} seeds)" for task in rows[0].tasks)
+        tasks = ", ".join(f"`{task.id}` ({task.seeds} seeds)" for task in SUITES[edition.suite].tasks)
         parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}; edition {edition.id}.")
         for track, own in groupby(rows, key=lambda row: row.entry.track):
             cells = [_cells(row) for row in own]
@@ -316,7 +311,7 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
     """
     panels: dict[str, dict[str, Curve]] = {}
     for edition, rows in groups.items():
-        task, levels = rows[0].tasks[0], lines_of(edition.suite)
+        task, levels = SUITES[edition.suite].tasks[0].id, lines_of(edition.suite)
         names = compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})
         # In some problems this package's federation ("ours") has the tuned constants by default. Its tuned form is then
         # the same baseline, whose curve must not be drawn twice.

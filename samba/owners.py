@@ -276,11 +276,7 @@ class SambaPlan:
 
 @kernel
 def _choose(scores, proportional, uniform):
-    """Returns the picked place as :func:`choose` does, or a negative number in place of an error.
-
-    It is -1 if a score is negative or not finite, and -2 if a place is to be picked in proportion to scores whose sum
-    is 0 or infinite.
-    """
+    """Returns the picked place as :func:`choose` does, or -1 in place of an error."""
     best, most, total = 0, -1.0, 0.0
     for i in range(scores.shape[0]):
         if not 0.0 <= scores[i] < np.inf:
@@ -291,7 +287,7 @@ def _choose(scores, proportional, uniform):
     if not proportional:
         return best
     if not 0.0 < total < np.inf:
-        return -2
+        return -1
     reach, threshold = 0.0, uniform * total
     for i in range(scores.shape[0]):
         reach += scores[i]
@@ -318,13 +314,9 @@ def choose(choice: Choice, scores: Array, uniform: float) -> int:
             large to add up.
     """
     place = int(_choose(scores, choice == "proportional", uniform))
-    if place == -1:
-        bad = scores[~((scores >= 0) & (scores < np.inf))][0]
-        raise ValueError(f"scores has {bad}; finite numbers >= 0 are required")
-    if place == -2:
-        raise ValueError(
-            f"scores add up to {scores.sum()}; a finite number > 0 is required to pick in proportion"
-        )
+    if place < 0:
+        required = "finite numbers >= 0" + (" with a finite sum > 0" if choice == "proportional" else "")
+        raise ValueError(f"scores are {scores}; {required} are required")
     return place
 
 

@@ -95,8 +95,6 @@ def run_secure(
     require_integer("owners_per_role", size, 1)
     if transport == "local" and tls:
         raise ValueError("tls is True; links of transport 'tcp' alone can be put under TLS")
-    if transport == "tcp" and transcripts is not None:
-        raise ValueError("transcripts is given; those of transport 'local' alone can be read")
     keyrings = deal_keys(seed, [min(size, arms - first) for first in range(0, arms, size)])
     if tls:
         keyrings = issue_certificates(keyrings)

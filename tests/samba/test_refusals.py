@@ -57,13 +57,6 @@ def test_a_run_that_would_wear_the_key_out_does_not_start():
         SambaPlan.make(Algorithm("pursuit"), 128, longest)
 
 
-def test_nonces_are_never_used_twice():
-    cipher = ItemCipher(bytes(32), Record())
-    sealed = [cipher.encrypt(bytes(number), MARK, 1, 0) for number in (1, 500, 12, 700, 511, 1, 1)]
-    nonces = [part[i : i + 12] for part in sealed for i in range(0, len(part), 29)]
-    assert len(set(nonces)) == len(nonces) == 1726
-
-
 def meddle(roles, change):
     """Lets ``change(role, peer, frame)`` have every frame before the role does."""
     for role in roles.values():
