@@ -2,7 +2,7 @@
 
 A run is one task played under one seed. Runs of different entries are in the same order, to compare them under the same
 seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within each task,
-and tasks are not resampled (Agarwal et al., NeurIPS 2021).
+and tasks are not resampled (Agarwal et al., NeurIPS 2021). The error bars of the picture are Student's, over seeds.
 """
 
 from collections import Counter

@@ -148,12 +148,8 @@ class Role(ABC):
             raise SecureError(f"{self.name} has no link to {peer}", peer)
         payload = self.links[peer].open(data)
         if payload[0] == Kind.STOP:
-            try:
-                parts = json.loads(payload[1:])
-                culprit, reason = str(parts["culprit"]), str(parts["reason"])
-            except (ValueError, TypeError, KeyError):
-                culprit, reason = "", "no reason that can be read"
-            raise SecureError(f"{peer} stopped the run: {reason}", culprit or peer)
+            said = json.loads(payload[1:])
+            raise SecureError(f"{peer} stopped the run: {said['reason']}", said["culprit"])
         return payload
 
     def stop(self, culprit: str, reason: str) -> list[Frame]:
