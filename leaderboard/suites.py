@@ -191,8 +191,9 @@ def suites_of(specs: Mapping[str, SuiteSpec | None]) -> dict[str, Suite]:
     """
     suites = {}
     for name, spec in specs.items():
-        sizes = {name: spec.full, f"{name}-quick": spec.quick} if spec else {}
-        for full, size in sizes.items():
+        if spec is None:
+            continue
+        for full, size in {name: spec.full, f"{name}-quick": spec.quick}.items():
             tasks = [Task(f"{full}/{kind}", one[0], *size, one[1]) for kind, one in spec.tasks.items()]
             suites[full] = Suite(full, tuple(tasks), spec.reference, spec.adjacency, spec.version)
     return suites
