@@ -47,7 +47,7 @@ def test_choices_by_hand(choice, scores, uniform, place):
     [
         ("argmax", [0.5, np.nan], r"scores are \[0.5 nan\]; finite numbers >= 0 are"),
         ("argmax", [0.5, np.inf], r"scores are \[0.5 inf\]"),
-        ("proportional", [0.5, -1e-9], "-1.0e-09"),
+        ("proportional", [0.5, -1e-9], r"-1\.e-09"),
         ("proportional", [0.0, 0.0], "with a finite sum > 0"),
         ("proportional", [1e308, 1e308], "with a finite sum > 0"),
     ],
