@@ -71,12 +71,11 @@ def samba(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    counted = {"cumulative reward": result["cumulative_reward"], **result["operations"]}
-    counted["bytes"] = result["bytes"]
-    times = {f"CPU seconds, {role}": seconds for role, seconds in result["cpu_seconds"].items()}
-    times["seconds"] = result["wall_seconds"]
-    rows = [(what.replace("_", " "), f"{number:,}") for what, number in counted.items()]
-    rows += [(what, f"{seconds:.2f}") for what, seconds in times.items()]
+    rows = [(name, f"{result[name]:,}") for name in ("cumulative_reward", "bytes")]
+    rows += [(name, f"{number:,}") for name, number in result["operations"].items()]
+    rows += [(f"CPU seconds, {role}", f"{spent:.2f}") for role, spent in result["cpu_seconds"].items()]
+    rows.append(("seconds", f"{result['wall_seconds']:.2f}"))
+    rows = [(name.replace("_", " "), text) for name, text in rows]
     print_table(f"{algorithm}, {arms} arms of {ratings}, {budget} rounds", ("what", "how much"), rows)
     if result["claim"]:
         out_console.print(f"trust: {result['claim']['trust']}; {result['claim']['reason']}", highlight=False)
@@ -92,8 +91,8 @@ def samba_keys(
 
     Example: `fedbandit samba-keys keys --owners 1 --owners 1`
     """
-    from fedbandit_envs.samba.ciphers import require_extra
     from fedbandit_envs.samba.keys import deal_keys, issue_certificates
+    from fedbandit_envs.samba.messages import require_extra
     from fedbandit_envs.samba.runs import seed_or_random
 
     with _explained(ValueError, TypeError), explained(OSError, option="OUT"):
@@ -129,8 +128,8 @@ def samba_role(
     """
     from fedbandit_envs.basics.checks import require_number
     from fedbandit_envs.experiments.spec import read_assignments
-    from fedbandit_envs.samba.ciphers import require_extra
     from fedbandit_envs.samba.keys import Keyring
+    from fedbandit_envs.samba.messages import require_extra
     from fedbandit_envs.samba.network import parse_address, play_over_network
     from fedbandit_envs.samba.owners import Algorithm
     from fedbandit_envs.samba.roles import HUB, RoleSetup, make_role

@@ -4,8 +4,10 @@ All numbers of a run follow from its seed and from the entry's noise. So a rando
 is played again at a fraction of the cost. If the numbers of one seed in n were changed, playing k of them finds it with
 probability k/n, and playing all of them always does.
 
-The policy of a file is played in other ways than it was: in the replay each agent has a process of its own, which sees
-no other agent. Before that, where agents send nothing, one agent plays its episodes alone, in an empty folder, so that
+The policy of a file acts in a process of its own that is sent observations through a pipe and nothing else. This keeps
+it from the environment's objects; it does not confine what its code does to the machine: an entry is read before it is
+run. In the replay it is played in another way than it was: each agent has a process of its own, which sees no other
+agent. Before that, where agents send nothing, one agent plays its episodes alone, in an empty folder, so that
 nothing exists yet that it could have been told.
 """
 
@@ -15,12 +17,17 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.resources import files
-from math import nan
+from io import BytesIO
+from math import isnan, nan
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from subprocess import DEVNULL, Popen
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -28,16 +35,18 @@ import numpy as np
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
 from fedbandit_envs.experiments.simulate import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
-from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, published
+from fedbandit_envs.leaderboard import suites
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, Track
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, circumstances
-from fedbandit_envs.leaderboard.tracks import Settings, Track, privatizer_of, require_no_code, tracks_of
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
@@ -48,23 +57,139 @@ from fedbandit_envs.wrappers.transport.transport import Transport
 
 SHARDS = ".shards"
 
+Player = Callable[[Sequence[Cell], Path], None]
+"""A function that plays those shards of given runs which have no file in a given folder yet."""
+
 # Largest number of releases that an attack observes. The first releases of a mechanism reveal most: with more of them
 # the attack is slower and its lower bound on epsilon no larger.
 _MOST_RELEASES = 4
 _SAMPLES = 20_000
 
-Advance = Callable[[float], None]
-"""A function that is called with the number of agent-rounds played since its last call."""
+_ISOLATED = """
+--unshare-all --die-with-parent --new-session --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp --tmpfs /var/tmp
+--chdir /tmp --setenv HOME /tmp --setenv TMPDIR /tmp --setenv NUMBA_CACHE_DIR /tmp/kernels"""
 
 
-def episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int], advance: Advance) -> Arrays:
-    """Plays one episode for each seed, all at the same time.
+_SECONDS = 600
+"""Longest time that an answer may take."""
+
+_ZIP = b"PK"  # how arrays in NumPy's format begin, and no error does
+_ALONE = "array alone"
+"""Name under which a process sends an action that is an array and has no names."""
+
+_SERVE = "from fedbandit_envs.leaderboard.plays import serve; serve({})"
+
+
+class FilePolicy:
+    """A policy of a file, in processes that begin with the episode in folders with the file's code alone.
+
+    Attributes:
+        round: Number of rounds that have been played in the episode.
+    """
+
+    def __init__(self, entry: Entry, agents: Sequence[int] | None = None) -> None:
+        """Keeps what makes the policy; processes start with :meth:`reset`.
+
+        Args:
+            entry: The entry, with the file's code.
+            agents: Agents that play in processes of their own, each of which sees nothing of other agents; all agents,
+                or one like which the others act. None for one process of all agents.
+        """
+        self._made = (entry.code, entry.source.rpartition(":")[2], dict(entry.settings.get("policy", {})))
+        self._rows = [slice(None)] if agents is None else [slice(agent, agent + 1) for agent in agents]
+        self._children: list[tuple[Connection, Popen[bytes], TemporaryDirectory[str]]] = []
+        self.round = 0
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Ends the processes, starts new ones in new folders, and resets the policy there; see :meth:`Policy.reset`.
+
+        Raises:
+            BoardError: The policy cannot be loaded or reset.
+        """
+        self.close()
+        self.round, self._agents = 0, seeds.shape[1]
+        for rows in self._rows:
+            folder = TemporaryDirectory(ignore_cleanup_errors=True)
+            pipe, end = Pipe()
+            process = Popen(
+                [sys.executable, "-c", _SERVE.format(end.fileno())],
+                pass_fds=[end.fileno()],
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                cwd=folder.name,
+                env={**os.environ, "TMPDIR": folder.name},
+            )
+            end.close()
+            self._children.append((pipe, process, folder))
+            self._ask(pipe, self._made, spec, seeds[:, rows])
+
+    def act(self, observation: Arrays) -> Any:
+        """Returns the policy's action; see :meth:`Policy.act`.
+
+        Raises:
+            BoardError: A process does not answer in time, has ended, or sends something that is not an action.
+        """
+        self.round += 1
+        seen = [{name: part[:, rows] for name, part in observation.items()} for rows in self._rows]
+        actions = [self._ask(child[0], own) for child, own in zip(self._children, seen, strict=True)]
+        whole = {name: np.concatenate([one[name] for one in actions], axis=1) for name in actions[0]}
+        if whole and next(iter(whole.values())).shape[1] == 1:
+            whole = {name: np.repeat(part, self._agents, axis=1) for name, part in whole.items()}
+        return whole.get(_ALONE, whole)
+
+    def close(self) -> None:
+        """Ends all processes and removes their folders."""
+        for pipe, process, folder in self._children:
+            process.kill()
+            process.wait()
+            pipe.close()
+            folder.cleanup()
+        self._children = []
+
+    def _ask(self, pipe: Connection, *message: Any) -> Arrays:
+        """Sends a message to a process and returns the arrays of its answer; nothing in it is run as code."""
+        try:
+            pipe.send(message)
+            answer = pipe.recv_bytes() if pipe.poll(_SECONDS) else b"no answer in time"
+        except (EOFError, OSError):
+            answer = b"its process has ended"
+        if not answer.startswith(_ZIP):
+            self.close()
+            # The text is the entry's: without control characters it cannot change what a terminal shows elsewhere.
+            raise BoardError(f"round {self.round}: {answer.decode(errors='replace')!a}")
+        with np.load(BytesIO(answer)) as arrays:
+            return dict(arrays)
+
+
+def serve(descriptor: int) -> None:
+    """Is the process: makes a policy from the first message, and answers the others by its actions.
 
     Args:
-        env: The environment, with its wrappers.
-        policy: The policy of all agents.
-        seeds: The seeds.
-        advance: Called with the number of agent-rounds played since its last call.
+        descriptor: File descriptor of the pipe.
+    """
+    pipe = Connection(descriptor)
+    action: Mapping[str, Any] = {}
+    try:
+        (code, name, settings), spec, seeds = pipe.recv()
+        Path("entry.py").write_bytes(code)
+        policy = resolve(f"entry.py:{name}")(**settings)
+        policy.reset(spec, seeds)
+        while True:
+            answer = BytesIO()
+            np.savez(answer, **action)
+            pipe.send_bytes(answer.getvalue())
+            acted = policy.act(*pipe.recv())
+            action = acted if isinstance(acted, Mapping) else {_ALONE: acted}
+    except EOFError:
+        pass
+    except BaseException as error:
+        pipe.send_bytes(f"{type(error).__name__}: {error}".encode())
+    # Threads and exit handlers of the policy would keep the process alive.
+    os._exit(0)
+
+
+def _episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int]) -> Arrays:
+    """Plays one episode for each seed, all at the same time.
 
     Returns:
         ``regret`` at the end and ``half``, regret after half of the rounds (rounded down), ``messages`` and ``bytes``,
@@ -73,17 +198,15 @@ def episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int], advance: A
     start = env.reset_batch(seeds)
     observation, regret = start.observation, np.zeros(start.info["regret"].shape)
     policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    kept = []
-    for rounds in (env.max_cycles // 2, env.max_cycles - env.max_cycles // 2):
-        for _ in range(rounds):
-            observation, _, _, info = env.step_batch(policy.act(observation))
-            regret += info["regret"]
-        kept.append(regret.copy())
-        advance(float(regret.size * rounds))
+    for played in range(env.max_cycles):
+        if played == env.max_cycles // 2:
+            half = regret.copy()
+        observation, _, _, info = env.step_batch(policy.act(observation))
+        regret += info["regret"]
     transport = find_layer(env, "transport")
     traffic = transport.traffic if isinstance(transport, Transport) else {}
-    sent = {name: traffic.get(name, np.zeros(regret.shape)) for name in ("messages", "bytes")}
-    return {"regret": regret, "half": kept[0], **sent}
+    sent = {name: traffic.get(name, np.zeros_like(regret)) for name in ("messages", "bytes")}
+    return {"regret": regret, "half": half, **sent}
 
 
 @dataclass(frozen=True)
@@ -130,8 +253,8 @@ class Play:
         settings = self.entry.settings
         if self.entry.is_file:
             wrappers = self.track.submitted(settings)
-            return Baseline("submitted", "-", FederatedEnv, self.entry.policy, {}, wrappers)
-        require_no_code(settings)
+            return Baseline("submitted", "-", FederatedEnv, partial(FilePolicy, self.entry), {}, wrappers)
+        suites.require_no_code(settings)
         require_choice("source", self.entry.source, BASELINES)
         known = BASELINES[self.entry.source]
         wrappers = {part: one._replace(kwargs=settings[part]) for part, one in known.wrappers.items()}
@@ -144,15 +267,15 @@ class Play:
             self.task.federation(), self.baseline, None if noise is None else int(noise, 16)
         )
 
-    def play(self, advance: Advance = lambda played: None, policy: Any = None) -> Arrays:
+    def play(self, policy: Any = None) -> Arrays:
         """Plays one episode a seed and returns the arrays that the shard's file keeps.
 
         Args:
-            advance: Called with the number of agent-rounds played since its last call.
             policy: A policy that plays in place of the entry's; None for the entry's.
 
         Returns:
-            What :func:`episodes` returns, and the ``epsilon`` and ``delta`` of the claim for these episodes.
+            Each agent's ``regret``, ``half`` (regret after half of the rounds), ``messages`` and ``bytes``, float64
+            ``(seeds, agents)``, and the ``epsilon`` and ``delta`` of the claim for these episodes.
 
         Raises:
             BoardError: The policy of a file fails or returns actions that are not allowed, or the episodes did not keep
@@ -160,7 +283,7 @@ class Play:
         """
         env, policy = self.stack(), policy or self.baseline.make_policy()
         try:
-            played = episodes(env, policy, self.seeds, advance)
+            played = _episodes(env, policy, self.seeds)
         except (ValueError, TypeError, BudgetExhaustedError) as error:
             # The entry fails, or an environment or a wrapper refuses its action.
             if not self.entry.is_file:
@@ -190,7 +313,7 @@ class Play:
 
 def attacked(play: Play) -> list[Audit]:
     """Attacks the privatizer of a run; nothing comes of a run without one, or whose track is not private."""
-    part = privatizer_of(play.baseline)
+    part = suites.privatizer_of(play.baseline)
     if part is None or not play.track.private:
         return []
     env, make = play.task.federation(), play.baseline.wrappers[part].make
@@ -213,14 +336,9 @@ def attacked(play: Play) -> list[Audit]:
 
 
 def make_entry(
-    suite: Suite,
-    edition: Edition,
-    track: Track,
-    name: str,
-    file: str = "",
-    settings: Settings | None = None,
+    suite: Suite, edition: Edition, track: Track, name: str, file: str = "", settings: Mapping[str, Any] = {}
 ) -> Entry:
-    """Returns a new entry, with noise that nobody could have known before.
+    """Returns a new entry that can be played, with noise that nobody could have known before.
 
     Args:
         suite: The suite.
@@ -232,7 +350,10 @@ def make_entry(
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: ``file`` is not of that form.
+        BoardError: The entry sets what the track sets, or no guarantee as strong as the track's can be given for it.
+        TypeError: A wrapper has no argument of a name that the entry sets.
+        UnfitError: A baseline's policy needs something that the environment does not have.
+        ValueError: ``file`` is not of that form, or an argument is out of its range.
     """
     path, _, attribute = file.rpartition(":")
     if file and not path.endswith(".py"):
@@ -242,51 +363,41 @@ def make_entry(
     if not file:
         baseline = BASELINES[name]
         wrappers = {part: made.kwargs for part, made in baseline.wrappers.items()}
-        settings, noisy = {"policy": baseline.policy_kwargs, **wrappers}, privatizer_of(baseline) is not None
-    return Entry(
+        settings, noisy = (
+            {"policy": baseline.policy_kwargs, **wrappers},
+            suites.privatizer_of(baseline) is not None,
+        )
+    entry = Entry(
         suite=suite.name,
         edition=edition.id,
         track=track.name,
         name=name,
         source=f"{Path(path).name}:{attribute}" if file else name,
-        settings=json.loads(json.dumps(settings or {}, default=dict)),
+        settings=json.loads(json.dumps(settings, default=dict)),
         digest=hashlib.sha256(code).hexdigest() if file else source_digest(),
         noise={task.id: secrets.token_hex(16) for task in suite.tasks if noisy},
-        is_open=edition in published(suite),
+        is_open=edition in suites.published(suite),
         **circumstances(),
         code=code,
     )
+    # What the entry runs behind is built, so that wrong settings show before anything is played.
+    for play in plays_of(suite, edition, entry):
+        env = play.stack()
+        env.reset_batch([0])
+        track.check(env)
+        if not file:
+            play.baseline.make_policy().reset(env.policy_spec, row_seeds([0], env.max_num_agents))
+    return entry
 
 
 def plays_of(suite: Suite, edition: Edition, entry: Entry) -> list[Play]:
     """Returns what is played for an entry of an edition: one run for each task of its suite."""
-    track = tracks_of(suite)[entry.track]
+    track = suites.tracks_of(suite)[entry.track]
     return [Play(task, track, entry, edition.seeds(suite, task)) for task in suite.tasks]
 
 
-def try_out(plays: Sequence[Play]) -> None:
-    """Builds what an entry runs behind, so that wrong settings show before anything is played.
-
-    Raises:
-        BoardError: The entry sets what the track sets, or no guarantee as strong as the track's can be given for it.
-        TypeError: A wrapper has no argument of a name that the entry sets.
-        UnfitError: A baseline's policy needs something that the environment does not have.
-        ValueError: An argument is out of its range.
-    """
-    for play in plays:
-        env = play.stack()
-        env.reset_batch([0])
-        play.track.check(env)
-        if not play.entry.is_file:
-            play.baseline.make_policy().reset(env.policy_spec, row_seeds([0], env.max_num_agents))
-
-
 def run(
-    suite: Suite,
-    edition: Edition,
-    entries: Sequence[Entry],
-    folder: Path,
-    play: Callable[[Sequence[Cell], Path], None] = play_here,
+    suite: Suite, edition: Edition, entries: Sequence[Entry], folder: Path, play: Player = play_here
 ) -> ResultTable:
     """Plays entries in an edition, and adds their runs to the table of a folder.
 
@@ -298,8 +409,7 @@ def run(
         edition: The edition.
         entries: The entries; for one that the folder has already, the same one in the folder is played.
         folder: Folder of results.
-        play: Function that plays the shards of given runs which have no file in a given folder yet; by default in this
-            process.
+        play: Function that plays the missing shards; by default in this process.
 
     Returns:
         The results in the folder.
@@ -334,18 +444,11 @@ def baselines_of(suite: Suite) -> list[str]:
     """Returns the names of all baselines for the problem (class of environments) of a suite."""
     env_id = suite.tasks[0].env_id
     problem = type(make_federation(env_id).unwrapped)
-    return [
-        name
-        for name, baseline in BASELINES.items()
-        if baseline.federation is problem and baseline.fits(problem, env_id)
-    ]
+    own = [name for name, baseline in BASELINES.items() if baseline.federation is problem]
+    return [name for name in own if BASELINES[name].fits(problem, env_id)]
 
 
-Finding = tuple[bool | None, str]
-"""The outcome of a check: whether it was passed, or None if it is only information, and what was found."""
-
-
-def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[Finding]:
+def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[str]:
     """Verifies a row of a table; nothing is played if a check before it fails.
 
     Args:
@@ -354,82 +457,64 @@ def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[Finding]:
         seeds: Number of seeds of each task that are played again, at most as many as there are.
 
     Yields:
-        The outcome of each check, as soon as it is made.
+        What holds, as soon as it has been checked, and notes.
 
     Raises:
         OSError: The machine fails, which says nothing about the row.
+        Exception: The row is refuted; in the replay, an entry may raise any error.
     """
     entry = table.entries[row]
     if entry.is_file and entry.digest != hashlib.sha256(entry.code).hexdigest():
-        yield False, f"entry: {entry.digest}.py has been changed since {entry.name} played"
-        return
-    try:
-        lines = table.runs_of(row)
-        plays = plays_of(SUITES[row.suite], table.editions[row.edition], entry)
-        # Entries that have no such baseline, or settings which the track does not allow, fail here.
-        _ = [play.stack() for play in plays]
-    except (ValueError, TypeError, KeyError) as error:
-        yield False, f"entry: {error}"
-        return
-    yield True, f"entry: {entry.source}, {len(lines)} runs of edition {row.edition}"
-    if entry.is_open:
-        yield None, "open: the seeds were public before the entry played"
-    if not entry.is_file and entry.digest != source_digest():
-        yield None, "sources: this package has other sources than played; the numbers decide"
+        raise BoardError(f"{entry.digest}.py has been changed since {entry.name} played")
+    lines = table.runs_of(row)
+    plays = plays_of(SUITES[row.suite], table.editions[row.edition], entry)
     for play in plays:
-        holds, found = _replayed(play, [line for line in lines if line.task == play.task.id], seeds)
-        yield holds, f"replay of {play.task.id}: {found}"
+        # Entries that have no such baseline, or settings which the track does not allow, fail here.
+        play.stack()
+    yield f"entry: {entry.source}, {len(lines)} runs of edition {row.edition}"
+    if entry.is_open:
+        yield "note: the seeds were public before the entry played"
+    if not entry.is_file and entry.digest != source_digest():
+        yield "note: this package has other sources than played; the numbers decide"
+    for play in plays:
+        count = len(play.seeds)
+        chosen = sorted(secrets.SystemRandom().sample(range(count), min(seeds, count)))
+        again = replace(play, seeds=tuple(play.seeds[number] for number in chosen))
+        parts = [_apart(part) if entry.is_file else part.play() for part in again.split()]
+        recorded = [line for line in lines if line.task == play.task.id]
+        for new, number in zip(again.join(parts), chosen, strict=True):
+            _require_equal(new, recorded[number])
+        yield f"replay of {play.task.id}: {len(chosen)} of {count} seeds give the same numbers"
 
 
-def _replayed(play: Play, recorded: list[Line], seeds: int) -> Finding:
-    """Plays a task again under a random sample of its seeds, and compares the numbers."""
-    count = len(play.seeds)
-    chosen = sorted(secrets.SystemRandom().sample(range(count), min(seeds, count)))
-    again = replace(play, seeds=tuple(play.seeds[number] for number in chosen))
-    try:
-        played = _apart(again) if play.entry.is_file else again.join([part.play() for part in again.split()])
-    except OSError:
-        raise
-    except Exception as error:
-        # An entry may raise any error in the replay; in each case its numbers could not be reproduced.
-        return False, f"{type(error).__name__}: {error}"
-    for new, number in zip(played, chosen, strict=True):
-        if wrong := _difference(new, recorded[number]):
-            return False, wrong
-    return True, f"{len(chosen)} of {count} seeds give the same numbers"
-
-
-def _apart(play: Play) -> list[Line]:
+def _apart(play: Play) -> Arrays:
     """Plays an entry's file with a process for each agent, after one agent has played alone where none sends.
 
     Raises:
         BoardError: The agent that has played alone did not do the same among the others.
     """
-    parts = []
-    for part in play.split():
-        alone, agent = None, secrets.randbelow(part.agents)
-        # If agents hear or affect each other, what one sees depends on what the others do.
-        if part.track.messages == 0 and not part.task.federation().interacting:
-            alone = part.play(policy=part.entry.policy([agent]))
-        parts.append(part.play(policy=part.entry.policy(range(part.agents))))
-        if alone is not None and (alone["regret"] != parts[-1]["regret"])[:, agent].any():
-            raise BoardError(
-                f"agent {agent} acts otherwise when it plays before the others; it uses what they leave"
-            )
-    return play.join(parts)
+    agent = secrets.randbelow(play.agents)
+    # If agents hear or affect each other, what one sees depends on what the others do.
+    apart = play.track.messages == 0 and not play.task.federation().interacting
+    alone = play.play(FilePolicy(play.entry, [agent])) if apart else None
+    played = play.play(FilePolicy(play.entry, range(play.agents)))
+    if alone and (alone["regret"] != played["regret"])[:, agent].any():
+        raise BoardError(
+            f"agent {agent} acts otherwise when it plays before the others; it uses what they leave"
+        )
+    return played
 
 
-def _difference(played: Line, recorded: Line) -> str:
-    """Returns a description of the first difference between a replay and the recorded run; empty if they agree."""
+def _require_equal(played: Line, recorded: Line) -> None:
+    """Raises :class:`BoardError` if a replay has other numbers than the recorded run."""
     for name in ("regret", "half", "messages", "bytes", "delta"):
         new, old = getattr(played, name), getattr(recorded, name)
         if new != old and old is not None:
-            return f"{name}, seed {played.seed}: {old} is recorded; {new} comes about"
+            raise BoardError(f"replay of {played.task}, seed {played.seed}: {name} is {new}, not {old}")
     # The recorded epsilon is the largest one over all seeds, so it may be larger than that of the chosen ones.
-    unknown = played.epsilon != played.epsilon and recorded.epsilon != recorded.epsilon
-    if not unknown and not played.epsilon <= recorded.epsilon:
-        return f"epsilon {recorded.epsilon} is recorded; {played.epsilon} comes about"
-    return ""
+    unknown = isnan(played.epsilon) and isnan(recorded.epsilon)
+    if not (unknown or played.epsilon <= recorded.epsilon):
+        raise BoardError(f"replay of {played.task}: epsilon is {played.epsilon}, not {recorded.epsilon}")
 
 
 def isolated(folder: Path) -> list[str]:
@@ -449,14 +534,7 @@ def isolated(folder: Path) -> list[str]:
         raise FileNotFoundError("--isolated needs the program bwrap (bubblewrap), which this machine lacks")
     package = Path(str(files("fedbandit_envs"))).parent
     seen = [sys.prefix, sys.base_prefix, *filter(None, sys.path), str(package), str(folder.resolve())]
-    limits = (
-        "--unshare-all --die-with-parent --new-session --ro-bind / / --dev /dev --proc /proc --chdir /tmp"
-    )
-    words = [program, *limits.split()]
-    for hidden in ("/tmp", "/var/tmp", str(Path.home())):
-        words += ["--tmpfs", hidden]
+    words = [program, *_ISOLATED.split(), "--tmpfs", str(Path.home())]
     for path in filter(os.path.exists, seen):
         words += ["--ro-bind", path, path]
-    for name, value in {"NUMBA_CACHE_DIR": "/tmp/kernels", "TMPDIR": "/tmp", "HOME": "/tmp"}.items():
-        words += ["--setenv", name, value]
     return words

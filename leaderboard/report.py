@@ -2,9 +2,10 @@
 
 A run is one task played under one seed. Runs of different entries are in the same order, to compare them under the same
 seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within each task,
-and tasks are not resampled (Agarwal et al., NeurIPS 2021).
+and tasks are not resampled (Agarwal et al., NeurIPS 2021). The error bars of the picture are Student's, over seeds.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -18,7 +19,8 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.experiments.statistics import FEWEST, resampled
+from fedbandit_envs.experiments.plots import Curve, figure_of
+from fedbandit_envs.experiments.statistics import FEWEST, mean_and_half_width, resampled
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
 from fedbandit_envs.registry.registration import REGISTRY
@@ -33,9 +35,6 @@ UNKNOWN: Estimate = (nan, nan, nan)
 BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
 """Marks in a Markdown file: the table of best entries is between the line ``BEGIN`` and the line ``END``."""
 
-Curve = tuple[Array, Array, tuple[Array, Array] | None]
-"""A curve of the picture: epsilons, mean regret, and lengths of its error bars below and above, if it has some."""
-
 Groups = Mapping[Edition, Sequence["Ranked"]]
 """Ranked rows by their edition, see :func:`ranked`."""
 
@@ -47,7 +46,6 @@ leaderboard](../leaderboard.md#columns) says what columns mean, [the last sectio
 _TITLE = """Compare lines with the same constants:
 "weighted", "placebo", "true data", "tuned silence";
 or "weighted, tuned" and "true data, tuned\""""
-_AXES = {"x": "epsilon claimed", "y": "regret per agent", "xscale": "log", "yscale": "log"}
 # Colours and dashes of the horizontal lines in the picture. Baselines with which private ones are compared are grey and
 # black; the placebo is dotted, since its line often covers that of silence.
 _LEVELS = {
@@ -145,11 +143,6 @@ class Ranked:
     ratio: Estimate
     rank: int
 
-    @property
-    def tasks(self) -> list[str]:
-        """Ids of the tasks, in the order of the runs."""
-        return list(dict.fromkeys(line.task for line in self.lines))
-
     def values(self, name: str, task: str = "") -> Array:
         """Returns one measure of all runs, or of one task's runs, float64 ``(runs,)``.
 
@@ -188,25 +181,21 @@ def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
     Raises:
         BoardError: Runs are missing in a row, or are twice in it, or its suite has changed since.
     """
+    runs, order = {row: table.runs_of(row) for row in table.lines}, list(SUITES)
     groups: dict[Edition, list[tuple[Entry, list[Line]]]] = {}
-    for row in sorted(table.lines):
-        lines = table.runs_of(row)
-        groups.setdefault(table.editions[row.edition], []).append((table.entries[row], lines))
-    order = list(SUITES)
-    return {
-        edition: _ranked(groups[edition], edition.suite)
-        for edition in sorted(groups, key=lambda one: (order.index(one.suite), one.id))
-    }
+    for row in sorted(runs, key=lambda row: (order.index(row.suite), row)):
+        groups.setdefault(table.editions[row.edition], []).append((table.entries[row], runs[row]))
+    return {edition: _ranked(rows, edition.suite) for edition, rows in groups.items()}
 
 
 def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
     reference = _regret_of(rows, SUITES[suite].reference)
     tuned = _regret_of(rows, lines_of(suite).get(compared.TUNED, ""))
     unranked = []
+    seeds = [task.seeds for task in SUITES[suite].tasks]
+    tasks = np.repeat(np.arange(len(seeds)), seeds)
     for entry, lines in rows:
         regret = np.array([line.regret for line in lines])
-        ids = list(dict.fromkeys(line.task for line in lines))
-        tasks = np.array([ids.index(line.task) for line in lines])
         score = ratio = UNKNOWN
         if reference is not None:
             score = bootstrapped(interquartile_mean, tasks, 1 - regret / reference)
@@ -215,9 +204,10 @@ def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
         place = float(regret.mean()) if reference is None else -score[0]
         unranked.append((entry.track, entry.is_open, place, entry.name, entry, lines, score, ratio))
     ordered: list[Ranked] = []
-    for _, rivals in groupby(sorted(unranked, key=lambda one: one[:4]), key=lambda one: one[0]):
-        for rank, (*_, entry, lines, score, ratio) in enumerate(rivals, 1):
-            ordered.append(Ranked(entry, lines, score, ratio, 0 if entry.is_open else rank))
+    places: Counter[str] = Counter()
+    for *_, entry, lines, score, ratio in sorted(unranked, key=lambda one: one[:4]):
+        places[entry.track] += 1
+        ordered.append(Ranked(entry, lines, score, ratio, 0 if entry.is_open else places[entry.track]))
     return ordered
 
 
@@ -254,7 +244,10 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
     if find_spec("matplotlib") is None:
         left.append("leaderboard.png: it needs the [report] extra (pip install 'fedbandit-envs[report]')")
-    elif not privacy_png(groups, out / "leaderboard.png"):
+    elif panels := privacy_panels(groups):
+        axes = {"x": "epsilon claimed", "y": "regret per agent"}
+        figure_of(panels, axes, _TITLE, given=_LEVELS, text_scale=1.7).savefig(out / "leaderboard.png")
+    else:
         left.append("leaderboard.png: there is no private baseline")
     return "\n".join(sorted(left))
 
@@ -297,7 +290,7 @@ def markdown(groups: Groups) -> str:
     """Returns the text of ``leaderboard.md``: a ranking for each suite, edition and track, and what entries are."""
     parts = [_INTRODUCTION, best(groups)]
     for edition, rows in groups.items():
-        tasks = ", ".join(f"`{task}` ({rows[0].values('regret', task).size} seeds)" for task in rows[0].tasks)
+        tasks = ", ".join(f"`{task.id}` ({task.seeds} seeds)" for task in SUITES[edition.suite].tasks)
         parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}; edition {edition.id}.")
         for track, own in groupby(rows, key=lambda row: row.entry.track):
             cells = [_cells(row) for row in own]
@@ -309,23 +302,8 @@ def markdown(groups: Groups) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def privacy_png(groups: Groups, path: Path) -> bool:
-    """Draws regret against epsilon, with a panel for the first task of each suite and edition.
-
-    Returns:
-        Whether there was anything to draw.
-    """
-    # Imported here, since matplotlib comes with an extra.
-    from fedbandit_envs.experiments.plots import figure_of
-
-    panels = privacy_panels(groups)
-    if panels:
-        figure_of(panels, _AXES, _TITLE, given=_LEVELS, text_scale=1.7).savefig(path)
-    return bool(panels)
-
-
 def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
-    """Returns the curves of regret against epsilon that the picture shows.
+    """Returns the curves of regret against epsilon that the picture shows, for the first task of each edition.
 
     Returns:
         For each panel's title its curves, by the role of the baseline (such as ``tuned silence``). Editions without
@@ -333,39 +311,30 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
     """
     panels: dict[str, dict[str, Curve]] = {}
     for edition, rows in groups.items():
-        task, levels = rows[0].tasks[0], lines_of(edition.suite)
+        task, levels = SUITES[edition.suite].tasks[0].id, lines_of(edition.suite)
         names = compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})
         # In some problems this package's federation ("ours") has the tuned constants by default. Its tuned form is then
         # the same baseline, whose curve must not be drawn twice.
         twice = names.get(compared.OURS_TUNED) == names.get(compared.OURS)
+        regret: dict[str, dict[float, Array]] = {}
+        for row in rows:
+            ranked_here = row.rank and row.entry.track[-4:] != "-few"
+            if ranked_here and 0 < (epsilon := float(row.values("epsilon", task)[0])) < inf:
+                regret.setdefault(row.entry.name, {})[epsilon] = row.values("regret", task)
         curves: dict[str, Curve] = {}
         for line, name in names.items():
-            own = [
-                row for row in rows if row.entry.name == name and row.rank and row.entry.track[-4:] != "-few"
-            ]
-            regret = {
-                epsilon: _mean(row.values("regret", task))
-                for row in own
-                if 0 < (epsilon := float(row.values("epsilon", task)[0])) < inf
-            }
-            if regret and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
-                x = np.array(sorted(regret))
-                y, low, high = np.transpose([regret[epsilon] for epsilon in sorted(regret)])
-                # There is no interval where seeds are few.
-                curves[line] = (x, y, None if np.isnan(low).any() else (y - low, high - y))
-        span = np.array(sorted({epsilon for curve in curves.values() for epsilon in curve[0].tolist()}))
+            own = sorted(regret.get(name, {}).items())
+            if own and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
+                means, half_widths = mean_and_half_width(np.array([values for _, values in own]))
+                curves[line] = [epsilon for epsilon, _ in own], means, half_widths
+        span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
         flat: dict[str, Curve] = {}
-        for line, name in levels.items() if curves else ():
+        for line, name in levels.items():
             if found := [row.values("regret", task).mean() for row in rows if row.entry.name == name]:
-                flat[line] = (span, np.full(span.size, np.mean(found)), None)
+                flat[line] = span, [np.mean(found)] * len(span), None
         if curves:
             panels[task + (f", edition {edition.id}" if task in panels else "")] = {**flat, **curves}
     return panels
-
-
-def _mean(values: Array) -> Estimate:
-    """Returns the mean over seeds, with its 95 % interval."""
-    return bootstrapped(lambda each: each.mean(axis=-1), np.zeros(values.size), values)
 
 
 def _name(edition: Edition, groups: Groups) -> str:

@@ -10,10 +10,9 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -24,9 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fedbandit_envs.basics.files import write_whole
-from fedbandit_envs.leaderboard.process import FilePolicy
-from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
-from fedbandit_envs.leaderboard.tracks import Settings
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Settings
 
 RESULTS, ENTRIES, SOURCES = "results.csv.gz", "entries.json", "sources"
 """Names of the table and of the file of entries in a folder of results, and of the folder of entries' files."""
@@ -106,7 +103,7 @@ class Entry:
         is_open: Whether the seeds were public before the entry played; it then has no rank.
         command: The command line that plays the entry.
         package: This package's version and commit.
-        machine: Operating system, processor, number of processors and version of Python.
+        machine: Operating system, number of processors and version of Python.
         made: Time at which the entry was first played, ISO 8601, UTC.
         audited: Lower bound on epsilon that an attack on the entry's noise has shown; None without an attack.
         holds: Whether no attack has refuted the claimed epsilon.
@@ -134,10 +131,6 @@ class Entry:
     def row(self) -> Row:
         """What identifies the entry."""
         return Row(self.suite, self.edition, self.track, self.name)
-
-    def policy(self, agents: Sequence[int] | None = None) -> FilePolicy:
-        """Returns the policy of the file; see :class:`.process.FilePolicy` for ``agents``."""
-        return FilePolicy(self.code, self.source.rpartition(":")[2], self.settings.get("policy", {}), agents)
 
     @property
     def is_file(self) -> bool:
@@ -237,20 +230,13 @@ class ResultTable:
 def circumstances() -> dict[str, Any]:
     """Returns how runs are made now: the fields ``command``, ``package``, ``machine`` and ``made`` of an entry."""
     folder = Path(str(files("fedbandit_envs"))).parent
-    commit = None
-    if (folder / ".git").exists():
-        git = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-        with suppress(OSError, subprocess.CalledProcessError):
-            commit = subprocess.check_output(git, text=True).strip()
+    git = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    here = shutil.which("git") and (folder / ".git").exists()
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip() if here else None
     return {
         "command": shlex.join(["fedbandit", *sys.argv[1:]]),
         "package": {"version": version("fedbandit-envs"), "commit": commit},
-        "machine": {
-            "system": f"{platform.system()} {platform.machine()}",
-            "processor": platform.processor() or platform.machine(),
-            "processors": os.cpu_count(),
-            "python": platform.python_version(),
-        },
+        "machine": {"system": platform.platform(), "processors": os.cpu_count(), "python": sys.version},
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 

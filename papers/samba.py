@@ -22,7 +22,7 @@ from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Curves, Ratio, Row, compare, each, mean_of
-from fedbandit_envs.samba.ciphers import require_extra
+from fedbandit_envs.samba.messages import require_extra
 from fedbandit_envs.samba.owners import Algorithm, run_vertical
 from fedbandit_envs.samba.runs import SambaSettings, run_samba
 

@@ -7,8 +7,7 @@ the sum of all rewards, and nothing else. :func:`run_secure` runs the protocol; 
 
 The parts, from the bottom up:
 
-* ``messages``: kinds of messages, the items in them, and the record of what a role received.
-* ``ciphers``: encryption of links, items and sums.
+* ``messages``: kinds of messages, encryption of links, items and sums, and the record of what a role received.
 * ``keys``: pseudorandom streams, keyrings and certificates.
 * ``owners``: the computations of a data owner, the plan of a run, and the same federation without encryption.
 * ``roles``: the customer, Controller, Comp and groups of data owners, as state machines over messages.

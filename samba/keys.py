@@ -25,7 +25,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.files import write_all
-from fedbandit_envs.samba.ciphers import require_extra
+from fedbandit_envs.samba.messages import require_extra
 
 KEY_BYTES = 32
 
@@ -86,7 +86,10 @@ class Keystream:
         number, place = divmod(round_, self._rounds)
         held, block = self._blocks.get(iteration, (-1, None))
         if block is None or held != number:
-            block = self._prepare(self._draw(number, iteration))
+            place_of_block = iteration.to_bytes(8, "little") + number.to_bytes(8, "little")
+            drawn = shake_256(self._key + place_of_block).digest(8 * self._width * self._rounds)
+            words = np.frombuffer(drawn, "<u8").astype(np.uint64, copy=False)
+            block = self._prepare(words.reshape(self._rounds, self._width))
             block.flags.writeable = False
             self._blocks[iteration] = (number, block)
         return block[place]
@@ -94,11 +97,6 @@ class Keystream:
     def uniform(self, round_: int, iteration: int = 0) -> float:
         """Returns the random number of one round and iteration, uniform on (0, 1) without the ends, with 52 bits."""
         return (int(self.words(round_, iteration)[0] >> np.uint64(12)) + 0.5) * 2.0**-52
-
-    def _draw(self, number: int, iteration: int) -> Array:
-        place = iteration.to_bytes(8, "little") + number.to_bytes(8, "little")
-        drawn = shake_256(self._key + place).digest(8 * self._width * self._rounds)
-        return np.frombuffer(drawn, "<u8").astype(np.uint64, copy=False).reshape(self._rounds, self._width)
 
     def _prepare(self, block: Array) -> Array:
         """Returns the values that :meth:`words` gives for a block of random words ``(rounds, width)``.

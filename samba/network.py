@@ -37,10 +37,20 @@ _LAST_PORT = 65535
 _RETRY_SECONDS = 0.1
 
 
-def run_roles(
-    roles: Mapping[str, Role],
-    advance: Callable[[int], None] = lambda rounds: None,
-) -> None:
+Streams = dict[str, tuple[StreamReader, StreamWriter]]
+"""The connections of a role, by the peer's name."""
+
+Place = tuple[str, int, SSLContext | None]
+"""Host and port at which Controller listens, and the context of TLS."""
+
+OnPort = Callable[[int], None]
+"""A function that is called with the port as soon as Controller listens."""
+
+OnRound = Callable[[int, int], None]
+"""A function that is called whenever the round changes, with the round and the number of rounds."""
+
+
+def run_roles(roles: Mapping[str, Role], advance: Callable[[int], None] = lambda rounds: None) -> None:
     """Plays a run in this process, by passing frames between roles until all are done.
 
     Args:
@@ -134,26 +144,22 @@ def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -
     with the role's report or ``"failed"`` with the error.
     """
 
-    def listening(port: int) -> None:
-        pipe.send(("listening", port))
-
     def progress(round_: int, rounds: int) -> None:
         if setup.keyring.role == HUB and round_ % _ROUNDS_PER_CALL == 0:
             pipe.send(("round", round_))
 
     try:
         role = make_role(setup)
-        pipe.send(("done", play_over_network(role, address, timeout, listening, progress)))
+        report = play_over_network(
+            role, address, timeout, lambda port: pipe.send(("listening", port)), progress
+        )
+        pipe.send(("done", report))
     except Exception as error:
         pipe.send(("failed", error))
 
 
 def play_over_network(
-    role: Role,
-    address: str,
-    timeout: float,
-    listening: Callable[[int], None],
-    progress: Callable[[int, int], None],
+    role: Role, address: str, timeout: float, listening: OnPort, progress: OnRound
 ) -> RoleReport:
     """Plays one role with peers on the network, and returns its report at the end of the run; see :func:`meet`."""
     role.timed(asyncio.run, meet(role, address, timeout, listening, progress))
@@ -164,8 +170,8 @@ async def meet(
     role: Role,
     address: str,
     timeout: float,
-    listening: Callable[[int], None] = lambda port: None,
-    progress: Callable[[int, int], None] = lambda round_, rounds: None,
+    listening: OnPort = lambda port: None,
+    progress: OnRound = lambda round_, rounds: None,
 ) -> None:
     """Connects a role with its peers and plays it until its part is done.
 
@@ -184,12 +190,13 @@ async def meet(
     """
     host, port = parse_address(address, role.certificate is not None)
     context = tls_context(role.certificate, server=role.name == HUB) if role.certificate else None
+    place = host, port, context
     streams: Streams = {}
     try:
         if role.name == HUB:
-            await _accept_all(role, streams, host, port, context, timeout, listening)
+            await _accept_all(role, streams, place, timeout, listening)
         else:
-            streams[HUB] = await _connect(role, host, port, context, timeout)
+            streams[HUB] = await _connect(role, place, timeout)
         await _play(role, streams, timeout, progress)
     except Exception as error:
         culprit = getattr(error, "culprit", "") or role.name
@@ -203,19 +210,7 @@ async def meet(
             await asyncio.wait_for(asyncio.gather(*closed), _CLOSING_SECONDS)
 
 
-Streams = dict[str, tuple[StreamReader, StreamWriter]]
-"""The connections of a role, by the peer's name."""
-
-
-async def _accept_all(
-    role: Role,
-    streams: Streams,
-    host: str,
-    port: int,
-    context: SSLContext | None,
-    timeout: float,
-    listening: Callable[[int], None],
-) -> None:
+async def _accept_all(role: Role, streams: Streams, place: Place, timeout: float, listening: OnPort) -> None:
     """Listens until all peers have connected and proven who they are, and adds them to ``streams``."""
     complete = asyncio.Event()
 
@@ -224,14 +219,14 @@ async def _accept_all(
             name = (await _read(reader, "a stranger", _MAX_HELLO)).decode(errors="replace")
             if name in role.links:
                 # A proof that was recorded from a connected peer has a sequence number that has been used.
-                hello = role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
-                role.links[name].accept(hello)
+                role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
                 streams[name] = reader, writer
                 if streams.keys() == role.links.keys():
                     complete.set()
                 return
         writer.close()
 
+    host, port, context = place
     server = await asyncio.start_server(welcome, host, port, ssl=context)
     listening(server.sockets[0].getsockname()[1])
     try:
@@ -245,10 +240,9 @@ async def _accept_all(
         server.close()
 
 
-async def _connect(
-    role: Role, host: str, port: int, context: SSLContext | None, timeout: float
-) -> tuple[StreamReader, StreamWriter]:
+async def _connect(role: Role, place: Place, timeout: float) -> tuple[StreamReader, StreamWriter]:
     """Connects to Controller, which may not have started yet, and proves who the role is."""
+    host, port, context = place
     until = asyncio.get_running_loop().time() + timeout
     while True:
         try:
@@ -265,7 +259,7 @@ async def _connect(
     return reader, writer
 
 
-async def _play(role: Role, streams: Streams, timeout: float, progress: Callable[[int, int], None]) -> None:
+async def _play(role: Role, streams: Streams, timeout: float, progress: OnRound) -> None:
     """Passes frames between a role and its peers until the role's part is done."""
     inbox: asyncio.Queue[tuple[str, bytes | Exception]] = asyncio.Queue(len(streams))
 
@@ -277,8 +271,7 @@ async def _play(role: Role, streams: Streams, timeout: float, progress: Callable
             await inbox.put((peer, error))
 
     receiving = [asyncio.create_task(receive(peer, reader)) for peer, (reader, _) in streams.items()]
-    # The customer waits for the end of the run, which Controller tells it in any case.
-    patience = {HUB: timeout, "customer": None}.get(role.name, _PATIENCE * timeout)
+    patience = timeout if role.name == HUB else _PATIENCE * timeout
     try:
         frames, round_ = role.start(), 0
         while True:
@@ -290,6 +283,9 @@ async def _play(role: Role, streams: Streams, timeout: float, progress: Callable
             if role.plan is not None and role.round != round_:
                 round_ = role.round
                 progress(round_, role.plan.budget)
+                if role.name == HUB:
+                    # The customer's next message is the total. Until then, empty frames show that the run goes on.
+                    _send(streams, [Frame(HUB, "customer", b"")])
             late = role.waits_for()
             try:
                 async with asyncio.timeout(patience):
@@ -300,7 +296,7 @@ async def _play(role: Role, streams: Streams, timeout: float, progress: Callable
                 ) from error
             frames = []
             if isinstance(data, bytes):
-                frames = role.handle(peer, data)
+                frames = role.handle(peer, data) if data or role.name != "customer" else []
             elif isinstance(data, SecureError):
                 raise data
             else:

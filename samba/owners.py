@@ -9,21 +9,12 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, count
-from types import SimpleNamespace
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.arms import (
-    UCB1,
-    Choice,
-    EpsilonDecreasing,
-    EpsilonGreedy,
-    Pursuit,
-    Rule,
-    Softmax,
-    ThompsonSampling,
-)
+from fedbandit_envs.baselines import arms as rules
+from fedbandit_envs.baselines.arms import Choice, Rule
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.basics.compiled import kernel
@@ -134,25 +125,15 @@ class OwnerBank:
         self._sums[0, place] += reward
 
 
-RULES: dict[str, Any] = {
-    "epsilon-greedy": EpsilonGreedy,
-    "epsilon-decreasing": EpsilonDecreasing,
-    "ucb": UCB1,
-    "thompson": ThompsonSampling,
-    "softmax": Softmax,
-    "pursuit": Pursuit,
-    "reinforcement-comparison": SimpleNamespace(
-        needs_others="preferences are measured against the mean reward of all arms"
-    ),
+RULES: dict[str, type[Rule]] = {
+    "epsilon-greedy": rules.EpsilonGreedy,
+    "epsilon-decreasing": rules.EpsilonDecreasing,
+    "ucb": rules.UCB1,
+    "thompson": rules.ThompsonSampling,
+    "softmax": rules.Softmax,
+    "pursuit": rules.Pursuit,
 }
-"""The rule that scores arms, by the algorithm's name.
-
-Reinforcement comparison cannot be played by owners with one arm each; it is listed so that it is refused with this
-reason (SAMBA, section 5.1).
-"""
-
-PLAYABLE = tuple(name for name, rule in RULES.items() if not hasattr(rule, "needs_others"))
-"""Names of the algorithms in :data:`RULES` that owners with one arm each can play."""
+"""The rule that scores arms, by the algorithm's name."""
 
 
 @dataclass(frozen=True)
@@ -192,17 +173,14 @@ class Algorithm:
                 encrypted scores (SAMBA, Theorem 1), since its scores need other owners' data.
         """
         require_integer("arms", arms, 1)
-        if ":" not in self.name and self.name not in RULES:
+        if self.name == "reinforcement-comparison":
             raise ValueError(
-                f"algorithm is {self.name!r}; one of {sorted(PLAYABLE)} or 'module:attribute' is required"
+                f"algorithm is {self.name!r}, which needs other owners' data for a score: preferences are measured "
+                "against the mean reward of all arms (SAMBA, section 5.1)"
             )
-        make = resolve(self.name) if ":" in self.name else RULES[self.name]
-        reason = getattr(make, "needs_others", "")
-        if reason:
-            raise ValueError(
-                f"algorithm is {self.name!r}, which needs other owners' data for a score: {reason}; a score that "
-                "follows from an owner's own pulls and rewards is required"
-            )
+        if ":" not in self.name:
+            require_choice("algorithm", self.name, RULES)
+        make = RULES.get(self.name) or resolve(self.name)
         return OwnerBank(make(**self.parameters), keys, arms, budget)
 
 
@@ -267,8 +245,6 @@ class SambaPlan:
             ValueError: The algorithm cannot be played on encrypted scores, or a number is out of its range; see
                 :meth:`.Algorithm.bank`.
         """
-        require_integer("arms", arms, 1)
-        require_integer("budget", budget, arms)
         bank = algorithm.bank(owner_keys(0, 1), arms, budget)
         return cls(arms, budget, algorithm, bank.choice, bank.iterations)
 
@@ -300,11 +276,7 @@ class SambaPlan:
 
 @kernel
 def _choose(scores, proportional, uniform):
-    """Returns the picked place as :func:`choose` does, or a negative number in place of an error.
-
-    It is -1 if a score is negative or not finite, and -2 if a place is to be picked in proportion to scores whose sum
-    is 0 or infinite.
-    """
+    """Returns the picked place as :func:`choose` does, or -1 in place of an error."""
     best, most, total = 0, -1.0, 0.0
     for i in range(scores.shape[0]):
         if not 0.0 <= scores[i] < np.inf:
@@ -315,7 +287,7 @@ def _choose(scores, proportional, uniform):
     if not proportional:
         return best
     if not 0.0 < total < np.inf:
-        return -2
+        return -1
     reach, threshold = 0.0, uniform * total
     for i in range(scores.shape[0]):
         reach += scores[i]
@@ -342,13 +314,9 @@ def choose(choice: Choice, scores: Array, uniform: float) -> int:
             large to add up.
     """
     place = int(_choose(scores, choice == "proportional", uniform))
-    if place == -1:
-        bad = scores[~((scores >= 0) & (scores < np.inf))][0]
-        raise ValueError(f"scores has {bad}; finite numbers >= 0 are required")
-    if place == -2:
-        raise ValueError(
-            f"scores add up to {scores.sum()}; a finite number > 0 is required to pick in proportion"
-        )
+    if place < 0:
+        required = "finite numbers >= 0" + (" with a finite sum > 0" if choice == "proportional" else "")
+        raise ValueError(f"scores are {scores}; {required} are required")
     return place
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from fedbandit_envs.baselines.arms import Choice
-from fedbandit_envs.samba.ciphers import ItemCipher, Link, Paillier
+from fedbandit_envs.samba import messages
 from fedbandit_envs.samba.keys import Keyring, Keystream, OwnerKeys, Permutations
 from fedbandit_envs.samba.messages import MARK, SCORE, Counts, Frame, Kind, Message, Record, SecureError
 from fedbandit_envs.samba.owners import Algorithm, OwnerBank, SambaPlan, choose, owner_rewards
@@ -97,7 +97,9 @@ class Role(ABC):
         self._secrets = setup.keyring.secrets
         # The longest message has a Paillier ciphertext of 512 bytes for each arm, so that this bound is ample.
         longest = 8192 + 1024 * self.arms
-        self.links = {peer: Link(peer, keys, longest, record) for peer, keys in setup.keyring.links.items()}
+        self.links = {
+            peer: messages.Link(peer, keys, longest, record) for peer, keys in setup.keyring.links.items()
+        }
         self.plan: SambaPlan | None = None
         self.round = 0
         self.iteration = 0
@@ -124,19 +126,17 @@ class Role(ABC):
             data: The frame.
 
         Raises:
-            SecureError: The frame is refused; the role is unchanged.
+            SecureError: The frame or its message is refused; the role is unchanged.
         """
         payload = self.open(peer, data)
         try:
             kind = Kind(payload[0])
         except ValueError as error:
             raise SecureError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
-        answers = self._answer(peer, kind, payload[1:])
-        self.links[peer].accept(payload)
-        return self._seal(answers)
+        return self._seal(self._answer(peer, kind, payload[1:]))
 
     def open(self, peer: str, data: bytes) -> bytes:
-        """Returns the decrypted message of the next frame from a peer, and leaves role and link unchanged.
+        """Returns the decrypted message of the next frame from a peer.
 
         Args:
             peer: Name of the role at the other end of the link.
@@ -149,12 +149,8 @@ class Role(ABC):
             raise SecureError(f"{self.name} has no link to {peer}", peer)
         payload = self.links[peer].open(data)
         if payload[0] == Kind.STOP:
-            try:
-                parts = json.loads(payload[1:])
-                culprit, reason = str(parts["culprit"]), str(parts["reason"])
-            except (ValueError, TypeError, KeyError):
-                culprit, reason = "", "no reason that can be read"
-            raise SecureError(f"{peer} stopped the run: {reason}", culprit or peer)
+            said = json.loads(payload[1:])
+            raise SecureError(f"{peer} stopped the run: {said['reason']}", said["culprit"])
         return payload
 
     def stop(self, culprit: str, reason: str) -> list[Frame]:
@@ -222,11 +218,10 @@ class Role(ABC):
         if len(content) != required:
             raise SecureError(f"{peer} sent {len(content)} bytes; {required} are required", peer)
 
-    def _seal(self, messages: list[Message]) -> list[Frame]:
+    def _seal(self, sent: list[Message]) -> list[Frame]:
         """Returns the encrypted frames of messages. They are numbered, so that all must be sent, in this order."""
         return [
-            Frame(self.name, to, self.links[to].seal(bytes((kind,)) + content))
-            for to, kind, content in messages
+            Frame(self.name, to, self.links[to].seal(bytes((kind,)) + content)) for to, kind, content in sent
         ]
 
 
@@ -241,7 +236,7 @@ class Customer(Role):
         if setup.budget is None:
             raise ValueError(f"budget is None; the customer requires an integer >= {self.arms}")
         self.plan = SambaPlan.make(_algorithm_of(setup), self.arms, setup.budget)
-        self._key = Paillier(record)
+        self._key = messages.Paillier(record)
 
     def start(self) -> list[Frame]:
         """Returns the frame that sends the plan to Controller, the first frame of a run."""
@@ -280,13 +275,13 @@ class OwnerGroup(Role):
         self._algorithm = _algorithm_of(setup)
         self._algorithm.bank(self._keys, self.arms, self.arms)
         self._masks = Keystream(self._keys[0].mask)
-        self._cipher = ItemCipher(self._secrets["cipher"], record)
+        self._cipher = messages.ItemCipher(self._secrets["cipher"], record)
         self._exploring = False
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan (step 1): every owner pulls its arm once; no messages are sent."""
         bank = self._algorithm.bank(self._keys, plan.arms, plan.budget)
-        self._key = Paillier(self.record, modulus)
+        self._key = messages.Paillier(self.record, modulus)
         self.bank = bank
         for place, arm in enumerate(self._own):
             bank.observe(place, next(arm))
@@ -362,7 +357,7 @@ class Controller(Role):
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan, and returns the messages that pass it on to Comp and the owners (step 1)."""
-        self._key = Paillier(self.record, modulus)
+        self._key = messages.Paillier(self.record, modulus)
         # A bank with one imaginary owner is only asked in which rounds owners explore, which depends on the coin key
         # alone; its other keys are never used.
         coin = OwnerKeys(bytes(32), self._secrets["coin"], bytes(32), bytes(32))
@@ -433,7 +428,7 @@ class Comp(Role):
         """Sets the role up; see :class:`Role`."""
         # Comp agrees to any algorithm.
         super().__init__(RoleSetup(setup.keyring), record)
-        self._cipher = ItemCipher(self._secrets["cipher"], record)
+        self._cipher = messages.ItemCipher(self._secrets["cipher"], record)
         self._draws = Keystream(self._secrets["choice"])
 
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:

@@ -11,9 +11,8 @@ from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import is_secret
-from fedbandit_envs.samba.ciphers import require_extra
 from fedbandit_envs.samba.keys import deal_keys, issue_certificates
-from fedbandit_envs.samba.messages import Counts, Record
+from fedbandit_envs.samba.messages import Counts, Record, require_extra
 from fedbandit_envs.samba.network import play_in_processes, run_roles
 from fedbandit_envs.samba.owners import Algorithm, SambaPlan, run_vertical
 from fedbandit_envs.samba.roles import RoleReport, RoleSetup, make_role
@@ -96,8 +95,6 @@ def run_secure(
     require_integer("owners_per_role", size, 1)
     if transport == "local" and tls:
         raise ValueError("tls is True; links of transport 'tcp' alone can be put under TLS")
-    if transport == "tcp" and transcripts is not None:
-        raise ValueError("transcripts is given; those of transport 'local' alone can be read")
     keyrings = deal_keys(seed, [min(size, arms - first) for first in range(0, arms, size)])
     if tls:
         keyrings = issue_certificates(keyrings)

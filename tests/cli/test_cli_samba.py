@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.arms import UCB1, Choice
 from fedbandit_envs.cli import app
-from fedbandit_envs.samba import ciphers
+from fedbandit_envs.samba import messages
 from fedbandit_envs.samba import runs as samba
 from fedbandit_envs.samba.owners import Algorithm
 
@@ -26,7 +26,7 @@ runner = CliRunner()
 
 @pytest.fixture(autouse=True)
 def small_paillier_keys(monkeypatch):
-    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
+    monkeypatch.setattr(messages, "KEY_BITS", 512)
 
 
 def call(*words):
@@ -56,10 +56,6 @@ class OddOnesOut(UCB1):
     """Picks in a way that Comp cannot (SAMBA, section 5.1)."""
 
     choice: Choice = "odd arms first"
-
-
-class Prying(UCB1):
-    needs_others = "it looks at all arms' rewards"
 
 
 def test_json_holds_what_was_asked_for_and_what_came_out():
@@ -134,7 +130,6 @@ def test_an_algorithm_of_ones_own(monkeypatch):
     ("words", "message"),
     [
         (("--algorithm", "reinforcement-comparison"), "needs other owners' data for a score"),
-        (("--algorithm", "ones_own:Prying"), "it looks at all arms' rewards"),
         (("--algorithm", "ones_own:OddOnesOut"), "choice is 'odd arms first'; one of 'argmax'"),
         (("--algorithm", "nonsense"), "algorithm is 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),

@@ -14,8 +14,7 @@ from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.leaderboard import suites
 from fedbandit_envs.leaderboard.plays import Play, make_entry
-from fedbandit_envs.leaderboard.suites import Edition
-from fedbandit_envs.leaderboard.tracks import tracks_of
+from fedbandit_envs.leaderboard.suites import Edition, tracks_of
 from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.registration import Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.wrappers import Privatizer

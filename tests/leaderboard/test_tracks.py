@@ -13,9 +13,8 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.experiments.simulate import simulate
 from fedbandit_envs.leaderboard.plays import Play, baselines_of
-from fedbandit_envs.leaderboard.suites import SUITES, BoardError
+from fedbandit_envs.leaderboard.suites import SUITES, BoardError, tracks_of
 from fedbandit_envs.leaderboard.table import Entry
-from fedbandit_envs.leaderboard.tracks import tracks_of
 from fedbandit_envs.registry.registration import make_federation
 
 TRACKS = tracks_of(TINY)
@@ -44,7 +43,7 @@ def test_every_baseline_fits_one_kind_of_track(suite):
     tracks = [track for track in tracks_of(SUITES[suite]).values() if not track.messages]
     private = [track.name for track in tracks if track.private]
     for name in baselines_of(SUITES[suite]):
-        fitting = [track.name for track in tracks if track.fits(BASELINES[name], SUITES[suite].tasks[0])]
+        fitting = [track.name for track in tracks if track.fits(BASELINES[name], SUITES[suite])]
         if ON_NO_TRACK.search(name):
             assert not fitting
             continue

@@ -11,8 +11,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS
 from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.experiments.simulate import simulate
-from fedbandit_envs.leaderboard.suites import SUITES
-from fedbandit_envs.leaderboard.tracks import tracks_of
+from fedbandit_envs.leaderboard.suites import SUITES, tracks_of
 from fedbandit_envs.papers import private_budget, private_federation
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.page import parts_of

@@ -16,7 +16,7 @@ from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.papers import samba
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.experiment import Measurement, Scale
-from fedbandit_envs.samba import ciphers
+from fedbandit_envs.samba import messages
 from fedbandit_envs.samba.owners import Algorithm
 
 TINY = {
@@ -42,7 +42,7 @@ def reproduce(*words):
 def test_every_experiment_of_samba_writes_its_tables(tmp_path, monkeypatch, name, panel):
     pytest.importorskip("phe")
     pytest.importorskip("cryptography")
-    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
+    monkeypatch.setattr(messages, "KEY_BITS", 512)
     monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
     panels = ["movielens", "jester"] if panel == "all" else [panel]
     ran = reproduce(name, "--out", tmp_path, "--panel", panel)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fedbandit_envs.samba import ciphers
+from fedbandit_envs.samba import messages
 
 pytest.importorskip("cryptography")
 pytest.importorskip("phe")
@@ -12,4 +12,4 @@ pytest.importorskip("gmpy2")
 @pytest.fixture(autouse=True)
 def small_paillier_keys(monkeypatch):
     """Keys of 512 bits, within this process: drawing ones of 2048 takes longer than the rest of a small run."""
-    monkeypatch.setattr(ciphers, "KEY_BITS", 512)
+    monkeypatch.setattr(messages, "KEY_BITS", 512)

@@ -52,9 +52,7 @@ def test_a_run_by_its_one_function():
     assert run_secure(means, Algorithm("ucb"), 20, 1 << 64).claim.noise == "secret"
 
 
-def test_what_one_transport_alone_can_do():
-    with pytest.raises(ValueError, match="transcripts is given"):
-        run_secure([0.5], Algorithm("ucb"), 9, 0, transport="tcp", transcripts={})
+def test_sockets_alone_have_tls():
     with pytest.raises(ValueError, match="tls is True"):
         run_secure([0.5], Algorithm("ucb"), 9, 0, tls=True)
 

@@ -38,10 +38,10 @@ def watch(name: str, means: list[float] = MEANS, seed: int = SEED) -> Seen:
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
 def seen(request):
-    from fedbandit_envs.samba import ciphers
+    from fedbandit_envs.samba import messages
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ciphers, "KEY_BITS", 512)
+        patch.setattr(messages, "KEY_BITS", 512)
         return watch(request.param)
 
 

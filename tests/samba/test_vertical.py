@@ -45,15 +45,15 @@ def test_choices_by_hand(choice, scores, uniform, place):
 @pytest.mark.parametrize(
     ("choice", "scores", "message"),
     [
-        ("argmax", [0.5, np.nan], "scores has nan"),
-        ("argmax", [0.5, np.inf], "scores has inf"),
-        ("proportional", [0.5, -1e-9], "scores has -1e-09"),
-        ("proportional", [0.0, 0.0], "add up to 0.0"),
-        ("proportional", [1e308, 1e308], "add up to inf"),
+        ("argmax", [0.5, np.nan], r"scores are \[0.5 nan\]; finite numbers >= 0 are"),
+        ("argmax", [0.5, np.inf], r"scores are \[0.5 inf\]"),
+        ("proportional", [0.5, -1e-9], r"-1\.e-09"),
+        ("proportional", [0.0, 0.0], "with a finite sum > 0"),
+        ("proportional", [1e308, 1e308], "with a finite sum > 0"),
     ],
 )
 def test_bad_scores_are_named(choice, scores, message):
-    with pytest.raises(ValueError, match=message), np.errstate(over="ignore"):
+    with pytest.raises(ValueError, match=message):
         choose(choice, np.array(scores), 0.5)
 
 
@@ -177,7 +177,7 @@ def test_a_round_of_each_owner_is_the_least_budget():
     ("algorithm", "parameters", "error", "message"),
     [
         ("reinforcement-comparison", {}, ValueError, "needs other owners' data for a score: preferences"),
-        ("ucb2", {}, ValueError, "'ucb2'; one of .*'pursuit', 'softmax', 'thompson'"),
+        ("ucb2", {}, ValueError, "algorithm is 'ucb2'; one of .*'softmax', 'pursuit' is required"),
         ("ucb", {"temperature": 1}, TypeError, "unexpected keyword argument 'temperature'"),
         ("softmax", {"temperature": 0}, ValueError, "temperature is 0"),
         ("collections:Counter", {}, AttributeError, "'Counter' object has no attribute 'choice'"),
@@ -239,4 +239,4 @@ def test_rewards_on_movielens_are_the_published_ones(algorithm):
 
 
 def test_every_algorithm_is_tried():
-    assert {*ALGORITHMS, "reinforcement-comparison"} == {*RULES}
+    assert ALGORITHMS.keys() == RULES.keys()

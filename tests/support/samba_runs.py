@@ -9,9 +9,8 @@ import numpy as np
 
 from fedbandit_envs.arms.ratings import keep_largest, packaged_means
 from fedbandit_envs.samba import owners
-from fedbandit_envs.samba.ciphers import Link
 from fedbandit_envs.samba.keys import Certificate, deal_keys, issue_certificates
-from fedbandit_envs.samba.messages import Frame, Record
+from fedbandit_envs.samba.messages import Frame, Link, Record
 from fedbandit_envs.samba.network import run_roles
 from fedbandit_envs.samba.owners import Algorithm, PlainSelector, SambaPlan, VerticalResult, run_vertical
 from fedbandit_envs.samba.roles import Role, RoleSetup, make_role
