@@ -120,9 +120,8 @@ class Measurement:
     It is a :class:`~fedbandit_envs.experiments.store.Cell`.
 
     Attributes:
-        measure: The function, called as ``measure(seeds, advance, **arguments)``. It calls ``advance`` with the share
-            of its work that was done since the last call. It returns, by name, arrays whose first axis has the length
-            of ``seeds``, and JSON values that are the same for all seeds.
+        measure: The function, called as ``measure(seeds, **arguments)``. It returns, by name, arrays whose first axis
+            has the length of ``seeds``, and JSON values that are the same for all seeds.
         arguments: Further arguments of the function, JSON values.
         seeds: Seeds of all shards together.
         per_shard: Largest number of seeds in one shard.
@@ -156,17 +155,14 @@ class Measurement:
         starts = range(0, len(self.seeds), self.per_shard)
         return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
 
-    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
+    def play(self) -> Arrays:
         """Calls the function and returns the arrays that are written to the shard's file.
-
-        Args:
-            advance: Called with the amount of work, in units of ``size``, that was done since its last call.
 
         Returns:
             The function's arrays by name, ``others`` (its other values as JSON text) and ``cpu_seconds``.
         """
         start = process_time()
-        found = self.measure(self.seeds, lambda share: advance(share * self.size), **self.arguments)
+        found = self.measure(self.seeds, **self.arguments)
         arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
         others = {name: value for name, value in found.items() if name not in arrays}
         written = np.array(json.dumps(others))

@@ -5,7 +5,7 @@ Reference:
     (arXiv 2302.13945).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, isnan, log, log1p, nan, sqrt
 from types import SimpleNamespace
 from typing import Any
@@ -81,7 +81,6 @@ class _ScriptedFedUCB(FedUCB):
 
 def first_messages(
     seeds: range,
-    advance: Callable[[float], None],
     baseline: str,
     epsilon: float,
     horizons: tuple[int, int],
@@ -95,7 +94,6 @@ def first_messages(
 
     Args:
         seeds: One seed for each run without the observation; the runs with it have as many seeds that follow these.
-        advance: Called with the share of the work that was done since its last call.
         baseline: Name of the federation's baseline.
         epsilon: The epsilon that all releases together promise.
         horizons: First and last horizon T. The paper's threshold depends on T: the first T is played at which the
@@ -129,7 +127,6 @@ def first_messages(
             if first.all():
                 break
         rounds.append(first)
-        advance(1 / 2)
     without, including = rounds
     return {
         "without": without, "including": including, "horizon": horizon, "share": share,
@@ -187,16 +184,13 @@ def printed_rounds(baseline: str, epsilon: float, horizon: int) -> tuple[int, in
     return without, including
 
 
-def added_noise(
-    seeds: range, advance: Callable[[float], None], baseline: str, agents: int, rounds: int
-) -> dict[str, Any]:
+def added_noise(seeds: range, baseline: str, agents: int, rounds: int) -> dict[str, Any]:
     """Measures the noise in the sum of messages from which FedUCB's agents learn.
 
     Agents pull the zero context in every round, so that the messages contain noise alone.
 
     Args:
         seeds: One seed for each federation.
-        advance: Called with the share of the work that was done since its last call.
         baseline: Name of the federation's baseline; messages have to reach their senders as well, so that all agents'
             noise is in the sum.
         agents: Number of agents M.
@@ -212,7 +206,6 @@ def added_noise(
     received = np.zeros((len(seeds), agents, _SMALL_DIM + 1, _SMALL_DIM + 1))
     for _ in range(rounds):
         received += env.step_batch(idle).observation["inbox_statistic"][:, 0]
-        advance(1 / rounds)
     single = np.diagonal(received, axis1=-2, axis2=-1)
     return {"summed": single.sum(axis=1), "single": single}
 

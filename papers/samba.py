@@ -3,7 +3,7 @@
 K is the number of arms (each has a data owner), N the number of rounds. A run "in the open" is one without encryption.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from time import process_time
@@ -55,14 +55,11 @@ _ENCRYPTION = 50
 """Roughly the time of an encrypted round divided by the time of a round without encryption."""
 
 
-def select(
-    seeds: range, advance: Callable[[float], None], noted: Sequence[int] = (), **settings: Any
-) -> dict[str, Any]:
+def select(seeds: range, noted: Sequence[int] = (), **settings: Any) -> dict[str, Any]:
     """Plays one algorithm on a vertical federation, one seed after the other.
 
     Args:
         seeds: One seed for each run.
-        advance: Called with the share of the work that was done since its last call.
         noted: Rounds after which the cumulative reward is returned as well; only for runs without encryption.
         **settings: Fields of :class:`~fedbandit_envs.samba.runs.SambaSettings`, except the seed.
 
@@ -87,11 +84,8 @@ def select(
             result = run_vertical(means, algorithm, chosen.budget, seed, noted)
             row = {"reward": result.reward, "bytes": 0, "seconds": [process_time() - before]}
             rows.append({**row, "rewards": result.noted, "pulls": result.pulls})
-            advance(1 / len(seeds))
         else:
-            run = run_samba(
-                replace(chosen, seed=seed), lambda rounds: advance(rounds / chosen.budget / len(seeds))
-            )
+            run = run_samba(replace(chosen, seed=seed))
             roles, claim = list(run["cpu_seconds"]), run["claim"]
             row = {"reward": run["cumulative_reward"], "bytes": run["bytes"]}
             rows.append({**row, "seconds": list(run["cpu_seconds"].values())})
