@@ -19,7 +19,7 @@ Task = tuple[Cell, Path]
 Outcome = tuple[Path, Arrays | Exception]
 """The file of a shard and its content, or the error that was raised while the shard was played."""
 
-_TIMEOUT = 10  # seconds
+_TIMEOUT, _IDLE = 10, 30  # seconds
 
 
 class BackendError(RuntimeError):
@@ -82,8 +82,15 @@ def _here(workers: int, tasks: Iterable[Task]) -> Generator[Outcome, None, None]
     """Plays shards in processes of this machine, and yields outcomes in the order in which they come."""
     from joblib import Parallel, delayed  # It takes a tenth of a second to import.
 
-    # Calls are not batched, so that each shard is stored as soon as it has been played.
-    parallel = Parallel(workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+    # Calls are not batched, so that each shard is stored as soon as it has been played. Processes without work end
+    # soon, as they do not notice when this process has been killed.
+    parallel = Parallel(
+        workers,
+        batch_size=1,
+        pre_dispatch="n_jobs",
+        return_as="generator_unordered",
+        idle_worker_timeout=_IDLE,
+    )
     try:
         yield from parallel(delayed(_play)(*task) for task in tasks)
     except BrokenProcessPool as error:

@@ -33,7 +33,7 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
-from fedbandit_envs.experiments.simulate import split_seeds
+from fedbandit_envs.experiments.result import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, published
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, circumstances

@@ -19,7 +19,7 @@ from typing import Any
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency
-from fedbandit_envs.experiments.simulate import log_spaced
+from fedbandit_envs.experiments.result import log_spaced
 from fedbandit_envs.experiments.spec import arguments
 from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.registry.plugins import Registry

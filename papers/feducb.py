@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.experiments.simulate import ROWS_PER_SHARD
+from fedbandit_envs.experiments.result import ROWS_PER_SHARD
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale

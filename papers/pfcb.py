@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.result import RunResult, mean_and_half_width
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section

@@ -21,9 +21,8 @@ from fedbandit_envs.baselines.comparison_lines import (
     TRUE,
     TUNED,
 )
-from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import Middle
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import (

@@ -478,15 +478,11 @@ def _facts(result: Any) -> tuple[float, float, str, str]:
     spent = 1e6 * result.cpu_seconds / result.regret.shape[1]
     if not result.claims:
         return sent, spent, *(("everybody", "none") if result.traffic else ("nobody", "nothing is told"))
-    least: dict[str, Any] = {}
-    for claim in sorted((c for c in result.claims if c.epsilon is not None), key=lambda c: c.epsilon or 0.0):
-        least.setdefault(claim.adjacency, claim)
-    known = [
-        least[adjacency]
-        for adjacency in dict.fromkeys(c.adjacency for c in result.claims)
-        if adjacency in least
-    ]
-    texts = [f"{claim.epsilon:.3g} ({claim.adjacency}, delta {claim.delta:.0e})" for claim in known]
+    known = [claim for claim in result.claims if claim.epsilon is not None]
+    texts = []
+    for adjacency in dict.fromkeys(claim.adjacency for claim in known):
+        least = min((one for one in known if one.adjacency == adjacency), key=attrgetter("epsilon"))
+        texts.append(f"{least.epsilon:.3g} ({adjacency}, delta {least.delta:.0e})")
     return sent, spent, str(result.claims[0].trust), "; ".join(texts) or "none"
 
 

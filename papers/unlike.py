@@ -305,7 +305,7 @@ def _compare(page: Section, pairs: Mapping[str, tuple[RunResult, RunResult]]) ->
         for name, (above, below) in pairs.items()
     }
     page.say(found)
-    page.verdicts(stats.judged(name, [value]) for name, value in found.items())
+    page.verdicts(stats.each_judged(found))
 
 
 def _report_global(page: Section, runs: PanelRuns) -> None:
@@ -316,7 +316,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
         return
     if panel == "private":
         columns: dict[str, Any] = {
-            "regret (± 95 %)": stats.of_all_agents,
+            "regret (± 95 %)": _thousands(lambda run: run.regret[-1].sum(axis=1)),
             "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }

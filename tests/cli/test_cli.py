@@ -15,9 +15,8 @@ from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import mean_and_half_width, simulate
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY

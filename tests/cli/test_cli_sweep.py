@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 from fedbandit_envs import experiments, make_federation
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.result import mean_and_half_width
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")

@@ -13,10 +13,16 @@ from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play
-from fedbandit_envs.experiments.result import RunResult, weakest
-from fedbandit_envs.experiments.simulate import log_spaced, play_started, simulate, split_seeds
+from fedbandit_envs.experiments.result import (
+    RunResult,
+    log_spaced,
+    mean_and_half_width,
+    play_started,
+    simulate,
+    split_seeds,
+    weakest,
+)
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_assignments
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds

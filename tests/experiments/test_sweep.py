@@ -8,7 +8,7 @@ import pytest
 from fedbandit_envs import experiments, make_federation
 from fedbandit_envs.baselines.registry import BASELINES
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 from fedbandit_envs.experiments.sweep import read_sweep, sweep_runs, write_tables
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.special import ndtri, stdtr
 from scipy.stats import t as student
 
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.statistics import ratio_with_interval
+from fedbandit_envs.experiments.result import RunResult, ratio_with_interval
 from fedbandit_envs.papers import pfcb as analysis
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.stats import (
