@@ -11,10 +11,9 @@ import numpy as np
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Mean, Statement, Verdict, each, final_regret, judged, mean_of, ratio
-from fedbandit_envs.papers.variants import baseline_of
 
 THESIS_ROUNDS = 100_000
 
@@ -28,7 +27,7 @@ CONTROLS = (
     SILENT, PRIV, "FairX-LinUCB-0.1", GREEDY, "Fed-FairX-LinUCB-greedy", "Fed-FairX-LinUCB-listing",
     "Priv-FairX-LinUCB-on-sum", "Priv-FairX-LinUCB-printed", WEIGHTED, WEIGHTED + PLACEBO, "best-arm", "equal-shares",
 )  # fmt: skip
-PROTOCOLS = (SILENT, PRIV, PRIV + PLACEBO, "B1", "B1" + PLACEBO, "B2", "B2" + PLACEBO)
+PROTOCOLS = (PRIV, "B1", "B2")
 PRIVATE = (PRIV, PRIV + PLACEBO, WEIGHTED)
 BY_AGENTS = (SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED)
 LEARNERS = {
@@ -379,7 +378,7 @@ EXPERIMENTS = {
     ),
     "fairx-exp2": _experiment(
         "Exp 2: protocols of communication", "When to communicate; 10 minutes", "round",
-        lambda plan: _grid(plan, PROTOCOLS), _report_exp2,
+        lambda plan: _grid(plan, [SILENT, *(name + end for name in PROTOCOLS for end in ("", PLACEBO))]), _report_exp2,
     ),
     "fairx-exp3": _experiment(
         "Exp 3: against the number of agents", "What more agents gain; half an hour", "agents",

@@ -11,7 +11,7 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.result import ROWS_PER_SHARD
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import (
     Ratio,
@@ -33,7 +33,6 @@ from fedbandit_envs.papers.stats import (
     ratio,
     regret_by_instance,
 )
-from fedbandit_envs.papers.variants import baseline_of
 
 DELTA = 0.1
 PAPER_ROUNDS, PAPER_TRIALS = 10_000_000, 100

@@ -20,7 +20,7 @@ from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import (
@@ -32,7 +32,6 @@ from fedbandit_envs.papers.stats import (
     mean_of,
     regret_by_instance,
 )
-from fedbandit_envs.papers.variants import baseline_of
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 

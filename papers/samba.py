@@ -369,8 +369,11 @@ def shares_of(run: SimpleNamespace) -> dict[str, Array]:
 
 def _report_shares(page: Section, runs: PanelRuns) -> None:
     heads = {
-        "Comp": "comp", "Controller": "controller", "data customer": "customer", "all owners": "all owners",
-    }  # fmt: skip
+        "Comp": "comp",
+        "Controller": "controller",
+        "data customer": "customer",
+        "all owners": "all owners",
+    }
     found = {(own["line"], own["arms"]): shares_of(run) for own, run in runs.rows}
     means = {run: {role: share.mean() for role, share in own.items()} for run, own in found.items()}
     uneven, controller = (
@@ -389,15 +392,10 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
         for run, (_, result) in zip(found, runs.rows, strict=True)
     ]
     page.table("shares", lines)
-    comp = {
-        f"{name}, Comp / all": {
-            arms: compare(own["comp"], np.ones(own["comp"].size))
-            for (of, arms), own in found.items()
-            if of == name
-        }
-        for name in ALGORITHMS
-    }
-    page.record(comp)
+    comp: dict[str, dict[int, Ratio]] = {}
+    for (name, arms), own in found.items():
+        comp.setdefault(name, {})[arms] = compare(own["comp"], np.ones(own["comp"].size))
+    page.record(comp, "{}, Comp / all")
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
     page.draw({titles[run]: {x: mean_of(100 * own[role]) for x, role in bars} for run, own in found.items()})
     rivals = ("controller", "customer", "largest")

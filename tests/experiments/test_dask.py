@@ -11,7 +11,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from sweep_cells import Drawn, players, plays
+from sweep_cells import Drawn, contents, players, plays
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
@@ -81,13 +81,6 @@ class Cluster:
 def cluster(tmp_path_factory):
     with ExitStack() as stack:
         yield Cluster(stack, tmp_path_factory.mktemp("dask"))
-
-
-def contents(cell, folder):
-    """All that shards keep, but for how long they took."""
-    for shard in cell.split():
-        kept = Store(folder).load_shard(shard)
-        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
 
 
 @pytest.mark.ci

@@ -259,16 +259,12 @@ def test_a_table_has_a_row_a_checkpoint_seed_and_agent():
     ]  # fmt: skip
     assert len(frame) == result.regret.size
     constant = frame.iloc[:, :6].drop_duplicates()
-    assert constant.to_dict("records") == [
-        {"env_id": "FedProcurement-v0", "baseline": "P-FCB", "epsilon": 2.0, "line": "ours", "share": 0.5,
-         "num_agents": 2},
-    ]  # fmt: skip
-    for checkpoint, round_ in enumerate(result.rounds):
-        for replica, seed in enumerate((5, 6, 7)):
-            for agent in range(2):
-                row = frame[(frame["round"] == round_) & (frame.seed == seed) & (frame.agent == agent)]
-                assert row.regret.item() == result.regret[checkpoint, replica, agent]
-                assert row.messages.item() == result.messages[checkpoint, replica, agent]
+    assert constant.to_numpy().tolist() == [["FedProcurement-v0", "P-FCB", 2.0, "ours", 0.5, 2]]
+    for at in np.ndindex(result.regret.shape):
+        round_, seed, agent = result.rounds[at[0]], (5, 6, 7)[at[1]], at[2]
+        row = frame[(frame["round"] == round_) & (frame.seed == seed) & (frame.agent == agent)]
+        assert row.regret.item() == result.regret[at]
+        assert row.messages.item() == result.messages[at]
 
 
 def test_a_run_of_one_s_own_has_the_same_table(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sweep_cells import Drawn, plays
+from sweep_cells import Drawn, contents, plays
 
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.experiments import execute, store
@@ -111,13 +111,6 @@ def test_on_a_full_disk_a_file_stays_as_it_was(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "link"]
 
 
-def arrays(cell, folder):
-    """All that shards keep, but for how long they took."""
-    for shard in cell.split():
-        kept = Store(folder).load_shard(shard)
-        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
-
-
 @pytest.mark.parametrize(
     "cell",
     [
@@ -130,7 +123,7 @@ def test_one_job_and_two_have_the_same_numbers(tmp_path, cell):
     """Slow ones play a run, for which each process imports all of the package; Dask's workers do so in any case."""
     for jobs in (1, 2):
         play([cell], tmp_path / f"{jobs}", jobs)
-    one, two = (list(arrays(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))
+    one, two = (list(contents(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))
     assert one == two
     assert len(one) == 4
 
