@@ -46,7 +46,6 @@ def test_names_of_the_package_are_functions_whose_modules_have_the_same_names():
         ("zeta=None", "policy", None),
         ("instance_seed=[1, 2]", "env", [1, 2]),
         ("market={'name': 'normal', 'sd': .2}", "env", {"name": "normal", "sd": 0.2}),
-        ("env.market=normal", "env", "normal"),
         ("channel.topology=ring", "channel", "ring"),
         ("privatizer.epsilon=Infinity", "privatizer", np.inf),
         # What JSON cannot write could not be recorded: it is text.
@@ -159,10 +158,8 @@ def test_a_run_in_files_resumes_and_says_what_a_run_without_files_says(tmp_path)
     ("agents", "seeds", "instances", "sizes"),
     [
         (10, 100, 5, [50, 50]),
-        (10, 120, 1, [50, 50, 20]),
         (7, 100, 5, [70, 30]),
         (40, 20, 5, [10, 10]),
-        (3, 20, 1, [20]),
         (501, 2, 1, [1, 1]),
     ],
 )

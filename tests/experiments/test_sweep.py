@@ -168,9 +168,7 @@ def test_names_that_several_parts_have_are_ambiguous():
             "labels of policies is .* a list of different values is required",
         ),
         ({"policies": [{"policy": "UCB1", "colour": 2}]}, "unexpected keyword argument 'colour'"),
-        ({"policies": ["UCB"]}, "baseline is 'UCB'"),
         ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
-        ({"stack": [["Chanel", {}]]}, "wrapper is 'Chanel'"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folder, changes, message):
