@@ -15,6 +15,7 @@ from fedbandit_envs.papers.stats import (
     Ratio,
     all_hold,
     all_within,
+    each_judged,
     falls,
     final_regret,
     judged,
@@ -148,6 +149,8 @@ def test_bounds_hold_do_not_or_are_undecided():
     assert [value.at_least(bound) for bound in (0.6, 0.68, 0.7, 0.8)] == [
         "holds", "holds", "undecided", "does **not** hold",
     ]  # fmt: skip
+    above, below = Ratio(1.2, 1.1, 1.3, 20), Ratio(0.9, 0.8, 1.0, 20)
+    assert list(each_judged({"a": above, "b": below})) == [("a", above, FAILS), ("b", below, "holds")]
     assert all_hold(["holds", "holds"]) == "holds"
     assert all_hold(["holds", "undecided"]) == "undecided"
     assert all_hold(["undecided", "does **not** hold", "holds"]) == "does **not** hold"
