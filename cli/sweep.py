@@ -1,6 +1,7 @@
 """The commands ``sweep``, ``plot`` and ``tune`` (constants of baselines)."""
 
 import json
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,7 +38,7 @@ def sweep(
     """
     from fedbandit_envs.experiments.spec import read_assignments, read_value
     from fedbandit_envs.experiments.store import Store
-    from fedbandit_envs.experiments.sweep import read_sweep, sweep_frame, sweep_runs, write_tables
+    from fedbandit_envs.experiments.sweep import sweep_frame, sweep_runs, write_tables
 
     terminal.require_report()
     with terminal.explained(ValueError, TypeError, OSError):
@@ -51,7 +52,7 @@ def sweep(
             "settings": read_assignments(settings or []) or None,
             "stack": stack and read_value(stack),
         }
-        given = read_sweep(spec) if spec else {}
+        given = tomllib.loads(spec.read_text("utf-8")) if spec else {}
         given |= {name: value for name, value in options.items() if value is not None}
         runs = sweep_runs(**given)
     terminal.make_folder(out)

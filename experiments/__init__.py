@@ -1,9 +1,8 @@
 """Runs and their results: simulations, sweeps, pictures, and files in which long runs are kept."""
 
-# Modules have the names of these functions. All are imported here, so that the names stand for the functions.
+# Modules have the names of some of these functions. All are imported here, so that names stand for the functions.
 from fedbandit_envs.experiments.plots import plot
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import RunResult, simulate
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.sweep import sweep
 

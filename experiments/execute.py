@@ -7,8 +7,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from itertools import islice
+from os import _exit, getpid, getppid
 from pathlib import Path
 from random import Random
+from threading import Thread
+from time import sleep
 from traceback import format_exc
 
 from fedbandit_envs.basics.arrays import Arrays
@@ -83,13 +86,25 @@ def _here(workers: int, tasks: Iterable[Task]) -> Generator[Outcome, None, None]
     from joblib import Parallel, delayed  # It takes a tenth of a second to import.
 
     # Calls are not batched, so that each shard is stored as soon as it has been played.
-    parallel = Parallel(workers, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")
+    way = {"batch_size": 1, "pre_dispatch": "n_jobs", "return_as": "generator_unordered"}
+    parallel = Parallel(workers, **way, initializer=_end_with, initargs=(getpid(),))
     try:
         yield from parallel(delayed(_play)(*task) for task in tasks)
     except BrokenProcessPool as error:
         raise BackendError(
             f"a process that played has been ended; what is finished is kept, so start again: {error}"
         ) from error
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process soon after its parent has been killed; it would wait for ever otherwise."""
+
+    def watch() -> None:
+        while getppid() == parent:
+            sleep(1)
+        _exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _on_dask(scheduler: str, tasks: Iterator[Task]) -> Generator[Outcome, None, None]:

@@ -7,7 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.statistics import mean_and_half_width
+from fedbandit_envs.experiments.result import mean_and_half_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

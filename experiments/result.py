@@ -1,29 +1,110 @@
-"""The result of a run: arrays, privacy claims, and a tidy table of them."""
+"""Plays a policy on all agents of a federation, and keeps the result: regret at log-spaced rounds, means and claims."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, get_args
+from math import nan
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from scipy.special import stdtrit
 
+from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.html import html_table
-from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.core.privacy import Claim, Composition
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.experiments.statistics import mean_and_half_width
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
+from fedbandit_envs.wrappers.transport.transport import Transport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from pandas import DataFrame
+
+ROWS_PER_SHARD = 500
+"""Default number of rows that are played at the same time; a row is one agent in one replica.
+
+Arrays with so many rows fit into a processor's cache.
+"""
+
+FEWEST = 3
+"""Smallest number of seeds for which confidence intervals are given.
+
+With two seeds, Student's quantile is 12.7, where it is 2.0 with many.
+"""
+
+_LOW, _HIGH = (1 - 0.95) / 2, (1 + 0.95) / 2
+
+Middle = Literal["mean", "median"]
+"""Which average over seeds is taken."""
 
 # The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
 _BY_NAME = ("info", "traffic", "totals")
 
 
 _SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
+
+
+def mean_and_half_width(values: Array) -> tuple[Array, Array]:
+    """Returns the mean over the last axis and the half width of its 95 % Student-t confidence interval.
+
+    Args:
+        values: Values with one entry for each seed, or problem instance, on the last axis.
+
+    Returns:
+        Mean and half width, both without the last axis. The half width is NaN for fewer than :data:`FEWEST` seeds.
+    """
+    count = values.shape[-1]
+    mean = values.mean(axis=-1)
+    if count < FEWEST:
+        return mean, np.full_like(mean, np.nan)
+    return mean, stdtrit(count - 1, _HIGH) * values.std(axis=-1, ddof=1) / np.sqrt(count)
+
+
+def ratio_with_interval(
+    numerator: Array, denominator: Array, resamples: int = 2000, middle: Middle = "mean"
+) -> tuple[float, float, float]:
+    """Returns the ratio of two means or medians over paired values, with a 95 % bootstrap interval.
+
+    The same positions are drawn for numerator and denominator.
+
+    Args:
+        numerator: One value for each seed, or problem instance, ``(seeds,)``.
+        denominator: One value for each of the same seeds, played with the same random numbers, same shape.
+        resamples: Number of bootstrap resamples.
+        middle: Whether it is the ratio of means or of medians.
+
+    Returns:
+        Ratio, lower and upper end; the ends are NaN for fewer than :data:`FEWEST` seeds.
+    """
+    of = np.mean if middle == "mean" else np.median
+    value = float(of(numerator) / of(denominator))
+    if numerator.size < FEWEST:
+        return value, nan, nan
+    picks = resampled(np.zeros(numerator.size), resamples)
+    ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
+    low, high = np.quantile(ratios, [_LOW, _HIGH])
+    return value, float(low), float(high)
+
+
+def resampled(strata: Array, resamples: int) -> Array:
+    """Returns bootstrap resamples of the seeds, drawn with replacement within each stratum.
+
+    The random generator is fixed, so that equal arguments always give equal resamples.
+
+    Args:
+        strata: Stratum of each seed, ``(seeds,)``.
+        resamples: Number of resamples.
+
+    Returns:
+        Indices of the drawn seeds, int64 ``(resamples, seeds)``, ordered by stratum.
+    """
+    generator = np.random.default_rng(0)
+    members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
+    picks = [own[generator.integers(0, own.size, (resamples, own.size))] for own in members]
+    return np.concatenate(picks, axis=1)
 
 
 @dataclass(frozen=True)
@@ -45,7 +126,7 @@ class RunResult:
         claims: Privacy claims for the episode, for each adjacency and composition: one that holds against everybody,
             or, if the transport has a stage (a shuffler, a secure sum or a trusted server), one against each observer,
             those that trust least first, as :meth:`.FederatedEnv.privacy_claims` returns them. Empty without a
-            privatizer, and in results of :func:`~fedbandit_envs.experiments.simulate.simulate`.
+            privatizer, and in results of :func:`simulate`.
         cpu_seconds: CPU time that playing took.
         instances: Number of problem instances that seeds take in turn; None if each seed draws one of its own.
         labels: Columns of the table with one value for the whole run: ``env_id``, ``baseline``, ``epsilon``, and the
@@ -271,4 +352,113 @@ def weakest(claims: Sequence[Claim]) -> Claim:
         delta=max(claim.delta for claim in claims),
         trust=next(iter(sorted(trusts - {"local"})), "local"),
         observer=next(iter(sorted(observers - {"everybody"})), "everybody"),
+    )
+
+
+def split_seeds(
+    seeds: Sequence[int], agents: int, rows: int = ROWS_PER_SHARD, multiple: int = 1
+) -> list[Sequence[int]]:
+    """Splits the seeds of a run into shards, and returns the seeds of each shard.
+
+    Args:
+        seeds: All seeds of the run.
+        agents: Number of agents.
+        rows: About how many rows a shard shall have; a row is one agent under one seed.
+        multiple: Number of which the number of seeds in a shard shall be a multiple, except for the last shard.
+    """
+    size = max(1, rows // agents // multiple) * multiple
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+
+
+def log_spaced(rounds: int, per_decade: int = 10) -> Array:
+    """Returns distinct integers from 1 to ``rounds`` in about geometric progression.
+
+    Args:
+        rounds: The last integer.
+        per_decade: About how many of them there are between a number and its tenfold.
+    """
+    count = 1 + int(np.ceil(per_decade * np.log10(rounds)))
+    return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
+
+
+def simulate(
+    env: FederatedEnv,
+    policy: Policy,
+    seeds: Sequence[int],
+    advance: Callable[[float], None] = lambda played: None,
+) -> RunResult:
+    """Plays one episode for each seed and returns the result.
+
+    Episodes are played at the same time, but only as many as fit into a processor's cache (500 agents); then
+    environment and policy are reset for the next ones. An episode is the same, whichever are played beside it.
+
+    Args:
+        env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
+        policy: The policy that chooses the actions of all agents.
+        seeds: The seeds, one for each replica (episode).
+        advance: Called with the number of agent-rounds played since its last call, for progress bars.
+
+    Returns:
+        Regret of every agent at log-spaced rounds; memory does not grow with the horizon. The result's ``env_id`` is
+        the environment's name, and its ``baseline`` the class of the policy.
+    """
+    results = []
+    for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
+        start = env.reset_batch(own)
+        policy.reset(env.policy_spec, row_seeds(own, env.max_num_agents))
+        results.append(play_started(env, policy, own, start, advance))
+    if len(results) == 1:
+        return results[0]
+    return replace(RunResult.joined([part.as_arrays() for part in results]), labels=results[0].labels)
+
+
+def play_started(
+    env: FederatedEnv,
+    policy: Policy,
+    seeds: Sequence[int],
+    start: BatchReset,
+    advance: Callable[[float], None],
+) -> RunResult:
+    """Plays episodes, all at the same time, for which environment and policy have been reset; see :func:`simulate`.
+
+    Args:
+        env: The federation.
+        policy: The policy.
+        seeds: The seeds with which both were reset.
+        start: What the environment's reset returned.
+        advance: Called with the number of agent-rounds played since its last call.
+    """
+    rounds = log_spaced(env.max_cycles)
+    observation = start.observation
+    shape = start.info["regret"].shape
+    sums: Arrays = {}
+    kept, messages = np.empty((2, rounds.size, *shape))
+    played = 0
+    for checkpoint, until in enumerate(rounds):
+        for _ in range(until - played):
+            observation, _, _, info = env.step_batch(policy.act(observation))
+            for name, values in info.items():
+                if name not in sums:
+                    sums[name] = np.zeros(shape)
+                sums[name] += values
+        kept[checkpoint] = sums["regret"]
+        messages[checkpoint] = sums.get("messages", 0.0)
+        advance(float((int(until) - played) * start.info["regret"].size))
+        played = int(until)
+    transport, noise = find_layer(env, "transport"), find_layer(env, "noise")
+    return RunResult(
+        rounds=rounds,
+        regret=kept,
+        seeds=seeds,
+        info={name: values / played for name, values in sums.items() if name != "regret"},
+        messages=messages if "messages" in sums else None,
+        traffic=transport.traffic if isinstance(transport, Transport) else {},
+        totals=env.totals,
+        groups=env.groups,
+        privacy=env.privacy(),
+        labels={
+            "env_id": env.metadata["name"],
+            "baseline": type(policy).__name__,
+            "epsilon": getattr(getattr(noise, "mechanism", None), "epsilon", None),
+        },
     )

@@ -1,7 +1,6 @@
 """Sweeps: runs of policies for all combinations of some settings, and the tidy table of their results."""
 
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
@@ -207,16 +206,3 @@ def write_tables(frame: "DataFrame", folder: Path) -> list[Path]:
     for path, content in written.items():
         write_whole(path, content)
     return list(written)
-
-
-def read_sweep(path: Path) -> dict[str, Any]:
-    """Returns the arguments of :func:`sweep_runs` that a TOML file has.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is no TOML; the message names file, line and column.
-    """
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from error

@@ -42,7 +42,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
-from fedbandit_envs.experiments.simulate import split_seeds
+from fedbandit_envs.experiments.result import split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
 from fedbandit_envs.leaderboard import suites
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, Track

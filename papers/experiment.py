@@ -26,17 +26,62 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.baselines.baseline import Baseline
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import source_digest
 from fedbandit_envs.papers.stats import Ratio, Row, ratio
-from fedbandit_envs.papers.variants import VARIANTS
 
 if TYPE_CHECKING:
     from fedbandit_envs.papers.page import Section
 
 LINEAR = {"xscale": "linear", "yscale": "linear"}
+
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
+    "FCB-checked": ("FCB", {"policy": {"check": True}}),
+    "FairX-LinUCB-0.1": ("FairX-LinUCB", {"policy": {"beta_scale": 0.1}}),
+    "FairX-LinUCB-greedy": ("FairX-LinUCB", {"policy": {"beta_scale": 0.0}}),
+    "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"policy": {"beta_scale": 0.0}}),
+    "FedGLB-UCB-quasi-newton": (
+        "FedGLB-UCB",
+        {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}},
+    ),
+    "FedLinUCB-theory": ("FedLinUCB", {"policy": {"alpha": None, "beta": None}}),
+    "FedUCB-floor": ("FedUCB", {"policy": {"shift": "floor", "bias": "euclidean"}}),
+    "FedUCB-min-trimmed": ("FedUCB-min", {"policy": {"pool": {"name": "trimmed_senders", "share": 0.4}}}),
+    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {"channel": {"schedule": "synchronise"}}),
+    "FedUCB-printed-trigger": (
+        "FedUCB-printed",
+        {"privatizer": {"releases": None}, "channel": {"schedule": "synchronise"}},
+    ),
+    "FedUCB-trimmed": ("FedUCB-nonprivate", {"policy": {"pool": {"name": "trimmed_senders", "share": 0.4}}}),
+    "FedUCB-trimmed-mean": (
+        "FedUCB-nonprivate",
+        {"policy": {"pool": {"name": "trimmed_mean", "share": 0.25}}},
+    ),
+    "LinUCB-0.3": ("LinUCB", {"policy": {"beta_scale": 0.3}}),
+    "LinUCB-0.5": ("LinUCB", {"policy": {"beta_scale": 0.5}}),
+    "PF-UCB-1.2": ("PF-UCB", {"server": {"policy": {"name": "personal", "growth": 1.2}}}),
+    "Priv-FairX-LinUCB-on-sum": ("Priv-FairX-LinUCB", {"policy": {"shift": "on_sum", "bias": "root_m"}}),
+    "SS-UCB-0.5": ("SS-UCB", {"policy": {"radius_scale": 0.5}}),
+    "SS-UCB-0.8": ("SS-UCB", {"policy": {"radius_scale": 0.8}}),
+}
+"""Lines of tables and figures that vary one setting of a baseline: the baseline, and the arguments by part."""
+
+
+def baseline_of(name: str) -> Baseline:
+    """Returns the baseline that a line of a table names, with the settings of :data:`VARIANTS`."""
+    known, settings = VARIANTS.get(name, (name, {}))
+    baseline = BASELINES[known]
+    wrappers = {
+        part: one._replace(kwargs={**one.kwargs, **settings.get(part, {})})
+        for part, one in baseline.wrappers.items()
+    }
+    return replace(
+        baseline, policy_kwargs={**baseline.policy_kwargs, **settings.get("policy", {})}, wrappers=wrappers
+    )
 
 
 @dataclass(frozen=True)
@@ -93,7 +138,7 @@ class Plan(NamedTuple):
         Args:
             line: Name of the line, which is the run's label ``line``.
             env_id: Id of the environment.
-            baseline: Name of the baseline, or of one of :data:`.VARIANTS`; by default ``line``.
+            baseline: Name of the baseline, or of one of :data:`VARIANTS`; by default ``line``.
             env: Changes to the arguments of the environment.
             policy: Changes to the arguments of the policy.
             wrappers: Changes to the arguments of the wrappers, by part.
@@ -120,9 +165,8 @@ class Measurement:
     It is a :class:`~fedbandit_envs.experiments.store.Cell`.
 
     Attributes:
-        measure: The function, called as ``measure(seeds, advance, **arguments)``. It calls ``advance`` with the share
-            of its work that was done since the last call. It returns, by name, arrays whose first axis has the length
-            of ``seeds``, and JSON values that are the same for all seeds.
+        measure: The function, called as ``measure(seeds, **arguments)``. It returns, by name, arrays whose first axis
+            has the length of ``seeds``, and JSON values that are the same for all seeds.
         arguments: Further arguments of the function, JSON values.
         seeds: Seeds of all shards together.
         per_shard: Largest number of seeds in one shard.
@@ -156,17 +200,14 @@ class Measurement:
         starts = range(0, len(self.seeds), self.per_shard)
         return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
 
-    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
+    def play(self) -> Arrays:
         """Calls the function and returns the arrays that are written to the shard's file.
-
-        Args:
-            advance: Called with the amount of work, in units of ``size``, that was done since its last call.
 
         Returns:
             The function's arrays by name, ``others`` (its other values as JSON text) and ``cpu_seconds``.
         """
         start = process_time()
-        found = self.measure(self.seeds, lambda share: advance(share * self.size), **self.arguments)
+        found = self.measure(self.seeds, **self.arguments)
         arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
         others = {name: value for name, value in found.items() if name not in arrays}
         written = np.array(json.dumps(others))

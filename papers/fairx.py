@@ -1,6 +1,6 @@
 """Experiments on exposure fairness: four of the thesis (Solanki 2024, section 6.5), and this project's own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise, product
 from math import log
@@ -11,10 +11,9 @@ import numpy as np
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import Mean, Ratio, Statement, each, final_regret, judged, mean_of, ratio
-from fedbandit_envs.papers.variants import baseline_of
+from fedbandit_envs.papers.stats import Mean, Statement, Verdict, each, final_regret, judged, mean_of, ratio
 
 THESIS_ROUNDS = 100_000
 
@@ -29,6 +28,8 @@ CONTROLS = (
     "Priv-FairX-LinUCB-on-sum", "Priv-FairX-LinUCB-printed", WEIGHTED, WEIGHTED + PLACEBO, "best-arm", "equal-shares",
 )  # fmt: skip
 PROTOCOLS = (PRIV, "B1", "B2")
+PRIVATE = (PRIV, PRIV + PLACEBO, WEIGHTED)
+BY_AGENTS = (SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED)
 LEARNERS = {
     "best-arm": "best arm",
     SILENT: "fair, optimistic",
@@ -106,26 +107,6 @@ def _grid(
     return runs
 
 
-def _exp1(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of Exp 1: fairness regret over rounds, silent, federated and private."""
-    return _grid(plan, THESIS if plan.panel == "thesis" else CONTROLS)
-
-
-def _exp2(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of Exp 2: fairness regret over rounds under other protocols of communication."""
-    return _grid(plan, [SILENT, *(name + end for name in PROTOCOLS for end in ("", PLACEBO))])
-
-
-def _exp3(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of Exp 3: fairness regret at T against the number of agents."""
-    return _grid(plan, [SILENT, FED, PRIV, PRIV + PLACEBO, GREEDY, WEIGHTED], "agents")
-
-
-def _exp4(plan: Plan) -> list[RunSpec]:
-    """Returns the runs of Exp 4: fairness regret at T against epsilon."""
-    return _grid(plan, [PRIV, PRIV + PLACEBO, WEIGHTED], "epsilon") + _grid(plan, [SILENT, FED, GREEDY])
-
-
 def _solver(plan: Plan) -> list[RunSpec]:
     """Returns the runs that vary two constants that no paper specifies: the solver's steps and the radius' scale."""
     if plan.panel == "radius":
@@ -155,31 +136,16 @@ def _shares(plan: Plan) -> list[RunSpec]:
     return _grid(plan, LEARNERS, contexts=contexts, instance_seed=0)
 
 
-def _price(plan: Plan) -> list[RunSpec]:
-    """Returns the runs that measure fairness regret and reward regret at each scale of merit.
-
-    They show how much reward a fair policy gives up, and how unfair a policy is that maximises reward.
-    """
-    return _grid(plan, LEARNERS, "merit")
-
-
 NEVER_ABOVE = 1.05
 """Bound set in advance for the fairness regret of this project's private baseline, relative to tuned silent agents."""
 
 
-def _ratios(page: Section, runs: PanelRuns, *pairs: tuple[str, str]) -> dict[str, Ratio]:
-    """Returns the ratios of two algorithms' fairness regret by name, and adds them to the numbers."""
+def _verdicts(page: Section, runs: PanelRuns, *pairs: tuple[str, str]) -> Iterator[Verdict]:
+    """Adds ratios of two algorithms' fairness regret to the numbers, and returns whether each is below 1."""
     b0 = "B0" if runs.panel == "thesis" else SILENT
-    found = {
-        f"{above} / {b0 if below == SILENT else below}": runs.ratio(above, below) for above, below in pairs
-    }
+    found = {f"{one} / {b0 if other == SILENT else other}": runs.ratio(one, other) for one, other in pairs}
     page.say(found)
-    return found
-
-
-def _is_less(ratios: Mapping[str, Ratio]) -> Iterable[tuple[str, Any, str]]:
-    """Returns lines of a table of verdicts: whether each ratio is below 1."""
-    return (judged(name, [value]) for name, value in ratios.items())
+    return stats.each_judged(found)
 
 
 def power_of_rounds(result: RunResult) -> Mean:
@@ -220,7 +186,7 @@ def _constants(result: RunResult) -> str:
 def _report_exp1(page: Section, runs: PanelRuns) -> None:
     if runs.panel == "thesis":
         _regrets(page, runs, (SILENT, FED, PRIV))
-        page.verdicts(_is_less(_ratios(page, runs, *((line, SILENT) for line in THESIS[1:]))))
+        page.verdicts(_verdicts(page, runs, *((line, SILENT) for line in THESIS[1:])))
         page.claims(runs[PRIV].claims)
         return
     _regrets(page, runs)
@@ -230,14 +196,12 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         (PRIV, SILENT), (PRIV, best), (best, SILENT), (WEIGHTED, best), (ours, best), (sum_, SILENT),
         ("Priv-FairX-LinUCB-printed", SILENT), ("best-arm", "equal-shares"),
     ]  # fmt: skip
-    page.verdicts(
-        [*_is_less(_ratios(page, runs, *pairs)), ("least fairness regret", stats.least(lines), "-")]
-    )
+    page.verdicts([*_verdicts(page, runs, *pairs), ("least fairness regret", stats.least(lines), "-")])
 
 
 def _report_exp2(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs, ("B2", PRIV))
-    page.verdicts(_is_less(_ratios(page, runs, (PRIV, "B1"), (PRIV, "B2"))))
+    page.verdicts(_verdicts(page, runs, (PRIV, "B1"), (PRIV, "B2")))
 
 
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
@@ -312,7 +276,7 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
     }
     pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
     page.verdicts([
-        *_is_less(fewer),
+        *stats.each_judged(fewer),
         ("true data / silence, all solvers", stats.spread(pairs, ".3f"), stats.all_within(pairs)),
     ])  # fmt: skip
 
@@ -390,9 +354,8 @@ def _report_price(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("merit")
     fairness = each(lines, lambda run: mean_of(stats.regret_by_instance(run) / run.rounds[-1], ".4f"))
     reward = each(lines, lambda run: mean_of(run.info["reward_regret"].mean(axis=1), ".4f"))
-    columns: dict[str, Any] = {}
-    for line in lines:
-        columns |= {f"{line}: fairness": fairness[line], f"{line}: reward": reward[line]}
+    measures = {"fairness": fairness, "reward": reward}
+    columns = {f"{line}: {name}": found[line] for line in lines for name, found in measures.items()}
     page.table("regrets", stats.by_x(columns, "merit", "exp({:g} mu)"))
     page.draw(
         {line: [(fairness[line][x].value, mean) for x, mean in own.items()] for line, own in reward.items()}
@@ -410,16 +373,20 @@ def _experiment(title: str, shows: str, x: str, runs: Any, report: Any, **others
 EXPERIMENTS = {
     "fairx-exp1": _experiment(
         "Exp 1: silent, federated, private", "What sharing and private sharing gain; half an hour",
-        "round", _exp1, _report_exp1, panels={"thesis": "As in the thesis", "controls": "Controls, and ours"},
+        "round", lambda plan: _grid(plan, THESIS if plan.panel == "thesis" else CONTROLS), _report_exp1,
+        panels={"thesis": "As in the thesis", "controls": "Controls, and ours"},
     ),
     "fairx-exp2": _experiment(
-        "Exp 2: protocols of communication", "When to communicate; 10 minutes", "round", _exp2, _report_exp2,
+        "Exp 2: protocols of communication", "When to communicate; 10 minutes", "round",
+        lambda plan: _grid(plan, [SILENT, *(name + end for name in PROTOCOLS for end in ("", PLACEBO))]), _report_exp2,
     ),
     "fairx-exp3": _experiment(
-        "Exp 3: against the number of agents", "What more agents gain; half an hour", "agents", _exp3, _report_exp3,
+        "Exp 3: against the number of agents", "What more agents gain; half an hour", "agents",
+        lambda plan: _grid(plan, BY_AGENTS, "agents"), _report_exp3,
     ),
     "fairx-exp4": _experiment(
-        "Exp 4: against epsilon", "What a smaller epsilon costs; half an hour", "epsilon", _exp4, _report_exp4,
+        "Exp 4: against epsilon", "What a smaller epsilon costs; half an hour", "epsilon",
+        lambda plan: _grid(plan, PRIVATE, "epsilon") + _grid(plan, [SILENT, FED, GREEDY]), _report_exp4,
     ),
     "fairx-solver": _experiment(
         "what the papers leave open: solver steps and radius", "Whether open constants matter; an hour",
@@ -438,6 +405,7 @@ EXPERIMENTS = {
     ),
     "fairx-price": _experiment(
         "the price of fairness over merit scales", "What fairness costs in reward; 20 minutes",
-        "fairness regret a round", _price, _report_price, axes={"y": "reward regret a round", **LINEAR},
+        "fairness regret a round", lambda plan: _grid(plan, LEARNERS, "merit"), _report_price,
+        axes={"y": "reward regret a round", **LINEAR},
     ),
 }  # fmt: skip

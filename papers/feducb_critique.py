@@ -27,7 +27,7 @@ from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns,
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Row
-from fedbandit_envs.papers.variants import baseline_of
+from fedbandit_envs.papers.experiment import (baseline_of)
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 
@@ -75,7 +75,7 @@ class _ScriptedFedUCB(FedUCB):
 
 
 def first_messages(
-    seeds: range, advance: Callable[[float], None], baseline: str, epsilon: float, horizons: tuple[int, int],
+    seeds: range, baseline: str, epsilon: float, horizons: tuple[int, int],
     made_for: int | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Measures when a federation synchronises first, under two histories of one agent that differ in one observation.
@@ -86,7 +86,6 @@ def first_messages(
 
     Args:
         seeds: One seed for each run without the observation; the runs with it have as many seeds that follow these.
-        advance: Called with the share of the work that was done since its last call.
         baseline: Name of the federation's baseline.
         epsilon: The epsilon that all releases together promise.
         horizons: First and last horizon T. The paper's threshold depends on T: the first T is played at which the
@@ -123,7 +122,6 @@ def first_messages(
             if first.all():
                 break
         rounds.append(first)
-        advance(1 / 2)
     found = {"horizon": horizon, "share": share, "reason": env.privacy().reason}
     return {"without": rounds[0], "including": rounds[1], **found}
 
@@ -160,7 +158,7 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
 
 
 def added_noise(
-    seeds: range, advance: Callable[[float], None], baseline: str, agents: int, rounds: int
+    seeds: range, baseline: str, agents: int, rounds: int
 ) -> dict[str, Any]:
     """Measures the noise in the sum of messages from which FedUCB's agents learn.
 
@@ -168,7 +166,6 @@ def added_noise(
 
     Args:
         seeds: One seed for each federation.
-        advance: Called with the share of the work that was done since its last call.
         baseline: Name of the federation's baseline; messages have to reach their senders as well, so that all agents'
             noise is in the sum.
         agents: Number of agents M.
@@ -184,7 +181,6 @@ def added_noise(
     received = np.zeros((len(seeds), agents, _SMALL_DIM + 1, _SMALL_DIM + 1))
     for _ in range(rounds):
         received += env.step_batch(idle).observation["inbox_statistic"][:, 0]
-        advance(1 / rounds)
     single = np.diagonal(received, axis1=-2, axis2=-1)
     return {"summed": single.sum(axis=1), "single": single}
 

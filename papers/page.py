@@ -8,7 +8,6 @@ compressed table beside its page.
 import csv
 import gzip
 import json
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +25,7 @@ from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.plots import figure_of
 from fedbandit_envs.experiments.store import Cell, Store
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan
-from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, over_rounds
+from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, Verdict, over_rounds
 
 _MADE = ("experiment", "scale", "settings")
 COLUMNS = (*_MADE, "panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
@@ -76,7 +75,7 @@ class Section:
                     self._record(str(first[1]), column, "", cell, str(cell))
         self.tables[name] = "\n".join(text)
 
-    def verdicts(self, lines: Iterable[tuple[str, Any, str]], name: str = "verdicts") -> None:
+    def verdicts(self, lines: Iterable[Verdict], name: str = "verdicts") -> None:
         """Adds a table of verdicts.
 
         Args:
@@ -277,12 +276,6 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
         before, _, rest = page.partition(first)
         page = f"{before}{first}\n\n{text}\n\n{last}{rest.partition(last)[2]}"
     return page
-
-
-def parts_of(page: str) -> dict[str, str]:
-    """Returns the parts of a page between marks, by name."""
-    found = re.findall(r"<!-- ([^/>][^>]*) -->\n(.*?)\n<!-- /\1 -->", page, flags=re.DOTALL)
-    return {name: text.strip() for name, text in found}
 
 
 def read_numbers(path: Path) -> list[dict[str, str]]:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.core.privacy import Composition
+from fedbandit_envs.experiments.result import RunResult, mean_and_half_width
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
@@ -291,9 +291,8 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
     if page.plan.mode == "printed":
         ways = {"holds": "rises", "does **not** hold": "falls"}
         found = {change: runs.ratio(*pair) for change, pair in _CHANGES.items()}
-        says = {change: value.at_least() for change, value in found.items()}
         page.verdicts(
-            (change, value, ways.get(says[change], says[change])) for change, value in found.items()
+            (change, value, ways.get(says := value.at_least(), says)) for change, value in found.items()
         )
         return
     names = {"P-FCB": "P-FCB", "the placebo": "P-FCB-placebo", "radius 0.8": "SS-UCB-0.8"}
@@ -308,11 +307,9 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         _report_margins(page, runs)
         binding = runs.where(markets="binding", margin=0)
         verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
-    epsilons = {
-        "as the paper adds up": stats.claim_of(private, "basic").epsilon or nan,
-        "exactly": stats.claim_of(private, "exact").epsilon or nan,
-    }
-    for how, epsilon in epsilons.items():
+    adding: dict[str, Composition] = {"as the paper adds up": "basic", "exactly": "exact"}
+    for how, composition in adding.items():
+        epsilon = stats.claim_of(private, composition).epsilon or nan
         what = f"epsilon of one quantity is at most 1, {how}"
         verdicts.append((what, f"{epsilon:.3f}", stats.holds_if(epsilon <= 1)))
     page.verdicts(verdicts)
@@ -335,9 +332,8 @@ def _single_markets(runs: PanelRuns) -> Iterator[Row]:
     chosen, results = choose_markets(runs.panel), [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
     violations = stats.by_instance(results[0], results[0].info["violation"].mean(axis=1))
     regrets = map(stats.regret_by_instance, results)
-    for seed, surplus, violated, silent, private, checked in zip(
-        chosen.slack, chosen.surplus, violations, *regrets, strict=True
-    ):
+    markets = zip(chosen.slack, chosen.surplus, violations, *regrets, strict=True)
+    for seed, surplus, violated, silent, private, checked in markets:
         yield {
             "market": f"seed {seed}",
             "surplus": f"{surplus:.3f}",
@@ -352,17 +348,18 @@ def _single_markets(runs: PanelRuns) -> Iterator[Row]:
 
 def _report_margins(page: Section, runs: PanelRuns) -> None:
     chosen, lines = choose_markets(runs.panel), []
-    for kind, number in (("slack", len(chosen.slack)), ("binding", len(chosen.binding))):
+    for kind in ("slack", "binding"):
+        markets = f"{len(getattr(chosen, kind))} {kind}"
         found = {margin: runs.where(markets=kind, margin=margin).by() for margin in (0, MARGIN)}
         for margin, at in found.items():
             lines.append({
-                "markets": f"{number} {kind}, margin {margin:g}",
+                "markets": f"{markets}, margin {margin:g}",
                 "SS-UCB (± 95 %)": final_regret(at["SS-UCB"]),
                 "P-FCB (± 95 %)": final_regret(at["P-FCB"]),
                 **_compared("P-FCB / SS-UCB", at["P-FCB"], at["SS-UCB"]),
                 "P-FCB's rounds that violate": _violations(at["P-FCB"]),
             })  # fmt: skip
-        page.say({f"margin, {number} {kind}": ratio(found[MARGIN]["P-FCB"], found[0]["P-FCB"])})
+        page.say({f"margin, {markets}": ratio(found[MARGIN]["P-FCB"], found[0]["P-FCB"])})
     page.table("margins", lines)
 
 
@@ -382,11 +379,7 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
     printed = PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]]
     paper = printed["P-FCB"] / printed["SS-UCB"]
     page.draw({f"paper, T = {SCALES['paper'].rounds:,} (from EXP1)": {1.0: paper}})
-    beyond = [
-        {"epsilon": f"{epsilon:g}", "first share": f"{share:.2f}", "true delta": f"{delta:.2g}"}
-        for epsilon, share, delta in beyond_proof(page.plan.scale.rounds, private)
-    ]
-    if beyond:
+    if beyond := list(beyond_proof(page.plan.scale.rounds, private)):
         page.table("beyond the proof", beyond)
     first, last = min(private), max(private)
     within = stats.over({epsilon: result for epsilon, result in private.items() if epsilon <= 1}, silent)
@@ -400,8 +393,8 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
 
 
-def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float, float, float]]:
-    """Yields the epsilons for which the paper's calibration of the noise is not proven.
+def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[Row]:
+    """Yields lines of a table with the epsilons for which the paper's calibration of the noise is not proven.
 
     The paper divides epsilon over the releases. Its calibration is proven for shares below 1 only.
 
@@ -415,7 +408,8 @@ def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[tuple[float,
     for epsilon in budgets:
         share = float(decreasing(epsilon, rounds)[0])
         if share >= 1:
-            yield epsilon, share, float(gaussian_delta(share, 1 / classic_noise_multiplier(share, 0.01)))
+            delta = gaussian_delta(share, 1 / classic_noise_multiplier(share, 0.01))
+            yield {"epsilon": f"{epsilon:g}", "first share": f"{share:.2f}", "true delta": f"{delta:.2g}"}
 
 
 def median_agent(result: RunResult) -> RunResult:

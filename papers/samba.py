@@ -3,7 +3,7 @@
 K is the number of arms (each has a data owner), N the number of rounds. A run "in the open" is one without encryption.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from time import process_time
@@ -55,14 +55,11 @@ _ENCRYPTION = 50
 """Roughly the time of an encrypted round divided by the time of a round without encryption."""
 
 
-def select(
-    seeds: range, advance: Callable[[float], None], noted: Sequence[int] = (), **settings: Any
-) -> dict[str, Any]:
+def select(seeds: range, noted: Sequence[int] = (), **settings: Any) -> dict[str, Any]:
     """Plays one algorithm on a vertical federation, one seed after the other.
 
     Args:
         seeds: One seed for each run.
-        advance: Called with the share of the work that was done since its last call.
         noted: Rounds after which the cumulative reward is returned as well; only for runs without encryption.
         **settings: Fields of :class:`~fedbandit_envs.samba.runs.SambaSettings`, except the seed.
 
@@ -87,11 +84,8 @@ def select(
             result = run_vertical(means, algorithm, chosen.budget, seed, noted)
             row = {"reward": result.reward, "bytes": 0, "seconds": [process_time() - before]}
             rows.append({**row, "rewards": result.noted, "pulls": result.pulls})
-            advance(1 / len(seeds))
         else:
-            run = run_samba(
-                replace(chosen, seed=seed), lambda rounds: advance(rounds / chosen.budget / len(seeds))
-            )
+            run = run_samba(replace(chosen, seed=seed))
             roles, claim = list(run["cpu_seconds"]), run["claim"]
             row = {"reward": run["cumulative_reward"], "bytes": run["bytes"]}
             rows.append({**row, "seconds": list(run["cpu_seconds"].values())})
@@ -375,8 +369,11 @@ def shares_of(run: SimpleNamespace) -> dict[str, Array]:
 
 def _report_shares(page: Section, runs: PanelRuns) -> None:
     heads = {
-        "Comp": "comp", "Controller": "controller", "data customer": "customer", "all owners": "all owners",
-    }  # fmt: skip
+        "Comp": "comp",
+        "Controller": "controller",
+        "data customer": "customer",
+        "all owners": "all owners",
+    }
     found = {(own["line"], own["arms"]): shares_of(run) for own, run in runs.rows}
     means = {run: {role: share.mean() for role, share in own.items()} for run, own in found.items()}
     uneven, controller = (
@@ -395,15 +392,10 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
         for run, (_, result) in zip(found, runs.rows, strict=True)
     ]
     page.table("shares", lines)
-    comp = {
-        f"{name}, Comp / all": {
-            arms: compare(own["comp"], np.ones(own["comp"].size))
-            for (of, arms), own in found.items()
-            if of == name
-        }
-        for name in ALGORITHMS
-    }
-    page.record(comp)
+    comp: dict[str, dict[int, Ratio]] = {}
+    for (name, arms), own in found.items():
+        comp.setdefault(name, {})[arms] = compare(own["comp"], np.ones(own["comp"].size))
+    page.record(comp, "{}, Comp / all")
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
     page.draw({titles[run]: {x: mean_of(100 * own[role]) for x, role in bars} for run, own in found.items()})
     rivals = ("controller", "customer", "largest")
@@ -484,15 +476,11 @@ def _facts(result: Any) -> tuple[float, float, str, str]:
     spent = 1e6 * result.cpu_seconds / result.regret.shape[1]
     if not result.claims:
         return sent, spent, *(("everybody", "none") if result.traffic else ("nobody", "nothing is told"))
-    least: dict[str, Any] = {}
-    for claim in sorted((c for c in result.claims if c.epsilon is not None), key=lambda c: c.epsilon or 0.0):
-        least.setdefault(claim.adjacency, claim)
-    known = [
-        least[adjacency]
-        for adjacency in dict.fromkeys(c.adjacency for c in result.claims)
-        if adjacency in least
-    ]
-    texts = [f"{claim.epsilon:.3g} ({claim.adjacency}, delta {claim.delta:.0e})" for claim in known]
+    known = [claim for claim in result.claims if claim.epsilon is not None]
+    texts = []
+    for adjacency in dict.fromkeys(claim.adjacency for claim in known):
+        least = min((one for one in known if one.adjacency == adjacency), key=attrgetter("epsilon"))
+        texts.append(f"{least.epsilon:.3g} ({adjacency}, delta {least.delta:.0e})")
     return sent, spent, str(result.claims[0].trust), "; ".join(texts) or "none"
 
 

@@ -8,7 +8,7 @@ verdict "holds" on several ratios has no larger error probability than one on a 
 joint verdict "does not hold" is less safe, since one wrong verdict among them is enough.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isnan
@@ -18,8 +18,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.privacy import Claim, Composition
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.statistics import Middle, mean_and_half_width, ratio_with_interval
+from fedbandit_envs.experiments.result import Middle, RunResult, mean_and_half_width, ratio_with_interval
 
 ENOUGH = 20
 """Smallest number of problem instances from which a verdict follows; figures from fewer are exploratory."""
@@ -28,6 +27,8 @@ Statement = Literal["holds", "does **not** hold", "undecided", "exploratory"]
 FAILS: Statement = "does **not** hold"
 Row = dict[str, Any]
 """A line of a table: its cells by the heads of all columns, in order."""
+Verdict = tuple[str, Any, str]
+"""A line of a table of verdicts: what was measured, the figures, and the verdict."""
 Curves = Mapping[str, Mapping[Any, Any]]
 """Values by the name of a curve and by x."""
 
@@ -120,10 +121,15 @@ def all_within(values: Iterable[Mean], low: float = -inf, high: float = 1) -> St
     return all_hold(verdict(value, low, high) for value in values)
 
 
-def judged(what: str, values: Iterable[Mean], low: float = -inf, high: float = 1) -> tuple[str, Any, str]:
+def judged(what: str, values: Iterable[Mean], low: float = -inf, high: float = 1) -> Verdict:
     """Returns a line of a table of verdicts: what was measured, all values, and :func:`all_within`."""
     values = list(values)
     return what, values[0] if len(values) == 1 else joined(values), all_within(values, low, high)
+
+
+def each_judged(values: Mapping[str, Mean]) -> Iterator[Verdict]:
+    """Returns a line of a table of verdicts for each value by its name: whether it is at most 1."""
+    return (judged(name, [value]) for name, value in values.items())
 
 
 def joined(values: Iterable[Mean]) -> str:

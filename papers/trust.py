@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.privacy import Claim
-from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import Middle
 from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale

@@ -1,6 +1,6 @@
 """Fed1-UCB, Fed2-UCB and PF-UCB, beside agents who do not communicate and controls without phases."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,11 +13,10 @@ from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import Row, mean_of, ratio
+from fedbandit_envs.papers.stats import Mean, Row, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
-from fedbandit_envs.papers.variants import baseline_of
 
 HORIZON = 1_000_000
 """T in the papers' experiments."""
@@ -247,11 +246,11 @@ def unsettled(result: RunResult) -> str:
     return f"{int(regretting.sum())} of {regretting.size}"
 
 
-def _thousands(measure: Any) -> Any:
+def _thousands(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], Mean]:
     return lambda result: mean_of(measure(result), ",.0f")
 
 
-def _median(measure: Any) -> Any:
+def _median(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], str]:
     return lambda result: f"{np.median(measure(result)):,.0f}"
 
 
@@ -266,8 +265,7 @@ def _known(result: RunResult) -> tuple[float, float, float] | None:
 
 def released(result: RunResult) -> str:
     """Returns the regret in runs of the authors' released program or of a plain one, with its interval, as text."""
-    known = _known(result)
-    if known is None:
+    if (known := _known(result)) is None:
         return "-"
     text = f"{known[0]:,.0f} ± {known[1]:,.0f}"
     return f"{known[2]:,.0f} (read off); plain program {text}" if known[2] else text
@@ -275,9 +273,9 @@ def released(result: RunResult) -> str:
 
 def agrees(result: RunResult) -> str:
     """Returns whether our mean and the other program's differ by no more than both intervals together, as text."""
-    known, own = _known(result), mean_of(total(result))
-    if known is None:
+    if (known := _known(result)) is None:
         return "-"
+    own = mean_of(total(result))
     close = abs(own.value - known[0]) <= float(np.hypot(known[1], (own.high - own.low) / 2))
     return "exploratory" if own.instances < stats.ENOUGH else "agrees" if close else "does **not** agree"
 
@@ -305,18 +303,26 @@ def _compare(page: Section, pairs: Mapping[str, tuple[RunResult, RunResult]]) ->
         for name, (above, below) in pairs.items()
     }
     page.say(found)
-    page.verdicts(stats.judged(name, [value]) for name, value in found.items())
+    page.verdicts(stats.each_judged(found))
 
 
 def _report_global(page: Section, runs: PanelRuns) -> None:
     panel = runs.panel
     if panel == "constant":
-        page.table("regrets", _constants(runs))
-        page.draw(stats.each(runs.lines("constant"), _thousands(total)))
+        lines = runs.lines("constant")
+        measures = {
+            "regret and messages (± 95 %)": _thousands(total),
+            "median of both": _median(total),
+            "still regretting": unsettled,
+        }
+        cells = {name: stats.each(lines, measure) for name, measure in measures.items()}
+        both = {f"{line}, {name}": found[line] for line in lines for name, found in cells.items()}
+        page.table("regrets", stats.by_x(both, "constant", "{:g}"))
+        page.draw(cells["regret and messages (± 95 %)"])
         return
     if panel == "private":
         columns: dict[str, Any] = {
-            "regret (± 95 %)": stats.of_all_agents,
+            "regret (± 95 %)": _thousands(lambda run: run.regret[-1].sum(axis=1)),
             "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }
@@ -329,25 +335,13 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
     else:
         summed = [(own, replace(run, regret=run.regret.sum(axis=2, keepdims=True))) for own, run in runs.rows]
         page.draw_over_rounds(PanelRuns(runs.plan, summed))
-    pairs = {
-        "exact": [("alone", "Fed1-UCB"), ("epochs", "Fed1-UCB")],
-        "tuned": [(f"{line}-tuned", line) for line in ("Fed1-UCB", "Fed2-UCB")],
-    }
-    pairs["films"] = [
-        (line + whose, below + whose) for whose in ("", ", real users") for line, below in pairs["exact"]
-    ]
-    if panel in pairs:
-        _compare(page, {f"{a} / {b}": (runs[a], runs[b]) for a, b in pairs[panel]})
-
-
-def _constants(runs: PanelRuns) -> Iterator[Row]:
-    for constant in runs.values("constant"):
-        row: dict[str, Any] = {"constant": f"{constant:g}"}
-        for line, result in runs.where(constant=constant).by().items():
-            row[f"{line}, regret and messages (± 95 %)"] = mean_of(total(result), ",.0f")
-            row[f"{line}, median of both"] = _median(total)(result)
-            row[f"{line}, still regretting"] = unsettled(result)
-        yield row
+    if panel == "tuned":
+        pairs = [(f"{line}-tuned", line) for line in ("Fed1-UCB", "Fed2-UCB")]
+    else:
+        whose = {"exact": ("",), "films": ("", ", real users")}.get(panel, ())
+        pairs = [(line + end, f"Fed1-UCB{end}") for end in whose for line in ("alone", "epochs")]
+    if pairs:
+        _compare(page, {f"{a} / {b}": (runs[a], runs[b]) for a, b in pairs})
 
 
 def _report_mixed(page: Section, runs: PanelRuns) -> None:

@@ -15,9 +15,8 @@ from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import mean_and_half_width, simulate
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.registry.registration import REGISTRY
@@ -160,14 +159,10 @@ OWN = ("run", "mine.py:Constant", "FedArms-v0", "--rounds", 20, "--seeds", 2, "-
         ((*RUN, "--rounds", 0), "rounds is 0"),
         ((*RUN, "--rounds", "1e3"), "--rounds"),
         (("run", "P-FCB", "FedProcurement-v0", "--rounds", 1), "max_cycles is 1; at least 2"),
-        ((*SET, "="), "'='"),
-        ((*SET, "colour=1"), "'colour=1'"),
         ((*SET, "margin"), "'margin'"),
         ((*SET, "margin=7"), "margin is 7"),
-        ((*SET, "margin=NaN"), "margin is nan"),
         ((*SET, f"margin={'[' * 100_000}"), "margin is '[[["),
         ((*SET, 'market={"name": "normal", "sd": -1}'), "sd is -1"),
-        ((*P_FCB, "privatizer.epsilon=0"), "epsilon is 0"),
         ((*P_FCB, 'privatizer.budget={"epsilon": 0.5, "delta": 0.01}'), "agent_0 (replica 0) has spent"),
         (
             ("run", "LinUCB", "FedLinear-v0", "--set", "num_arms=100000000000000"),
@@ -194,7 +189,6 @@ OWN = ("run", "mine.py:Constant", "FedArms-v0", "--rounds", 20, "--seeds", 2, "-
         ),
         (("quickstart", "--rounds", 0, "--out", "pictures"), "rounds is 0"),
         (("quickstart", "--rounds", 5, "--seeds", 1, "--out", "taken"), "Is a directory"),
-        (("reproduce", "exp1"), "EXPERIMENT is 'exp1'; one of 'byzantine'"),
     ],
 )  # fmt: skip
 def test_wrong_words_are_explained(own, words, message):

@@ -76,14 +76,9 @@ def test_nothing_found_is_said(words):
     assert result.stdout == ("[]\n" if words else "")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--problem", "lineer"), "--problem is 'lineer'; one of 'arms', 'exposure'"),
-        (("--problem", "lineer"), "did you mean 'linear'?"),
-    ],
-)
-def test_wrong_words_are_explained(words, message):
-    result = call(*words)
+def test_an_unknown_problem_is_explained():
+    result = call("--problem", "lineer")
     assert result.exit_code == 2
-    assert message in " ".join(result.output.replace("│", " ").split())
+    said = " ".join(result.output.replace("│", " ").split())
+    assert "--problem is 'lineer'; one of 'arms', 'exposure'" in said
+    assert "did you mean 'linear'?" in said

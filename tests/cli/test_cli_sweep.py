@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 from fedbandit_envs import experiments, make_federation
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.cli import app
+from fedbandit_envs.experiments.result import mean_and_half_width
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.statistics import mean_and_half_width
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("matplotlib")
@@ -29,6 +29,7 @@ SWEEP = ("sweep", "--env", "FedArms-v0", "--policy", "UCB1", "--rounds", 9, "--s
 def call(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spec.toml").write_text(SPEC)
+    (tmp_path / "odd.toml").write_text("seeds = 1 2")
 
     def invoke(*words):
         return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200", "TERM": "dumb"})
@@ -101,6 +102,7 @@ def test_a_sweep_that_is_stopped_goes_on_where_it_was(call, monkeypatch, tmp_pat
     [
         (SWEEP, "missing 1 required positional argument: 'grid'"),
         (("sweep", "none.toml"), "No such file"),
+        (("sweep", "odd.toml"), "at line 1, column 11"),
         ((*SWEEP, "--grid", "agents"), "'agents' is given; key=value"),
         ((*SWEEP, "--grid", "agents="), "num_agents is ''"),
         ((*SWEEP, "--grid", "agents=2", "--grid", "agents=3"), "'agents=3' is given; key=value"),

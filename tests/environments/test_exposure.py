@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space, create_empty_array, iterate
 from fedbandit_envs import linear_v0
 from fedbandit_envs.baselines.exposure import DeservedShares
 from fedbandit_envs.core.actions import Simplex
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.exposure import merit as exposure_rounds
 from fedbandit_envs.exposure.merit import CustomMerit, Exponential, Linear, make_merit
 from fedbandit_envs.exposure_v0 import parallel_env

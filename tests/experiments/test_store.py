@@ -7,14 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sweep_cells import Drawn, plays
+from sweep_cells import Drawn, contents, players, plays
 
 from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.experiments import execute, store
@@ -111,13 +111,6 @@ def test_on_a_full_disk_a_file_stays_as_it_was(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["file", "link"]
 
 
-def arrays(cell, folder):
-    """All that shards keep, but for how long they took."""
-    for shard in cell.split():
-        kept = Store(folder).load_shard(shard)
-        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
-
-
 @pytest.mark.parametrize(
     "cell",
     [
@@ -130,7 +123,7 @@ def test_one_job_and_two_have_the_same_numbers(tmp_path, cell):
     """Slow ones play a run, for which each process imports all of the package; Dask's workers do so in any case."""
     for jobs in (1, 2):
         play([cell], tmp_path / f"{jobs}", jobs)
-    one, two = (list(arrays(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))
+    one, two = (list(contents(cell, tmp_path / f"{jobs}")) for jobs in (1, 2))
     assert one == two
     assert len(one) == 4
 
@@ -176,6 +169,36 @@ def test_a_worker_that_is_killed_is_named_and_the_sweep_goes_on_from_there(tmp_p
         if Store(tmp_path).path(shard).name in finished:
             assert plays(log)[shard.seeds[0]] == 1
     np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
+
+
+ALONE = """
+import sys
+from pathlib import Path
+from sweep_cells import Drawn
+from fedbandit_envs.experiments.execute import play
+play([Drawn(tuple(range(99)), seconds=0.5, log=sys.argv[1])], Path(sys.argv[2]), 2)
+"""
+
+
+def words(pid):
+    """What a process was started with; nothing after it has ended."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+
+
+@pytest.mark.ci
+def test_workers_end_soon_after_a_sweep_that_is_killed(tmp_path, log):
+    support = str(Path(__file__).parents[1] / "support")
+    typed = [sys.executable, "-c", ALONE, str(log), str(tmp_path / "shards")]
+    sweep = subprocess.Popen(typed, env={**os.environ, "PYTHONPATH": support})
+    while len(players(log)) < 2:
+        time.sleep(0.05)
+    sweep.kill()
+    sweep.wait()
+    until = time.monotonic() + 20
+    while any(words(pid) for pid in players(log)):
+        assert time.monotonic() < until
+        time.sleep(0.1)
 
 
 def test_a_worker_of_another_source_is_refused(tmp_path):

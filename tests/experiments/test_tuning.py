@@ -54,26 +54,10 @@ def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == stamps
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ("army",),
-            "PROBLEM is 'army'; one of 'arms', 'exposure', 'gaussian', 'linear', 'procurement', 'all'",
-        ),
-        (("arms", "--workers", 0), "--workers"),
-        (
-            ("procurement", "--rounds", 1, "--seeds", 1, "--workers", 1),
-            "max_cycles is 1; at least 2 is required",
-        ),
-    ],
-)
-def test_words_typed_wrongly_are_explained(tmp_path, words, message):
-    ran = tune(*words, "--out", tmp_path)
+def test_an_unknown_problem_is_explained():
+    ran = tune("army")
     assert ran.exit_code == 2
-    assert isinstance(ran.exception, SystemExit)
-    assert message in " ".join(ran.output.replace("│", " ").split())
-    assert not (tmp_path / "tuned.json").exists()
+    assert "PROBLEM is 'army'; one of 'arms', 'exposure'" in " ".join(ran.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("problem", TUNINGS)

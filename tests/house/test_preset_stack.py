@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.cli import app
 from fedbandit_envs.core.wrapper import layers
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.registry.problems import Registered
 from fedbandit_envs.registry.registration import REGISTRY, make_federation, register
 

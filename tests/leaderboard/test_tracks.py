@@ -11,7 +11,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.leaderboard.plays import Play, baselines_of
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, tracks_of
 from fedbandit_envs.leaderboard.table import Entry

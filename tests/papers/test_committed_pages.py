@@ -5,13 +5,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-from pages import cells
+from pages import cells, parts_of
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
 from fedbandit_envs.papers import page as scripts
 from fedbandit_envs.papers.catalogue import PAPERS, experiments
-from fedbandit_envs.papers.page import parts_of, read_numbers
+from fedbandit_envs.papers.page import read_numbers
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
 PAGES = [FOLDER / f"{paper.__name__.rpartition('.')[2]}.md" for paper in PAPERS]

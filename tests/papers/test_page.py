@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from pages import check_section
+from pages import check_section, parts_of
 from toy_paper import TOY
 
 from fedbandit_envs.papers.experiment import Plan
-from fedbandit_envs.papers.page import Section, filled, parts_of, read_numbers, write_numbers
+from fedbandit_envs.papers.page import Section, filled, read_numbers, write_numbers
 from fedbandit_envs.papers.stats import Mean, Ratio
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 20)
@@ -68,25 +68,6 @@ def test_what_is_printed_and_drawn_is_recorded(written):
     xs, values, bars = written.curves["P-FCB"]
     assert written.curves["beside"][2].tolist() == [[0.125], [0.25]]
     assert (xs, values, bars.tolist()) == ([1, 10], [0.5, 0.25], [[0.125, 0.0625], [0.125, 0.0625]])
-
-
-@pytest.mark.parametrize(("said", "changed"), [
-    ("2280 ± 169", "2281 ± 169"),
-    ("2280 ± 169", "2280 ± 168"),
-    ("[0.688, 0.718]", "[0.689, 0.718]"),
-    ("12.3%", "12.4%"),
-    ("2.50]", "2.51]"),
-])  # fmt: skip
-def test_an_edited_number_is_found(written, said, changed):
-    written.tables["regrets"] = written.tables["regrets"].replace(said, changed)
-    with pytest.raises(AssertionError):
-        check_section(written)
-    for row in written.rows:
-        row["printed"] = row["printed"].replace(said, changed)
-    # A share has no number behind it, so that an edit of both is not seen.
-    if "%" not in said:
-        with pytest.raises(AssertionError):
-            check_section(written)
 
 
 def test_parts_of_a_page_stand_between_marks():

@@ -126,13 +126,6 @@ def test_all_runs_are_of_the_same_digits_in_one_form_or_the_other(panel):
         assert contexts.get("features") == ("shared" if run.baseline == "LinUCB-disjoint" else None)
 
 
-@pytest.mark.parametrize(("panel", "agents"), [("regret-15", 15), ("messages-50", 50), ("theory", 15)])
-def test_fedlinucb_s_federations(panel, agents):
-    runs = FEDLINUCB["fedlinucb"].runs(Plan(panel, Scale(60, 3), "default"))
-    assert {run.env_kwargs["num_agents"] for run in runs} == {agents}
-    assert [run.labels["line"] for run in runs][-1] == ("LinUCB-theory" if panel == "theory" else "LinUCB")
-
-
 def test_messages_are_set_beside_d_m_squared(tmp_path):
     plan = Plan("in-turn", Scale(200, 3), "default")
     runs = played(FEDLINUCB["fedlinucb"].runs(plan), plan, tmp_path)
@@ -149,6 +142,3 @@ def test_messages_are_set_beside_d_m_squared(tmp_path):
     assert (
         f"| messages, FedLinUCB, at T / at T / 10 | {total[-1] / early:.2f} |" in section.tables["verdicts"]
     )
-    drawn = [row["value"] for row in section.rows if (row["name"], row["quantity"]) == ("FedLinUCB", "drawn")]
-    assert drawn == sorted(drawn)
-    assert drawn[-1] > 0

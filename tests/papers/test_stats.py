@@ -7,8 +7,7 @@ import pytest
 from scipy.special import ndtri, stdtr
 from scipy.stats import t as student
 
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.statistics import ratio_with_interval
+from fedbandit_envs.experiments.result import RunResult, ratio_with_interval
 from fedbandit_envs.papers import pfcb as analysis
 from fedbandit_envs.papers.experiment import Plan, Scale
 from fedbandit_envs.papers.stats import (
@@ -16,6 +15,7 @@ from fedbandit_envs.papers.stats import (
     Ratio,
     all_hold,
     all_within,
+    each_judged,
     falls,
     final_regret,
     judged,
@@ -149,6 +149,8 @@ def test_bounds_hold_do_not_or_are_undecided():
     assert [value.at_least(bound) for bound in (0.6, 0.68, 0.7, 0.8)] == [
         "holds", "holds", "undecided", "does **not** hold",
     ]  # fmt: skip
+    above, below = Ratio(1.2, 1.1, 1.3, 20), Ratio(0.9, 0.8, 1.0, 20)
+    assert list(each_judged({"a": above, "b": below})) == [("a", above, FAILS), ("b", below, "holds")]
     assert all_hold(["holds", "holds"]) == "holds"
     assert all_hold(["holds", "undecided"]) == "undecided"
     assert all_hold(["undecided", "does **not** hold", "holds"]) == "does **not** hold"

@@ -4,12 +4,18 @@ import csv
 import re
 from pathlib import Path
 
-from fedbandit_envs.papers.page import parts_of, read_numbers
+from fedbandit_envs.papers.page import read_numbers
 
 _NUMBER = r"[+-]?(?:[\d,]*\.?\d+(?:e[+-]?\d+)?%?|inf|nan)"
 _MEASURE = re.compile(
     rf"(?P<value>{_NUMBER})?(?: ± (?P<half>{_NUMBER}))?(?: ?\[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})\])?"
 )
+
+
+def parts_of(page):
+    """Returns the parts of a page between marks, by name."""
+    found = re.findall(r"<!-- ([^/>][^>]*) -->\n(.*?)\n<!-- /\1 -->", page, flags=re.DOTALL)
+    return {name: text.strip() for name, text in found}
 
 
 def cells(page):

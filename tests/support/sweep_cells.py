@@ -7,6 +7,8 @@ from time import sleep
 
 import numpy as np
 
+from fedbandit_envs.experiments.store import Store
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -67,3 +69,10 @@ def plays(log: Path) -> dict[int, int]:
 def players(log: Path) -> set[int]:
     """Who has begun any: ids of processes."""
     return {int(line) for file in log.iterdir() for line in file.read_text().splitlines()}
+
+
+def contents(cell, folder):
+    """All that a cell's shards keep, but for how long they took."""
+    for shard in cell.split():
+        kept = Store(folder).load_shard(shard)
+        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}

@@ -8,7 +8,7 @@ from fedbandit_envs.baselines.adapters import AgentFunctions, MABWiserPolicy, Pr
 from fedbandit_envs.baselines.adapters.functions import _RowLearners
 from fedbandit_envs.baselines.arms import UCB1
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.wrappers.participation import Participation

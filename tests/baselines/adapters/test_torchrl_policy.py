@@ -5,7 +5,7 @@ import pytest
 from registered import FIRST_IDS, small
 
 from fedbandit_envs.baselines.adapters import TorchRLPolicy
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.registry.registration import make_federation

@@ -15,7 +15,7 @@ from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.linear.actions import weighed
 from fedbandit_envs.linear_v0 import parallel_env as linear
 from fedbandit_envs.procurement_v0 import parallel_env as procurement

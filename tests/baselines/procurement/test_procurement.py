@@ -6,7 +6,7 @@ from played import played
 from scipy.stats import beta, kstest
 
 from fedbandit_envs.baselines.procurement import PFCB, SSUCB, Clairvoyant, LaplaceIndex, ThompsonProcurement
-from fedbandit_envs.experiments.simulate import simulate
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
