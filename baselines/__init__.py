@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fedbandit_envs.baselines.baseline import Baseline, find_baseline
-    from fedbandit_envs.registry.registration import (Registry)
+    from fedbandit_envs.registry.registration import Registry
 
     BASELINES: Registry[Baseline]
 

@@ -17,9 +17,9 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.registry.registration import (Registry, registered)
+from fedbandit_envs.registry.registration import Registry, registered
 from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Interleaved, Messages, Reveal, Server
-from fedbandit_envs.wrappers.releases import (Placebo)
+from fedbandit_envs.wrappers.releases import Placebo
 
 
 class WrapperSpec(NamedTuple):

@@ -27,7 +27,7 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency, Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
-from fedbandit_envs.experiments.result import (log_spaced)
+from fedbandit_envs.experiments.result import log_spaced
 from fedbandit_envs.experiments.spec import arguments
 from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.registry.problems import RegisteredProblem, SuiteSpec

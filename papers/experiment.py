@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.spec import RunSpec

@@ -7,15 +7,13 @@ from typing import Any
 
 from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.result import (ROWS_PER_SHARD)
+from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
-from fedbandit_envs.papers.experiment import (baseline_of)
 
 DELTA = 0.1
 

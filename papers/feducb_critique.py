@@ -5,7 +5,7 @@ Reference:
     (arXiv 2302.13945).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import ceil, isnan, log, log1p, nan, sqrt
 from operator import attrgetter
@@ -23,11 +23,10 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Row
-from fedbandit_envs.papers.experiment import (baseline_of)
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 
@@ -157,9 +156,7 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
     return threshold, without, without + log1p(1 / most)
 
 
-def added_noise(
-    seeds: range, baseline: str, agents: int, rounds: int
-) -> dict[str, Any]:
+def added_noise(seeds: range, baseline: str, agents: int, rounds: int) -> dict[str, Any]:
     """Measures the noise in the sum of messages from which FedUCB's agents learn.
 
     Agents pull the zero context in every round, so that the messages contain noise alone.

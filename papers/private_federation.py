@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
-from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.result import (Middle)
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section

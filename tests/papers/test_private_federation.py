@@ -11,11 +11,10 @@ from paper_runs import labelled
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS
 from fedbandit_envs.baselines.procurement import PFCB
-from fedbandit_envs.experiments.result import (simulate)
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.leaderboard.suites import SUITES, tracks_of
 from fedbandit_envs.papers import private_budget, private_federation
 from fedbandit_envs.papers.experiment import Plan, Scale
-from pages import parts_of
 from fedbandit_envs.papers.private_federation import pays_from
 from fedbandit_envs.papers.stats import Ratio
 from fedbandit_envs.procurement_v0 import parallel_env

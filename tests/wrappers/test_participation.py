@@ -7,7 +7,7 @@ from registered import small as small_of
 
 from fedbandit_envs import REGISTRY, make_federation
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.experiments.result import (simulate)
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Interleaved, Participation
 
 PROBABLY = {"name": "probability", "probability": 0.4}

@@ -6,7 +6,7 @@ from registered import small
 
 from fedbandit_envs.baselines.adapters import SB3Policy
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.experiments.result import (simulate)
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.experiments.spec import RunSpec, read_assignments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy

@@ -21,7 +21,7 @@ from fedbandit_envs.baselines.learned import (
 )
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import LaplaceIndex
-from fedbandit_envs.experiments.result import (simulate)
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.releases import Interleaved
