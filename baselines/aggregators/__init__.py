@@ -139,6 +139,12 @@ class Aggregator:
     Attributes:
         totals: Of a started aggregator, the combined arrays by name, float64 ``(replicas, agents, *shape)``;
             :meth:`add` updates them in place.
+
+    Example:
+        >>> from fedbandit_envs.baselines.aggregators import InboxSpec, make_aggregator
+        >>> started = make_aggregator("sum").start(InboxSpec((1, 2), 1, {"pulls": (3,)}))
+        >>> started.totals["pulls"].shape
+        (1, 2, 3)
     """
 
     def start(self, inbox: InboxSpec) -> "Aggregator":
