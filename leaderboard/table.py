@@ -193,11 +193,11 @@ class ResultTable:
                     self.lines[row] = other.lines[row]
 
     def runs_of(self, row: Row) -> list[Line]:
-        """Returns the runs of a row, task by task, in the order in which its edition has its seeds.
+        """Returns the runs of a row, task by task, in the order of seeds of its edition (the suite with its seeds drawn).
 
         Raises:
-            BoardError: The edition is not one of a suite as it is now, or the runs are not those of the edition: some
-                are missing, twice there, or others.
+            BoardError: The suite has changed since the edition was drawn, or the runs are not those of the edition: one
+                is missing, is there twice, or is of another seed.
         """
         suite, edition, lines = SUITES.get(row.suite), self.editions.get(row.edition), self.lines.get(row, [])
         if suite is None or edition is None or suite.digest != edition.digest:

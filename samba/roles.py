@@ -252,7 +252,8 @@ class Customer(Role):
 class OwnerGroup(Role):
     """A group of data owners: they send encrypted scores, and the picked owner pulls its arm.
 
-    Owners share the key of scores and marks with Comp.
+    Owners share with Comp, the role that compares scores, a key. It encrypts their scores, and the marks by which Comp
+    answers who is picked.
 
     Attributes:
         bank: The owners' pulls, rewards and scores, once the plan has been received.

@@ -140,7 +140,7 @@ class Interleaved(FederatedWrapper):
         )
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
-        """Starts one episode for each seed, with empty slots; see :meth:`FederatedEnv.reset_batch`."""
+        """Starts one episode for each seed, with no data of any round; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._everyone = np.ones((len(seeds), self.max_num_agents), np.bool_)
         self._slots = zeros(self.single_release_space, self._everyone.shape)

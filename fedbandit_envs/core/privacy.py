@@ -21,7 +21,7 @@ from fedbandit_envs.basics.html import html_table
 Adjacency = str
 """The adjacency: the part in which two neighbouring histories of one agent differ, all else being equal.
 
-An environment names the adjacencies under which it can be protected (:class:`.sensitivity.Sensitivity`). It may use its
+An environment names the adjacencies under which it can be protected (:class:`.Sensitivity`). It may use its
 own names, or these:
 
 * ``one-quantity``: one quantity requested from one producer in one round. Outcomes are coupled, so that a

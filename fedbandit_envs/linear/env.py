@@ -214,7 +214,7 @@ class LinearProblem(Problem):
         self._means = np.zeros((*rows, arms))
         # _scores: <x, theta*>, from which expected rewards follow.
         self._scores = np.zeros((*rows, arms)) if self._rewards.logistic else self._means
-        # Where each arm has its own parameter, _draw_round replaces the scores that follow from the first arm's.
+        # Where each arm has its own parameter, these scores are those of the first arm's; _draw_round replaces them.
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
         # The number of rounds may have been changed since the construction.
         self._distribution.deal(self.max_num_agents, arms, self.max_cycles)

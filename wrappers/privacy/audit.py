@@ -74,8 +74,8 @@ _LARGE = 1e9
 # The most agents simulated together, whose arrays fit the processor's cache; the most numbers held in memory (256 MB),
 # and for a stage (8 MB).
 _AGENTS, _HELD, _HELD_STAGED = 10_000, 1 << 25, 1 << 20
-# Thresholds of alarms in the tails, quantiles of training samples. Of a shuffled batch there is too little to see far
-# out alone.
+# Thresholds above which an attack raises an alarm, as quantiles of training samples. A shuffled batch hides who sent
+# what, so that its attack needs lower ones, too.
 _FAR_OUT, _SHUFFLED = (0.99, 0.999, 1.0), (0.5, 0.8, 0.95, 0.99, 0.999)
 
 

@@ -141,7 +141,8 @@ class MatrixMechanism(Mechanism):
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of noisy releases, which contain variances within the bounds of the last calibration."""
-        # The variance of a sum never shrinks if the noise of releases is independent.
+        # A release announces by how much the variance of the sum of releases grows. It never shrinks if their noise is
+        # independent.
         low = 0.0 if type(self._noise) is PrefixNoise else -self._worst_variance
         return with_variances(released, low, self._worst_variance)
 

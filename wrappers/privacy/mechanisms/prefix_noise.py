@@ -104,7 +104,7 @@ class TreeNoise(PrefixNoise):
     """The tree mechanism (Chan, Shi and Song, ACM TISSEC 2011): noise belongs to the nodes of a binary tree over time.
 
     A window is the time between two releases of an agent. A node of level l covers 2^l successive windows, and its
-    noise is drawn when the last of them is released: one node for each release. The prefix sum over the first z windows
+    noise is drawn when the last of them is released. The prefix sum over the first z windows
     is the sum of one node for each set bit of the binary number z, and its noise is the sum of their noises. The noise
     of a level is kept until its bit is set again, so memory and mean time for a release grow with the logarithm of the
     number of releases.
@@ -113,8 +113,8 @@ class TreeNoise(PrefixNoise):
 
     With Honaker's ``estimates`` (2015, "Efficient Use of Differentially Private Binary Trees", the estimate from below,
     which needs no later data) each node's noisy sum is averaged with the sum of its children's estimates, weighted by
-    inverse variances. The estimates are functions of the tree's noisy sums, so that they are at least as private. They
-    contain less information: attacks on the releases therefore prove an epsilon a little below the claim.
+    inverse variances. The estimates follow from the tree's noisy sums, so they are at least as private. They tell less
+    than these sums do, so attacks on the releases prove an epsilon a little below the claim.
 
     Example:
         >>> noise = TreeNoise(8)

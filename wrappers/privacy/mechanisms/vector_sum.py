@@ -29,7 +29,8 @@ _P = 0.25
 # Beyond this many standard deviations (and as many steps) binomial noise has a probability below 1e-30, which counts as
 # 0 (Bernstein's inequality). Rounding of losses may add less than this to one.
 _REACH, _SLACK = 12, 1e-9
-# If less than this probability is left that neighbours cannot be told apart for certain, they have a very large loss.
+# Some outcomes are possible under one history alone, and have an infinite loss. If all others together have less than
+# the first probability, they count as that probability with a loss of the second number.
 _CERTAIN, _LARGE = 1e-9, 1e3
 
 
