@@ -193,7 +193,9 @@ class ResultTable:
                     self.lines[row] = other.lines[row]
 
     def runs_of(self, row: Row) -> list[Line]:
-        """Returns the runs of a row, task by task, in the order of seeds of its edition (the suite with its seeds drawn).
+        """Returns the runs of a row, task by task, in the order of its edition's seeds.
+
+        An edition is a suite with seeds that have been drawn.
 
         Raises:
             BoardError: The suite has changed since the edition was drawn, or the runs are not those of the edition: one

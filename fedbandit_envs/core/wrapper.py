@@ -147,7 +147,7 @@ def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
 def find_layer(env: FederatedEnv, layer: Layer) -> FederatedWrapper | None:
     """Returns the outermost wrapper of a stack that has the given layer; None if the stack has no such wrapper."""
     for wrapper in layers(env):
-        if isinstance(wrapper, FederatedWrapper) and wrapper.layer == layer:
+        if isinstance(wrapper, FederatedWrapper) and type(wrapper).layer == layer:
             return wrapper
     return None
 

@@ -74,7 +74,7 @@ def arms_first():
         )
 
 
-@pytest.mark.parametrize(("env_id", "view"), arms_first())
+@pytest.mark.parametrize(("env_id", "view"), [*arms_first()])
 def test_views_pickle_in_mid_episode(env_id, view):
     """What an unpickled view observes first can be written to, for which kernels are compiled anew."""
     env = gymnasium.make(env_id, **{**few(env_id), **view})

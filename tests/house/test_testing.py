@@ -5,7 +5,7 @@ import pytest
 from arms_env import ArmsEnv
 
 from fedbandit_envs.basics.arrays import Buffers
-from fedbandit_envs.core.wrapper import FederatedWrapper
+from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.testing import check_policy, check_wrapper
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -42,14 +42,6 @@ class ForgesRawReward(DoublesReward):
         return step._replace(info={**step.info, "raw_reward": step.reward})
 
 
-class StandsAnywhere(NoiseStub):
-    """NoiseStub around StandsAnywhere goes through"""
-
-    def __init__(self, env):
-        self.env, self._ledger, self._height = env, env._ledger, env._height + 1
-        self.layer = "data"
-
-
 class PromisesNothing(NoiseStub):
     """which passes noise, is .*a finite epsilon, or None and a reason"""
 
@@ -76,7 +68,6 @@ WRAPPERS = [
     NoLayer,
     DoublesReward,
     ForgesRawReward,
-    StandsAnywhere,
     PromisesNothing,
     OpensTheDoor,
     OwnHorizon,
@@ -192,3 +183,11 @@ def test_sound_policies_pass():
 def test_policies_that_do_not_say_when_to_send_are_caught():
     with pytest.raises(AssertionError, match=r"a mapping of \['action', 'send'\] is required"):
         check_policy(Greedy, asking)
+
+
+def test_the_layer_of_a_class_is_what_counts():
+    env = NoiseStub(ArmsEnv())
+    env.layer = "data"
+    assert find_layer(env, "noise") is env
+    with pytest.raises(ValueError, match="NoiseStub, of layer"):
+        NoiseStub(env)

@@ -285,7 +285,7 @@ class Half(Arm):
 
 
 class OffersHalves(ArmsEnv):
-    """action has dtype float64; an integer dtype is required"""
+    """action of agent_1 .* is 0.5; an integer in"""
 
     def __init__(self):
         super().__init__()

@@ -142,7 +142,7 @@ class Event:
         return orders * self.rho(change)
 
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
-        """Returns the (epsilon, delta) of the guarantee: those for one number, times how many numbers differ in neighbours."""
+        """Returns the guarantee: (epsilon, delta) of one number, times how many numbers differ in neighbours."""
         values = self.change(adjacency).values
         return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
 
