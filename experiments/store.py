@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from io import BytesIO
+from io import BytesIO, FileIO
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Protocol, Self
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.entry_points import file_module, package_files
-from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
@@ -167,3 +167,29 @@ def foreign_modules(settings: Any) -> set[str]:
             registry[word].__module__ for word in re.findall(r'"([^"]*)"', text) if registry.package(word)
         }
     return {module for module in found if module.partition(".")[0] != "fedbandit_envs"}
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes a file in one step: it never exists with half of its content.
+
+    Args:
+        path: Path of the file, which is replaced if it exists; a link stays, and the file that it leads to is replaced.
+        content: The new content.
+
+    Raises:
+        OSError: The file cannot be written, such as to a full disk. It is as it was before, nothing else is left in its
+            folder, and the error names the file.
+    """
+    path = path.resolve()
+    partial = path.with_name(f"{path.stem}.{token_hex(4)}.partial")
+    try:
+        # Without a buffer nothing is written after an error; a nearly full disk takes a part first.
+        with FileIO(partial, "w") as out:
+            left = memoryview(content)
+            while left:
+                left = left[out.write(left) :]
+        partial.replace(path)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(partial)) from error
+    finally:
+        partial.unlink(missing_ok=True)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
-from fedbandit_envs.experiments.store import Store
+from fedbandit_envs.experiments.store import Store, write_whole
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -18,9 +18,9 @@ import numpy as np
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.experiments.plots import Curve, figure_of
 from fedbandit_envs.experiments.result import FEWEST, mean_and_half_width, resampled
+from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
 from fedbandit_envs.registry.registration import REGISTRY

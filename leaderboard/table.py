@@ -22,7 +22,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fedbandit_envs.basics.files import write_whole
+from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Settings
 
 RESULTS, ENTRIES, SOURCES = "results.csv.gz", "entries.json", "sources"

@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import blake2b, shake_256
-from io import FileIO
 from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +23,6 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.basics.files import write_all
 from fedbandit_envs.samba.messages import require_extra
 
 KEY_BYTES = 32
@@ -232,8 +230,8 @@ class Keyring:
             OSError: The file cannot be written, or exists already.
         """
         text = json.dumps(asdict(self), default=bytes.hex, indent=1)
-        with FileIO(path, "x", opener=partial(os.open, mode=0o600)) as out:
-            write_all(out, text.encode())
+        with open(path, "x", opener=partial(os.open, mode=0o600)) as out:
+            out.write(text)
 
     @classmethod
     def load(cls, path: Path, role: str) -> "Keyring":

@@ -16,11 +16,10 @@ import numpy as np
 import pytest
 from sweep_cells import Drawn, contents, players, plays
 
-from fedbandit_envs.basics.files import write_whole
 from fedbandit_envs.experiments import execute, store
 from fedbandit_envs.experiments.execute import BackendError, play
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.store import Store, source_digest
+from fedbandit_envs.experiments.store import Store, source_digest, write_whole
 from fedbandit_envs.papers.feducb_critique import first_messages
 
 FORK = get_context("fork")
