@@ -71,8 +71,8 @@ def samba(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    rows = [(name, f"{result[name]:,}") for name in ("cumulative_reward", "bytes")]
-    rows += [(name, f"{number:,}") for name, number in result["operations"].items()]
+    counts = {"cumulative_reward": result["cumulative_reward"], **result["operations"], "bytes": result["bytes"]}
+    rows = [(name, f"{number:,}") for name, number in counts.items()]
     rows += [(f"CPU seconds, {role}", f"{spent:.2f}") for role, spent in result["cpu_seconds"].items()]
     rows.append(("seconds", f"{result['wall_seconds']:.2f}"))
     rows = [(name.replace("_", " "), text) for name, text in rows]

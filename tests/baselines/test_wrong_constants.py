@@ -70,7 +70,7 @@ def test_wrong_constants_are_named(make, name, value):
     (arms.UCB1, {"pool": 3}, "pool is 3"),
     (arms.UCB1, {"pool": {"name": "trimmed_mean"}}, "trimmed_mean"),
     (arms.UCB1, {"pool": {"name": "median_of_means", "group": 3}}, "group"),
-    (arms.CUCB, {"oracle": "best"}, "entry point is 'best'"),
+    (arms.CUCB, {"oracle": "best"}, "oracle is 'best'"),
     (arms.FairLearn, {"shares": [-0.1, 0.6]}, r"shares\[0\] is -0.1"),
     (arms.FairLearn, {"learner": "LinUCB"}, "learner name is 'LinUCB'"),
     (arms.FairLearn, {"learner": {"name": "UCB1", "scal": 1}}, "learner 'UCB1' with arguments {'scal': 1}"),

@@ -43,7 +43,7 @@ def test_names_of_the_package_are_functions_whose_modules_have_the_same_names():
     [
         ("check=true", "policy", True),
         ("radius_scale=.5", "policy", 0.5),
-        ("zeta=None", "policy", None),
+        ("exploration_rounds=None", "policy", None),
         ("instance_seed=[1, 2]", "env", [1, 2]),
         ("market={'name': 'normal', 'sd': .2}", "env", {"name": "normal", "sd": 0.2}),
         ("channel.topology=ring", "channel", "ring"),

@@ -107,7 +107,7 @@ def test_a_transport_does_not_go_on_after_a_reset_inside_of_it():
     env.step_batch(action)
     assert env.privacy().epsilon is None
     private.reset_batch([0])
-    with pytest.raises(ResetNeeded, match="not reset, or without its transport"):
+    with pytest.raises(ResetNeeded, match="reset without its transport"):
         env.step_batch(action)
     env.reset_batch([0])
     env.step_batch(action)
