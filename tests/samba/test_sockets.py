@@ -209,6 +209,8 @@ def test_a_role_that_fails_ends_the_run_for_all():
 
 
 def test_the_customer_is_patient_while_the_run_goes_on():
+    # A run whose kernels have to be loaded first would take longer than this one may.
+    asyncio.run(gather(make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])))
     roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
     takes = roles["comp"].handle
 
