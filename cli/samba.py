@@ -71,11 +71,8 @@ def samba(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    counts = {
-        "cumulative_reward": result["cumulative_reward"],
-        **result["operations"],
-        "bytes": result["bytes"],
-    }
+    counts = {"cumulative_reward": result["cumulative_reward"]} | result["operations"]
+    counts["bytes"] = result["bytes"]
     rows = [(name, f"{number:,}") for name, number in counts.items()]
     rows += [(f"CPU seconds, {role}", f"{spent:.2f}") for role, spent in result["cpu_seconds"].items()]
     rows.append(("seconds", f"{result['wall_seconds']:.2f}"))

@@ -2,7 +2,7 @@
 
 A run is one task played under one seed. Runs of different entries are in the same order, to compare them under the same
 seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within each task,
-and tasks are not resampled (Agarwal et al., NeurIPS 2021). The error bars of the picture are Student's, over seeds.
+and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.plots import Curve, figure_of
-from fedbandit_envs.experiments.result import FEWEST, mean_and_half_width, resampled
+from fedbandit_envs.experiments.result import FEWEST, resampled
 from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
@@ -103,6 +103,10 @@ def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
     least = np.finfo(np.float64).tiny
     logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
     return bootstrapped(lambda each: np.exp(interquartile_mean(each)), tasks, logarithms)
+
+
+def _mean(values: Array) -> Estimate:
+    return bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(values)), values)
 
 
 def bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -> Estimate:
@@ -325,8 +329,9 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
         for line, name in names.items():
             own = sorted(regret.get(name, {}).items())
             if own and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
-                means, half_widths = mean_and_half_width(np.array([values for _, values in own]))
-                curves[line] = [epsilon for epsilon, _ in own], means, half_widths
+                y, low, high = np.transpose([_mean(values) for _, values in own])
+                bars = None if np.isnan(low).any() else (y - low, high - y)
+                curves[line] = [epsilon for epsilon, _ in own], y, bars
         span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
         flat: dict[str, Curve] = {}
         for line, name in levels.items():
