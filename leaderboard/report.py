@@ -8,6 +8,7 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
 from math import floor, inf, isnan, log10, nan
@@ -103,10 +104,6 @@ def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
     least = np.finfo(np.float64).tiny
     logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
     return bootstrapped(lambda each: np.exp(interquartile_mean(each)), tasks, logarithms)
-
-
-def _mean(values: Array) -> Estimate:
-    return bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(values)), values)
 
 
 def bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -> Estimate:
@@ -329,9 +326,9 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
         for line, name in names.items():
             own = sorted(regret.get(name, {}).items())
             if own and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
-                y, low, high = np.transpose([_mean(values) for _, values in own])
-                bars = None if np.isnan(low).any() else (y - low, high - y)
-                curves[line] = [epsilon for epsilon, _ in own], y, bars
+                means = [bootstrapped(partial(np.mean, axis=-1), np.zeros(len(one)), one) for _, one in own]
+                y, low, high = np.transpose(means)
+                curves[line] = [epsilon for epsilon, _ in own], y, (y - low, high - y)
         span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
         flat: dict[str, Curve] = {}
         for line, name in levels.items():
