@@ -96,6 +96,16 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
         assert total[-1, -1] == 0
 
 
+def test_without_a_stage_each_release_has_the_whole_noise():
+    env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP))
+    env.reset_batch([0])
+    for _ in range(GAP):
+        env.step_batch(np.zeros((1, AGENTS), np.int64))
+    released = env.release(np.ones((1, AGENTS), np.bool_))["statistic_noise_variance"]
+    # g = max(2 sqrt(M n), d, 4) = 4 units of rounding; (g ln(d^2/delta)/epsilon)^2/n = 27.2 bits a user, n = GAP users.
+    np.testing.assert_allclose(released[0, :, 0, 1], (28 * GAP * 3 / 16 + GAP / 4) / 4**2)
+
+
 def started(env, bound, draw="printed", agents=100):
     mechanism = VectorSum(0.2, 0.1, 25, draw)
     mechanism.prepare(env)
