@@ -3,9 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.policy_spec import PolicySpec, Reporter
-
-__all__ = ["Policy", "Reporter", "UnfitError"]
+from fedbandit_envs.core.policy_spec import PolicySpec
 
 
 class UnfitError(ValueError):
