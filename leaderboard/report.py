@@ -8,7 +8,6 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
 from math import floor, inf, isnan, log10, nan
@@ -326,7 +325,7 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
         for line, name in names.items():
             own = sorted(regret.get(name, {}).items())
             if own and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
-                means = [bootstrapped(partial(np.mean, axis=-1), np.zeros(len(one)), one) for _, one in own]
+                means = [bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(one)), one) for _, one in own]
                 y, low, high = np.transpose(means)
                 curves[line] = [epsilon for epsilon, _ in own], y, (y - low, high - y)
         span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
