@@ -325,7 +325,9 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
         for line, name in names.items():
             own = sorted(regret.get(name, {}).items())
             if own and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
-                means = [bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(one)), one) for _, one in own]
+                means = [
+                    bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(one)), one) for _, one in own
+                ]
                 y, low, high = np.transpose(means)
                 curves[line] = [epsilon for epsilon, _ in own], y, (y - low, high - y)
         span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
