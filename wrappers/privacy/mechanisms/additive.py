@@ -100,8 +100,7 @@ class Mechanism(ABC):
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise: arrays of the same names and shapes, and for each of them its variance.
 
-        Variances (:func:`fedbandit_envs.core.privacy.variance_of`) must not depend on data, except on data that are
-        released without noise.
+        Variances (:func:`.core.privacy.variance_of`) must depend only on data that are released without noise.
 
         Args:
             statistic: The environment's release, arrays ``(replicas, agents, ...)`` by name.
