@@ -1,24 +1,22 @@
 """The P-FCB paper's experiments (Solanki et al., ECML PKDD 2022, section 6): runs, tables and verdicts."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.core.privacy import Composition
-from fedbandit_envs.experiments.result import RunResult, mean_and_half_width
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
+from fedbandit_envs.experiments.result import mean_and_half_width
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
-from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
@@ -57,32 +55,21 @@ DRAWN = 400
 """Number of candidate markets, drawn by the seeds from 0 on, among which those of a panel are chosen."""
 
 
-class Markets(NamedTuple):
-    """Markets of one panel, chosen among the first seeds by whether the quality constraint binds.
+@cache
+def choose_markets(panel: str) -> dict[str, list[Any]]:
+    """Returns the markets of a panel, chosen among the first seeds by whether the quality constraint binds.
 
     The constraint binds for an agent if buying all profitable units would violate it. Markets in which it binds only
     for agents after the first ten are in neither list.
 
-    Attributes:
-        slack: Seeds of the first markets in which the constraint binds for none of 40 agents.
-        binding: Seeds of the first markets (at most as many) in which it binds for at least one of the first ten
-            agents.
-        share: Share of the :data:`DRAWN` markets in which it binds for at least one of the first ten agents.
-        surplus: For each market of ``slack``, the smallest over the first ten agents of the mean quality of all
-            profitable units less the threshold. At 0 the constraint begins to bind.
+    Returns:
+        ``slack``: seeds of the first markets in which the constraint binds for none of 40 agents; ``binding``: seeds of
+        the first markets (at most as many) in which it binds for at least one of the first ten agents; ``surplus``: for
+        each market of ``slack``, the smallest over the first ten agents of the mean quality of all profitable units
+        less the threshold. At 0 the constraint begins to bind.
     """
-
-    slack: tuple[int, ...]
-    binding: tuple[int, ...]
-    share: float
-    surplus: tuple[float, ...]
-
-
-@cache
-def choose_markets(panel: str) -> Markets:
-    """Returns the markets that are played in a panel."""
     distribution, number = SAMPLES[panel]
-    env = parallel_env(num_agents=40, **REGISTRY[_ENV_IDS[distribution]].kwargs)
+    env = make_federation(_ENV_IDS[distribution], num_agents=40)
     seen = env.reset_batch(range(DRAWN)).observation
     quality, threshold = env.hidden()["quality"], seen["quality_threshold"]
     paying = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)
@@ -90,10 +77,9 @@ def choose_markets(panel: str) -> Markets:
     # Where an agent's excess is negative, a policy that is optimistic about qualities buys everything profitable, and
     # so violates the quality constraint in every round.
     slack = np.flatnonzero((excess >= 0).all(axis=1))[:number]
-    of_ten = (excess < 0)[:, :10].any(axis=1)
-    binding = np.flatnonzero(of_ten)[:number]
+    binding = np.flatnonzero((excess < 0)[:, :10].any(axis=1))[:number]
     surplus = (excess / paying.sum(axis=2))[slack, :10].min(axis=1)
-    return Markets(tuple(slack.tolist()), tuple(binding.tolist()), of_ten.mean(), tuple(surplus.tolist()))
+    return {"slack": slack.tolist(), "binding": binding.tolist(), "surplus": surplus.tolist()}
 
 
 PRINTED = {"FCB": "FCB-printed", "FCB-every-round": "FCB-printed", "P-FCB": "P-FCB-printed"}
@@ -106,24 +92,24 @@ def _run(
     margin: float = 0,
     env: Mapping[str, Any] = {},
     policy: Mapping[str, Any] = {},
-    wrappers: Mapping[str, dict[str, Any]] = {},
-    **labels: Any,
+    labels: Mapping[str, Any] = {},
+    **others: Any,
 ) -> RunSpec:  # fmt: skip
     """Returns one run over the panel's markets; ``line``, ``markets`` and ``margin`` are among its labels.
 
     ``markets`` is their kind, ``slack`` or ``binding``. ``margin`` is the amount that the policy adds to the quality
-    threshold.
+    threshold. Other arguments are those of :meth:`.experiment.Plan.run`.
     """
     name, (law, number) = baseline or line, SAMPLES[plan.panel]
-    seeds = getattr(choose_markets(plan.panel), markets)
+    seeds = choose_markets(plan.panel)[markets]
     return plan.run(
         line, _ENV_IDS[law], PRINTED.get(name, name) if plan.mode == "printed" else name,
-        env={"num_agents": 10, "instance_seed": list(seeds), **env},
+        env={"num_agents": 10, "instance_seed": seeds, **env},
         policy={"margin": margin, **policy} if margin else policy,
-        wrappers=wrappers,
         seeds=len(seeds) * (plan.scale.trials if number == PROTOCOL else 1),
         instances=len(seeds),
         labels={"markets": markets, "margin": margin, **labels},
+        **others,
     )  # fmt: skip
 
 
@@ -153,7 +139,7 @@ def _exp1(plan: Plan) -> list[RunSpec]:
         _run(plan, name, markets=markets, margin=margin)
         for name in ("SS-UCB", "P-FCB")
         for markets, margin in kinds
-        if choose_markets(plan.panel).binding
+        if choose_markets(plan.panel)["binding"]
     ]
 
 
@@ -162,7 +148,9 @@ def _exp2(plan: Plan) -> list[RunSpec]:
     # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
     # of another experiment and is played only once.
     private = [
-        _run(plan, "P-FCB", wrappers={} if at == 1 else {"privatizer": {"epsilon": at}}, budget=at)
+        _run(
+            plan, "P-FCB", wrappers={} if at == 1 else {"privatizer": {"epsilon": at}}, labels={"budget": at}
+        )
         for at in plan.scale.sweeps["epsilon"]
     ]
     return private + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
@@ -171,7 +159,7 @@ def _exp2(plan: Plan) -> list[RunSpec]:
 def _exp3(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP3 (Figure 5): regret against the number of agents."""
     return [
-        _run(plan, name, env={"num_agents": int(agents)}, size=float(agents))
+        _run(plan, name, env={"num_agents": int(agents)}, labels={"size": float(agents)})
         for agents in plan.scale.sweeps["agents"]
         for name in ("SS-UCB", "P-FCB", "P-FCB-placebo")
     ]
@@ -184,7 +172,7 @@ def _fig2(plan: Plan) -> list[RunSpec]:
     """
     alike = {"market": {"name": SAMPLES[plan.panel][0], "homogeneous": True}}
     return [
-        _run(plan, line, baseline, env=env, setting=setting)
+        _run(plan, line, baseline, env=env, labels={"setting": setting})
         for line, baseline in (("SS-UCB", ""), ("shared", "FCB-every-round"))
         for setting, env in (("homogeneous", alike), ("heterogeneous", {}))
     ]
@@ -303,13 +291,13 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
     if SAMPLES[runs.panel][1] == PROTOCOL:
         page.table("markets", _single_markets(main))
     verdicts = [judged("P-FCB / SS-UCB", [ratio(private, silent)])]
-    if choose_markets(runs.panel).binding:
+    if choose_markets(runs.panel)["binding"]:
         _report_margins(page, runs)
         binding = runs.where(markets="binding", margin=0)
         verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
-    adding: dict[str, Composition] = {"as the paper adds up": "basic", "exactly": "exact"}
-    for how, composition in adding.items():
-        epsilon = stats.claim_of(private, composition).epsilon or nan
+    basic, exact = (stats.claim_of(private, composition) for composition in ("basic", "exact"))
+    for how, claim in {"as the paper adds up": basic, "exactly": exact}.items():
+        epsilon = claim.epsilon or nan
         what = f"epsilon of one quantity is at most 1, {how}"
         verdicts.append((what, f"{epsilon:.3f}", stats.holds_if(epsilon <= 1)))
     page.verdicts(verdicts)
@@ -332,7 +320,7 @@ def _single_markets(runs: PanelRuns) -> Iterator[Row]:
     chosen, results = choose_markets(runs.panel), [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
     violations = stats.by_instance(results[0], results[0].info["violation"].mean(axis=1))
     regrets = map(stats.regret_by_instance, results)
-    markets = zip(chosen.slack, chosen.surplus, violations, *regrets, strict=True)
+    markets = zip(chosen["slack"], chosen["surplus"], violations, *regrets, strict=True)
     for seed, surplus, violated, silent, private, checked in markets:
         yield {
             "market": f"seed {seed}",
@@ -349,7 +337,7 @@ def _single_markets(runs: PanelRuns) -> Iterator[Row]:
 def _report_margins(page: Section, runs: PanelRuns) -> None:
     chosen, lines = choose_markets(runs.panel), []
     for kind in ("slack", "binding"):
-        markets = f"{len(getattr(chosen, kind))} {kind}"
+        markets = f"{len(chosen[kind])} {kind}"
         found = {margin: runs.where(markets=kind, margin=margin).by() for margin in (0, MARGIN)}
         for margin, at in found.items():
             lines.append({
@@ -379,7 +367,19 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
     printed = PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]]
     paper = printed["P-FCB"] / printed["SS-UCB"]
     page.draw({f"paper, T = {SCALES['paper'].rounds:,} (from EXP1)": {1.0: paper}})
-    if beyond := list(beyond_proof(page.plan.scale.rounds, private)):
+    # The paper divides epsilon over the releases. Its calibration of the noise is proven for shares below 1 only. The
+    # table has the first release's share, and its true delta where the paper has 0.01.
+    shares = {epsilon: float(decreasing(epsilon, page.plan.scale.rounds)[0]) for epsilon in private}
+    beyond = [
+        {
+            "epsilon": f"{epsilon:g}",
+            "first share": f"{share:.2f}",
+            "true delta": f"{gaussian_delta(share, 1 / classic_noise_multiplier(share, 0.01)):.2g}",
+        }
+        for epsilon, share in shares.items()
+        if share >= 1
+    ]
+    if beyond:
         page.table("beyond the proof", beyond)
     first, last = min(private), max(private)
     within = stats.over({epsilon: result for epsilon, result in private.items() if epsilon <= 1}, silent)
@@ -391,25 +391,6 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
         judged(f"FRR at epsilon = {first:g}", [within[first]]),
         ("FRR at epsilon = 1 from EXP1's numbers", f"{paper:.2f}", says),
     ])  # fmt: skip
-
-
-def beyond_proof(rounds: int, budgets: Iterable[float]) -> Iterator[Row]:
-    """Yields lines of a table with the epsilons for which the paper's calibration of the noise is not proven.
-
-    The paper divides epsilon over the releases. Its calibration is proven for shares below 1 only.
-
-    Args:
-        rounds: Horizon T, on which the shares depend.
-        budgets: The epsilons that are checked.
-
-    Yields:
-        Epsilon, the first release's share of it, and the true delta of that release, for which the paper has 0.01.
-    """
-    for epsilon in budgets:
-        share = float(decreasing(epsilon, rounds)[0])
-        if share >= 1:
-            delta = gaussian_delta(share, 1 / classic_noise_multiplier(share, 0.01))
-            yield {"epsilon": f"{epsilon:g}", "first share": f"{share:.2f}", "true delta": f"{delta:.2g}"}
 
 
 def median_agent(result: RunResult) -> RunResult:
@@ -450,10 +431,11 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
 
 
 def _report_fig2(page: Section, runs: PanelRuns) -> None:
-    page.draw(ratio_over_rounds(runs))
-    lines, changes, table = runs.lines("setting"), {}, []
+    lines, curves, changes, table = runs.lines("setting"), {}, {}, []
     for setting, shared in lines["shared"].items():
         pair = shared, lines["SS-UCB"][setting]
+        kept = sorted({*range(shared.rounds.size - 1, -1, -3), 0})
+        curves[setting] = {float(shared.rounds[k]): ratio(*pair, k) for k in kept}
         decades = [int(np.searchsorted(shared.rounds, shared.rounds[-1] // part)) for part in (100, 10, 1)]
         frr = [np.divide(*(stats.regret_by_instance(run, k) for run in pair)) for k in decades]
         changes[setting] = [stats.compare(later, earlier) for earlier, later in pairwise(frr)]
@@ -466,6 +448,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
                 "SS-UCB (± 95 %)": final_regret(silent),
                 **_compared("shared / SS-UCB (FRR)", upto, silent),
             })  # fmt: skip
+    page.draw(curves)
     page.table("regrets", table)
     values = stats.over(lines["shared"], lines["SS-UCB"])
     page.verdicts([
@@ -475,16 +458,6 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
 
 
-def ratio_over_rounds(runs: PanelRuns) -> dict[str, dict[float, Ratio]]:
-    """Returns Figure 2's curves: regret with true data shared, divided by SS-UCB's, by setting and round."""
-    curves = {}
-    for setting, shared in runs.by("setting", line="shared").items():
-        silent, last = runs.one("SS-UCB", setting=setting), shared.rounds.size - 1
-        kept = sorted({*range(last, -1, -3), 0})
-        curves[setting] = {float(shared.rounds[k]): ratio(shared, silent, k) for k in kept}
-    return curves
-
-
 def same_directions(changes: Mapping[str, list[Ratio]]) -> Statement:
     """Returns the verdict on whether ratios change in the same direction in both settings, between the same rounds."""
     one, other = ([value.at_most() for value in own] for own in changes.values())
@@ -492,27 +465,24 @@ def same_directions(changes: Mapping[str, list[Ratio]]) -> Statement:
     return stats.all_hold(unclear) if unclear else stats.holds_if(one == other)
 
 
-_REGRET, _FRR = "cumulative regret per agent", "regret / SS-UCB's (FRR)"
+_experiment = partial(Experiment, scales=SCALES, panels=PANELS, modes=("default", "printed"))
+_FRR = {"y": "regret / SS-UCB's (FRR)", "yscale": "linear"}
+
 EXPERIMENTS = {
-    f"pfcb-{name}": Experiment(
-        f"P-FCB, {title}", shows, {"x": x, "y": y, **axes}, SCALES, runs, report, PANELS, modes=("default", "printed")
-    )
-    for name, title, shows, runs, report, x, y, axes in (
-        (
-            "exp1", "EXP1 (Figure 3): regret over rounds", "What private sharing saves, beside its forms; 6 minutes",
-            _exp1, _report_exp1, "round", _REGRET, {},
-        ),
-        (
-            "exp2", "EXP2 (Figure 4): regret against epsilon", "What a smaller epsilon costs; 2 minutes",
-            _exp2, _report_exp2, "epsilon", _FRR, {"yscale": "linear"},
-        ),
-        (
-            "exp3", "EXP3 (Figure 5): regret against agents", "What more agents gain; 2 minutes",
-            _exp3, _report_exp3, "agents", "regret per agent at T", LINEAR,
-        ),
-        (
-            "fig2", "Figure 2: sharing true data every round", "What sharing gains where agents differ; 2 minutes",
-            _fig2, _report_fig2, "round", _FRR, {"yscale": "linear"},
-        ),
-    )
+    "pfcb-exp1": _experiment(
+        "P-FCB, EXP1 (Figure 3): regret over rounds", "What private sharing saves, beside its forms; 6 minutes",
+        {"x": "round", "y": "cumulative regret per agent"}, runs=_exp1, report=_report_exp1,
+    ),
+    "pfcb-exp2": _experiment(
+        "P-FCB, EXP2 (Figure 4): regret against epsilon", "What a smaller epsilon costs; 2 minutes",
+        {"x": "epsilon", **_FRR}, runs=_exp2, report=_report_exp2,
+    ),
+    "pfcb-exp3": _experiment(
+        "P-FCB, EXP3 (Figure 5): regret against agents", "What more agents gain; 2 minutes",
+        {"x": "agents", "y": "regret per agent at T", **LINEAR}, runs=_exp3, report=_report_exp3,
+    ),
+    "pfcb-fig2": _experiment(
+        "P-FCB, Figure 2: sharing true data every round", "What sharing gains where agents differ; 2 minutes",
+        {"x": "round", **_FRR}, runs=_fig2, report=_report_fig2,
+    ),
 }  # fmt: skip
