@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
@@ -268,12 +267,10 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
     ]
     page.table("regrets", lines)
     page.draw(each({f"{line}, {solver}": runs.by(solver, line=line) for line, solver in kinds}, final_regret))
-    fewer = {
-        f"{line}, {solver}: fewer steps / more": ratio(
-            *(runs.one(line, **{solver: count}) for count in _FEW_AND_MANY[solver])
-        )
-        for line, solver in kinds
-    }
+    fewer = {}
+    for line, solver in kinds:
+        few, many = (runs.one(line, **{solver: count}) for count in _FEW_AND_MANY[solver])
+        fewer[f"{line}, {solver}: fewer steps / more"] = ratio(few, many)
     pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]
     page.verdicts([
         *stats.each_judged(fewer),
@@ -323,25 +320,20 @@ def shares(runs: PanelRuns) -> dict[str, dict[int, float]]:
 
 def _report_shares(page: Section, runs: PanelRuns) -> None:
     found = shares(runs)
-    deserved = found["deserved"]
     heads = {"deserved": "deserved"} | {line: f"{line} ({what})" for line, what in LEARNERS.items()}
-    lines = [
-        {"worker, in order of merit": f"worker {rank}"}
-        | {head: f"{found[line][rank]:.3f}" for line, head in heads.items()}
-        for rank in deserved
-    ]
-    page.table("shares", lines)
+    texts = each({head: found[line] for line, head in heads.items()}, "{:.3f}".format)
+    page.table("shares", stats.by_x(texts, "worker, in order of merit", "worker {}"))
     page.draw(found)
-    differences = [
-        {
-            "algorithm": line,
-            "absolute differences, added up over workers": f"{sum(abs(got[i] - deserved[i]) for i in got):.3f}",
-            "fairness regret at T (± 95 %)": final_regret(runs[line]),
-        }
-        for line, got in found.items()
-        if line != "deserved"
-    ]
-    page.table("differences", differences)
+
+    def differences(result: RunResult) -> str:
+        own = found[result.labels["line"]]
+        return f"{sum(abs(own[rank] - share) for rank, share in found['deserved'].items()):.3f}"
+
+    columns = {
+        "absolute differences, added up over workers": differences,
+        "fairness regret at T (± 95 %)": final_regret,
+    }
+    page.table("differences", runs.table("algorithm", columns))
 
 
 def price_falls(runs: PanelRuns) -> Statement:

@@ -7,8 +7,7 @@ from typing import Any
 
 from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
@@ -78,7 +77,7 @@ def linear_run(
         labels=known | ({} if epsilon is None else {"epsilon": epsilon}) | labels,
         # Lean scales leave out costly runs, but a trial still takes minutes. So each trial is stored as a shard
         # of its own, and a run with more trials can reuse it.
-        rows=int(agents) if plan.scale.lean else ROWS_PER_SHARD,
+        **({"rows": int(agents)} if plan.scale.lean else {}),
     )  # fmt: skip
 
 
@@ -250,11 +249,11 @@ def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     by_budget = dict(reversed(runs.by("budget").items()))
     form = FIG1B_FORMS[runs.panel]
-    lines = [judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values()))]
-    if form != SHARED:
-        for rival in (RANDOM, SILENCE):
-            lines.append((f"over {rival}", stats.joined(stats.over(by_budget, runs[rival]).values()), "-"))
-    page.verdicts(lines)
+    rivals = () if form == SHARED else (RANDOM, SILENCE)
+    page.verdicts([
+        judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values())),
+        *((f"over {rival}", stats.joined(stats.over(by_budget, runs[rival]).values()), "-") for rival in rivals),
+    ])  # fmt: skip
     # The first rounds are left out, since all curves agree there.
     first = min(100, page.plan.scale.rounds // 10)
     for labels, result in runs.rows:
@@ -279,7 +278,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     lines, epsilons = runs.lines("gap", _name_of), runs.values("epsilon")
     curves, over_random = stats.each(lines, final_regret), stats.over_line(lines, RANDOM)
     least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
-    by_gap = {line: stats.over(own, most[line]) for line, own in least.items()}
+    by_gap = stats.each(least, ratio, most)
     page.table("regrets", stats.by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
     page.table("over random", stats.by_line(over_random, "over random arms'", "gap {:g}"))
     page.verdicts((f"{name}: falls with the gap", "-", stats.falls(own)) for name, own in lines.items())
@@ -333,64 +332,59 @@ def _report_horizon(page: Section, runs: PanelRuns) -> None:
     page.draw_over_rounds(runs)
 
 
-def _scales(small: Scale, paper: Mapping[str, Any] = {}, medium: Mapping[str, Any] = {}) -> dict[str, Scale]:
-    """Returns the scales of an experiment; ``medium`` has a hundredth of the paper's rounds, and is lean."""
+def _experiment(
+    title: str, shows: str, x: str, runs: Any, report: Any, small: Scale,
+    paper: Mapping[str, Any] = {}, medium: Mapping[str, Any] = {}, **others: Any,
+) -> Experiment:  # fmt: skip
+    """Returns an experiment; its scale ``medium`` has a hundredth of the paper's rounds, and is lean."""
     scales = {"small": small, "paper": Scale(10_000_000, 100, paper)}
-    return scales | ({"medium": Scale(100_000, 3, medium, lean=True)} if medium else {})
+    if medium:
+        scales["medium"] = Scale(100_000, 3, medium, lean=True)
+    axes = {"x": x, "y": others.pop("y", "cumulative regret per agent")}
+    return Experiment(f"FedUCB{title}", shows, axes, scales, runs, report, **others)
 
 
-_REGRET = "cumulative regret per agent"
 EXPERIMENTS = {
-    "feducb-fig1a": Experiment(
-        "FedUCB, Figure 1 A: regret against epsilon and agents", "Whether FedUCB beats silence; half an hour",
-        {"x": "epsilon", "y": "regret / silent regret"},
-        _scales(
-            Scale(20_000, 20, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
-            {"epsilon": (0.1, 0.3, 1.0, 3.0, 10.0), "agents": (2, 5, 10, 50, 100)},
-        ),
+    "feducb-fig1a": _experiment(
+        ", Figure 1 A: regret against epsilon and agents", "Whether FedUCB beats silence; half an hour", "epsilon",
         _fig1a, _report_fig1a,
-        {"epsilon": "Against epsilon, 10 agents", "agents": "Against the number of agents, epsilon = 1"},
-        panel_axes={"agents": {"x": "agents"}},
+        Scale(20_000, 20, {"epsilon": (0.1, 1.0, 10.0), "agents": (2, 5, 10)}),
+        {"epsilon": (0.1, 0.3, 1.0, 3.0, 10.0), "agents": (2, 5, 10, 50, 100)},
+        panels={"epsilon": "Against epsilon, 10 agents", "agents": "Against the number of agents, epsilon = 1"},
+        y="regret / silent regret", panel_axes={"agents": {"x": "agents"}},
     ),
-    "feducb-fig1b": Experiment(
-        "FedUCB, Figure 1 B: regret for three budgets of communication", "What more messages buy; half an hour",
-        {"x": "round", "y": _REGRET},
-        _scales(Scale(5_000, 20, {"agents": (16,)}), {"agents": (100,)}, {"agents": (100,)}),
+    "feducb-fig1b": _experiment(
+        ", Figure 1 B: regret for three budgets of communication", "What more messages buy; half an hour", "round",
         _fig1b, _report_fig1b,
-        {
+        Scale(5_000, 20, {"agents": (16,)}), {"agents": (100,)}, {"agents": (100,)},
+        panels={
             "nonprivate": "True data",
             "printed": "Private as printed, epsilon = 1",
             "mended": "Private, mended, epsilon = 1",
             "least": "Mended, never more optimistic than silence, epsilon = 1",
         },
     ),
-    "feducb-fig1c": Experiment(
-        "FedUCB, Figure 1 C: regret against the dimension", "How regret grows with d; 10 minutes",
-        {"x": "d", "y": _REGRET},
-        _scales(
-            Scale(20_000, 20, {"agents": (10,), "dim": (3, 5, 10)}),
-            {"agents": (100,), "dim": (5, 10, 15, 20)},
-            {"agents": (100,), "dim": (5, 10, 20), "most arms": (100,)},
-        ),
+    "feducb-fig1c": _experiment(
+        ", Figure 1 C: regret against the dimension", "How regret grows with d; 10 minutes", "d",
         _fig1c, _report_fig1c,
+        Scale(20_000, 20, {"agents": (10,), "dim": (3, 5, 10)}),
+        {"agents": (100,), "dim": (5, 10, 15, 20)},
+        {"agents": (100,), "dim": (5, 10, 20), "most arms": (100,)},
     ),
-    "feducb-fig2": Experiment(
-        "FedUCB, Figure 2: regret against the gap", "Whether wide gaps make privacy cheap; an hour",
-        {"x": "gap", "y": _REGRET},
-        _scales(
-            Scale(20_000, 20, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
-            {"agents": (10,), "gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)},
-            {"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)},
-        ),
+    "feducb-fig2": _experiment(
+        ", Figure 2: regret against the gap", "Whether wide gaps make privacy cheap; an hour", "gap",
         _fig2, _report_fig2,
+        Scale(20_000, 20, {"agents": (10,), "gap": (0.05, 0.1, 0.2, 0.3), "epsilon": (0.1, 1.0)}),
+        {"agents": (10,), "gap": (0.05, 0.1, 0.15, 0.2, 0.25, 0.3), "epsilon": (0.1, 1.0, 10.0)},
+        {"agents": (100,), "gap": (0.1, 0.3), "epsilon": (0.1, 1.0)},
     ),
-    "feducb-horizon": Experiment(
-        "FedUCB: regret, decade by decade", "For how long the printed form plays like random arms; 10 minutes",
-        {"x": "round", "y": _REGRET}, _scales(Scale(100_000, 20)), _horizon, _report_horizon,
+    "feducb-horizon": _experiment(
+        ": regret, decade by decade", "For how long the printed form plays like random arms; 10 minutes", "round",
+        _horizon, _report_horizon, Scale(100_000, 20),
     ),
-    "feducb-graphs": Experiment(
-        "FedUCB, Algorithm 3 on graphs: complete, star, ring, line", "What graphs cost; 20 minutes",
-        {"x": "round", "y": _REGRET}, _scales(Scale(10_000, 20)), _graphs, _report_graphs,
-        {"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"},
+    "feducb-graphs": _experiment(
+        ", Algorithm 3 on graphs: complete, star, ring, line", "What graphs cost; 20 minutes", "round",
+        _graphs, _report_graphs, Scale(10_000, 20),
+        panels={"nonprivate": "True data every round", "private": "Private, epsilon = 1, in doubling rounds"},
     ),
 }  # fmt: skip

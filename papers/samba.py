@@ -3,9 +3,9 @@
 K is the number of arms (each has a data owner), N the number of rounds. A run "in the open" is one without encryption.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from time import process_time
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +16,7 @@ from scipy.stats import linregress
 from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
 from fedbandit_envs.papers.page import Section
@@ -242,23 +241,21 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     encrypted, plain = (each(own, attrgetter("spent")) for own in results)
     overheads = each(encrypted, compare, plain)
     lines = {
-        name: linregress(list(own), [spent.mean() for spent in own.values()])
-        for name, own in encrypted.items()
+        title: linregress(list(own), [spent.mean() for spent in own.values()])
+        for title, own in _titled(encrypted).items()
     }
     seconds = each(encrypted, lambda own, open_: f"{mean_of(own, ',.2f')} / {open_.mean():.3f}", plain)
     head = "CPU seconds, encrypted / in the open"
     page.table("seconds", stats.by_line(_titled(seconds), head, f"{letter} = {{:,}}"))
-    fits = [
-        {
-            "line through them": ALGORITHMS[name],
-            f"ms for each of {letter}": f"{1e3 * line.slope:.3f}",
-            "at 0, s": f"{line.intercept:.2f}",
-            "R^2": f"{line.rvalue**2:.4f}",
-            f"encrypted / open at {letter} = {most:,}": overheads[name][most],
-        }
-        for name, line in lines.items()
-    ]
-    page.table("lines", fits)
+    columns = {
+        f"ms for each of {letter}": {title: f"{1e3 * line.slope:.3f}" for title, line in lines.items()},
+        "at 0, s": {title: f"{line.intercept:.2f}" for title, line in lines.items()},
+        "R^2": {title: f"{line.rvalue**2:.4f}" for title, line in lines.items()},
+        f"encrypted / open at {letter} = {most:,}": {
+            title: own[most] for title, own in _titled(overheads).items()
+        },
+    }
+    page.table("lines", stats.by_x(columns, "line through them", "{}"))
     beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
     page.draw({**_titled(each(encrypted, mean_of)), **_titled(each(plain, mean_of), _IN_THE_OPEN)}, beside)
     page.record(overheads, "{}, encrypted / open")
@@ -273,20 +270,14 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     same = each(results[0], lambda own, open_: own.reward == open_.reward, results[1])
     equal = np.array([list(own.values()) for own in same.values()])
     within = stats.all_within(ratios, high=ORDER_OF_MAGNITUDE)
-    ahead = (
-        f"{ALGORITHMS[name]} {line.slope * papers + line.intercept:,.0f}" for name, line in lines.items()
-    )
+    ahead = ", ".join(f"{title} {line.slope * papers + line.intercept:,.0f}" for title, line in lines.items())
     page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
         (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", stats.spread(ratios, ",.0f"), within),
         (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, stats.lies_within(2, double)),
         ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
         ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
-        (
-            f"CPU seconds by the lines at {letter} = {papers:,}, {PAPER_SECONDS} in the paper",
-            ", ".join(ahead),
-            "another machine",
-        ),
+        (f"CPU seconds by the lines at {letter} = {papers:,}, {PAPER_SECONDS} in the paper", ahead, "another machine"),
         ("encrypted runs that earn what the open ones do", f"{equal.sum()} of {equal.size}", "-"),
     ])  # fmt: skip
 
@@ -332,15 +323,12 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     page.draw(_titled(each(rewards, mean_of)))
     page.record(over, "thompson / {}")
     order = sorted(rewards, key=lambda name: -float(rewards[name][last].mean()))
+    best_arm, random = (choose(ucb.means) * last for choose in (np.max, np.mean))
     every, at_last = [value for own in rivals for value in own.values()], [own[last] for own in rivals]
     page.verdicts([
         ("Thompson has the most reward at each N", "-", stats.all_within(every, 1, np.inf)),
         ("the same at the last N", _listed(order), stats.all_within(at_last, 1, np.inf)),
-        (
-            "always the best arm, and arms at random, on average",
-            f"{np.max(ucb.means) * last:,.0f}, {np.mean(ucb.means) * last:,.0f}",
-            "-",
-        ),
+        ("always the best arm, and arms at random, on average", f"{best_arm:,.0f}, {random:,.0f}", "-"),
     ])  # fmt: skip
     if runs.panel == "movielens" and last == PAPER_ROUNDS:
         page.table("published", published(rewards))
@@ -368,40 +356,39 @@ def shares_of(run: SimpleNamespace) -> dict[str, Array]:
 
 
 def _report_shares(page: Section, runs: PanelRuns) -> None:
-    heads = {
-        "Comp": "comp",
-        "Controller": "controller",
-        "data customer": "customer",
-        "all owners": "all owners",
-    }
-    found = {(own["line"], own["arms"]): shares_of(run) for own, run in runs.rows}
+    by_arms = each(runs.lines("arms"), shares_of)
+    found = {(name, arms): shares for name, own in by_arms.items() for arms, shares in own.items()}
     means = {run: {role: share.mean() for role, share in own.items()} for run, own in found.items()}
     uneven, controller = (
         {run: own[above] / own[below] for run, own in means.items()}
         for above, below in (("largest", "smallest"), ("controller", "owner"))
     )
     titles = {(name, arms): f"{ALGORITHMS[name]}, K = {arms}" for name, arms in found}
+    heads = {
+        "comp": "Comp",
+        "controller": "Controller",
+        "customer": "data customer",
+        "all owners": "all owners",
+    }
     lines = [
         {
             "algorithm": titles[run],
             "CPU seconds": mean_of(result.spent, ",.2f"),
-            **{head: f"{means[run][role]:.1%}" for head, role in heads.items()},
+            **{head: f"{means[run][role]:.1%}" for role, head in heads.items()},
             "an owner": f"{means[run]['owner']:.2%}",
             "largest owner / smallest": f"{uneven[run]:.2f}",
         }
         for run, (_, result) in zip(found, runs.rows, strict=True)
     ]
     page.table("shares", lines)
-    comp: dict[str, dict[int, Ratio]] = {}
-    for (name, arms), own in found.items():
-        comp.setdefault(name, {})[arms] = compare(own["comp"], np.ones(own["comp"].size))
-    page.record(comp, "{}, Comp / all")
+    comp = each(by_arms, itemgetter("comp"))
+    page.record(each(comp, lambda share: compare(share, np.ones(share.size))), "{}, Comp / all")
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
     page.draw({titles[run]: {x: mean_of(100 * own[role]) for x, role in bars} for run, own in found.items()})
     rivals = ("controller", "customer", "largest")
     larger = [compare(own["comp"], own[role]) for own in found.values() for role in rivals]
     most, least = (choose(runs.values("arms")) for choose in (max, min))
-    changes = [compare(found[name, most]["comp"], found[name, least]["comp"]) for name in ALGORITHMS]
+    changes = [compare(own[most], own[least]) for own in comp.values()]
     customer = max(own["customer"] for own in means.values())
     page.verdicts([
         ("Comp takes more than any other node", "-", stats.all_within(larger, 1, np.inf)),
@@ -490,34 +477,36 @@ _BY_ARMS = Scale(PAPER_ROUNDS, 50, {"arms": (10, 20, 40, 60, 80, 100)})
 _ENDS = {"arms": (10, 100)}
 _TIME = {"y": "CPU seconds", "xscale": "linear"}
 
+
+def _experiment(
+    title: str, shows: str, axes: Mapping[str, str], small: Scale, paper: Scale, *how: Any
+) -> Experiment:
+    return Experiment(title, shows, axes, {"small": small, "paper": paper}, *how, PANELS)
+
+
 EXPERIMENTS = {
-    f"samba-{name}": Experiment(title, shows, axes, {"small": small, "paper": paper}, runs, report, PANELS)
-    for name, title, shows, axes, small, paper, runs, report in (
-        (
-            "fig8a", "SAMBA, Figure 8 (a): execution time against N, K = 100",
-            "Whether time is linear in rounds, and what encryption costs; hours",
-            {"x": "N", **_TIME}, Scale(2_000, 20, _SHARES), _TENTHS, _times, _report_times,
-        ),
-        (
-            "fig8b", "SAMBA, Figure 8 (b): execution time against K", "Whether time is linear in arms; hours",
-            {"x": "K", **_TIME}, Scale(1_000, 20, {"arms": (10, 40, 70, 100)}), _BY_ARMS, _times, _report_times,
-        ),
-        (
-            "fig8c", "SAMBA, Figure 8 (c): cumulative reward against N, K = 100",
-            "Which algorithm earns most; a minute", {"x": "N", "y": "cumulative reward", **LINEAR},
-            Scale(20_000, 20, _SHARES), _TENTHS, _rewards, _report_rewards,
-        ),
-        (
-            "fig8d", "SAMBA, Figure 8 (d): shares of the CPU time by participant", "Who computes how much; an hour",
-            {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
-            Scale(500, 20, _ENDS), Scale(PAPER_ROUNDS, 50, _ENDS), _shares, _report_shares,
-        ),
-        (
-            "privacy", "Noise beside encryption: differential privacy and SAMBA on the same arms",
-            "What each protection costs a pull; an hour",
-            {"x": "epsilon", "y": "regret a pull", "yscale": "linear"},
-            Scale(2_000, 20, {"arms": (10,), "epsilon": (0.5, 2.0, 8.0)}),
-            Scale(10_000, 50, {"arms": (100,), "epsilon": (0.1, 0.5, 1.0, 2.0, 8.0)}), _privacy, _report_privacy,
-        ),
-    )
+    "samba-fig8a": _experiment(
+        "SAMBA, Figure 8 (a): execution time against N, K = 100",
+        "Whether time is linear in rounds, and what encryption costs; hours",
+        {"x": "N", **_TIME}, Scale(2_000, 20, _SHARES), _TENTHS, _times, _report_times,
+    ),
+    "samba-fig8b": _experiment(
+        "SAMBA, Figure 8 (b): execution time against K", "Whether time is linear in arms; hours",
+        {"x": "K", **_TIME}, Scale(1_000, 20, {"arms": (10, 40, 70, 100)}), _BY_ARMS, _times, _report_times,
+    ),
+    "samba-fig8c": _experiment(
+        "SAMBA, Figure 8 (c): cumulative reward against N, K = 100", "Which algorithm earns most; a minute",
+        {"x": "N", "y": "cumulative reward", **LINEAR}, Scale(20_000, 20, _SHARES), _TENTHS, _rewards, _report_rewards,
+    ),
+    "samba-fig8d": _experiment(
+        "SAMBA, Figure 8 (d): shares of the CPU time by participant", "Who computes how much; an hour",
+        {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
+        Scale(500, 20, _ENDS), Scale(PAPER_ROUNDS, 50, _ENDS), _shares, _report_shares,
+    ),
+    "samba-privacy": _experiment(
+        "Noise beside encryption: differential privacy and SAMBA on the same arms",
+        "What each protection costs a pull; an hour", {"x": "epsilon", "y": "regret a pull", "yscale": "linear"},
+        Scale(2_000, 20, {"arms": (10,), "epsilon": (0.5, 2.0, 8.0)}),
+        Scale(10_000, 50, {"arms": (100,), "epsilon": (0.1, 0.5, 1.0, 2.0, 8.0)}), _privacy, _report_privacy,
+    ),
 }  # fmt: skip

@@ -10,8 +10,7 @@ import numpy as np
 from fedbandit_envs.arms.ratings import RatedItems, mean_ratings
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
@@ -57,18 +56,18 @@ BASELINES = {
 }
 """The baseline of a line, by the line's name up to a comma, where that is not the baseline's own name."""
 
-_LONG: dict[str, Any] = {"env_id": "FedGaussianSampled-v0", "agents": 1022}
-_TEN = {**_LONG, "agents": 10}
+_LONG: dict[str, Any] = {"env_id": "FedGaussianSampled-v0", "env": {"num_agents": 1022}}
+_TEN = {**_LONG, "env": {"num_agents": 10}}
 # All agents have the same means, so that silence can find the best arm. Rewards are clipped at three standard
 # deviations of the mean .75.
-_SAME: dict[str, Any] = {"env": {"law": "exact", "reward_bound": 2.25}, "agents": 10}
+_SAME: dict[str, Any] = {"env": {"law": "exact", "reward_bound": 2.25, "num_agents": 10}}
 # Without given means each agent's are drawn.
 _DRAWN = {"env": {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}}
 LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "exact": {
         "Fed1-UCB": {},
-        "Fed1-UCB, 10 agents": {"agents": 10},
-        "Fed1-UCB, 1 agent": {"agents": 1},
+        "Fed1-UCB, 10 agents": {"env": {"num_agents": 10}},
+        "Fed1-UCB, 1 agent": {"env": {"num_agents": 1}},
         "Fed1-UCB, a pull a phase": {"pulls": 1},
         "Fed1-UCB-printed": {},
         "alone": {},
@@ -79,7 +78,7 @@ LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "approximate": {
         "Fed2-UCB": {**_LONG, "played": 50},
         "Fed2-UCB, short": {**_LONG, "shorter": 100, "pulls": 50, "c1": 2.0},
-        "Fed2-UCB-printed": {**_LONG, "agents": 4094, "played": 50},
+        "Fed2-UCB-printed": {**_LONG, "env": {"num_agents": 4094}, "played": 50},
         "10 agents from the start": {**_TEN, "joins": 10, "growth": 0.0},
         "alone": _TEN,
     },
@@ -104,8 +103,7 @@ def _run(
     labels: Mapping[str, Any] = {},
     env_id: str = "FedGaussian-v0",
     env: Mapping[str, Any] = {},
-    agents: int | None = None,
-    noise: float | None = None,
+    wrappers: Mapping[str, dict[str, Any]] = {},
     shorter: int = 1,
     played: int = 1,
     **server: Any,
@@ -118,23 +116,21 @@ def _run(
         labels: Further labels.
         env_id: Id of the environment.
         env: Arguments of the environment.
-        agents: Number of agents; None for the environment's.
-        noise: Epsilon of the privatizer.
+        wrappers: Arguments of the baseline's wrappers.
         shorter: How many times the scale's horizon is longer than the line's.
         played: How many times the horizon is longer than what is simulated.
         **server: Arguments of the server's policy.
     """
     stem, horizon = line.partition(",")[0], plan.scale.rounds // shorter
     baseline = BASELINES.get(stem, stem)
-    wrappers: dict[str, dict[str, Any]] = {} if noise is None else {"privatizer": {"epsilon": noise}}
     known = baseline_of(baseline).wrappers
     if "server" in known:
         policy = known["server"].kwargs["policy"]
         named = policy if isinstance(policy, dict) else {"name": policy}
-        wrappers["server"] = {"policy": {**named, "horizon": horizon, **server}}
+        wrappers = {**wrappers, "server": {"policy": {**named, "horizon": horizon, **server}}}
     return plan.run(
         line, env_id, baseline,
-        env={**env, "num_agents": agents} if agents else env,
+        env=env,
         wrappers=wrappers,
         rounds=horizon // played,
         labels={"horizon": float(horizon), **labels},
@@ -152,16 +148,16 @@ def _film_fans(plan: Plan) -> list[RunSpec]:
     """Returns the runs of 200 agents who look for the best of 100 films: drawn around its means, or real users."""
     films, users = _films(plan, 100), _films(plan, 100, 200)
     # The means themselves and not the path make a stored run known, so that another table is not taken for it.
-    drawn = {"means": films.means.tolist(), "reward_sd": 0.2, "law": "approximate", "spread": 0.1}
-    real = {"means": users.means.tolist(), "reward_sd": 0.2, "law": "exact"}
-    fed2: dict[str, Any] = {"agents": 254, "pulls": 200, "c2": 0.25}
-    lines = [("Fed2-UCB", drawn, fed2), ("Fed2-UCB, spread 0.02", {**drawn, "spread": 0.02}, fed2)]
+    fans = {"num_agents": 200, "reward_sd": 0.2}
+    drawn = {**fans, "means": films.means.tolist(), "law": "approximate", "spread": 0.1}
+    real = {**fans, "means": users.means.tolist(), "law": "exact"}
+    run, many = partial(_run, plan, labels={"filled": users.filled}), {**drawn, "num_agents": 254}
+    runs = [run("Fed2-UCB", env=many, pulls=200, c2=0.25)]
+    runs += [run("Fed2-UCB, spread 0.02", env={**many, "spread": 0.02}, pulls=200, c2=0.25)]
     for whose, env in (("", drawn), (", real users", real)):
-        lines += [(f"Fed1-UCB{whose}", env, {"agents": 200, "c1": 1.0, "c2": 0.0})]
-        lines += [(line + whose, env, {"agents": 200}) for line in ("alone", "epochs")]
-    return [
-        _run(plan, line, labels={"filled": users.filled}, env=env, **changes) for line, env, changes in lines
-    ]
+        runs += [run(f"Fed1-UCB{whose}", env=env, c1=1.0, c2=0.0)]
+        runs += [run(line + whose, env=env) for line in ("alone", "epochs")]
+    return runs
 
 
 def global_aim(plan: Plan) -> list[RunSpec]:
@@ -176,14 +172,14 @@ def global_aim(plan: Plan) -> list[RunSpec]:
     sweeps = plan.scale.sweeps
     runs = [_run(plan, line, **changes) for line, changes in LINES.get(plan.panel, {}).items()]
     if plan.panel == "private":
-        runs += [_run(plan, "private", labels={"epsilon": at}, noise=at, **_SAME) for at in sweeps["epsilon"]]
+        for at in sweeps["epsilon"]:
+            noise = {"privatizer": {"epsilon": at}}
+            runs.append(_run(plan, "private", labels={"epsilon": at}, wrappers=noise, **_SAME))
     if plan.panel == "constant":
-        runs += [_run(plan, "Fed1-UCB", labels={"constant": at}, c1=at) for at in sweeps["constant"]]
-        # The radius of epochs is that of the constant 2 if its scale is 1.
-        runs += [
-            _run(plan, "epochs", labels={"constant": at}, radius_scale=(at / 2) ** 0.5)
-            for at in sweeps["constant"]
-        ]
+        for at in sweeps["constant"]:
+            runs.append(_run(plan, "Fed1-UCB", labels={"constant": at}, c1=at))
+            # The radius of epochs is that of the constant 2 if its scale is 1.
+            runs.append(_run(plan, "epochs", labels={"constant": at}, radius_scale=(at / 2) ** 0.5))
     return runs
 
 
@@ -322,7 +318,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
         return
     if panel == "private":
         columns: dict[str, Any] = {
-            "regret (± 95 %)": _thousands(lambda run: run.regret[-1].sum(axis=1)),
+            "regret (± 95 %)": stats.of_all_agents,
             "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }
@@ -350,11 +346,11 @@ def _report_mixed(page: Section, runs: PanelRuns) -> None:
         page.draw_over_rounds(runs)
         _compare(page, {"PF-UCB-enhanced / PF-UCB": (runs["PF-UCB-enhanced"], runs["PF-UCB"])})
         return
-    page.draw(stats.each(runs.lines("alpha"), _thousands(total)))
-    by_alpha = {alpha: runs.where(alpha=alpha).by() for alpha in runs.values("alpha")}
+    lines = runs.lines("alpha")
+    page.draw(stats.each(lines, _thousands(total)))
     pairs = {
-        f"{short} / PF-UCB, alpha {alpha:g}": (found[line], found["PF-UCB"])
-        for alpha, found in by_alpha.items()
+        f"{short} / PF-UCB, alpha {alpha:g}": (lines[line][alpha], ours)
+        for alpha, ours in lines["PF-UCB"].items()
         for short, line in BY_ALPHA[runs.panel].items()
     }
     _compare(page, pairs)
