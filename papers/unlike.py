@@ -137,26 +137,25 @@ def _run(
     )  # fmt: skip
 
 
-def _films(plan: Plan, arms: int, users: int | None = None) -> RatedItems:
-    """Returns the most rated films of the user's table, with their means or with those of the users who rated most."""
+def _films(plan: Plan, arms: int, users: int | None = None) -> list[Any]:
+    """Returns means of the most rated films of the user's table: of all users, or of each of those who rated most."""
     read = partial(mean_ratings, num_arms=arms, num_agents=users)
-    found: RatedItems = make("data", plan.data or {}, {"ratings": read}, RatedItems)
-    return found
+    means: list[Any] = make("data", plan.data or {}, {"ratings": read}, RatedItems).means.tolist()
+    return means
 
 
 def _film_fans(plan: Plan) -> list[RunSpec]:
     """Returns the runs of 200 agents who look for the best of 100 films: drawn around its means, or real users."""
-    films, users = _films(plan, 100), _films(plan, 100, 200)
     # The means themselves and not the path make a stored run known, so that another table is not taken for it.
     fans = {"num_agents": 200, "reward_sd": 0.2}
-    drawn = {**fans, "means": films.means.tolist(), "law": "approximate", "spread": 0.1}
-    real = {**fans, "means": users.means.tolist(), "law": "exact"}
-    run, many = partial(_run, plan, labels={"filled": users.filled}), {**drawn, "num_agents": 254}
-    runs = [run("Fed2-UCB", env=many, pulls=200, c2=0.25)]
-    runs += [run("Fed2-UCB, spread 0.02", env={**many, "spread": 0.02}, pulls=200, c2=0.25)]
+    drawn = {**fans, "means": _films(plan, 100), "law": "approximate", "spread": 0.1}
+    real = {**fans, "means": _films(plan, 100, 200), "law": "exact"}
+    many = {**drawn, "num_agents": 254}
+    runs = [_run(plan, "Fed2-UCB", env=many, pulls=200, c2=0.25)]
+    runs += [_run(plan, "Fed2-UCB, spread 0.02", env={**many, "spread": 0.02}, pulls=200, c2=0.25)]
     for whose, env in (("", drawn), (", real users", real)):
-        runs += [run(f"Fed1-UCB{whose}", env=env, c1=1.0, c2=0.0)]
-        runs += [run(line + whose, env=env) for line in ("alone", "epochs")]
+        runs += [_run(plan, f"Fed1-UCB{whose}", env=env, c1=1.0, c2=0.0)]
+        runs += [_run(plan, line + whose, env=env) for line in ("alone", "epochs")]
     return runs
 
 
@@ -195,15 +194,10 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
         return [run(line, **changes) for line, changes in LINES["enhanced"].items()]
     lines, alphas = ["PF-UCB", *BY_ALPHA[plan.panel].values()], plan.scale.sweeps["alpha"]
     env: dict[str, Any] = {}
-    labels: dict[str, Any] = {}
     if plan.panel == "films":
-        users = _films(plan, 40, 10)
-        alphas, labels = _FILM_ALPHAS, {"filled": users.filled}
-        env = {"means": users.means.tolist(), "num_agents": 10}
+        alphas, env = (0.0, 0.1, 0.9, 1.0), {"means": _films(plan, 40, 10), "num_agents": 10}
     return [
-        run(line, labels={"alpha": alpha, **labels}, env={**env, "regret": alpha})
-        for alpha in alphas
-        for line in lines
+        run(line, labels={"alpha": alpha}, env={**env, "regret": alpha}) for alpha in alphas for line in lines
     ]
 
 
@@ -357,7 +351,6 @@ def _report_mixed(page: Section, runs: PanelRuns) -> None:
 
 
 _ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
-_FILM_ALPHAS = (0.0, 0.1, 0.9, 1.0)
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
 _ALL_ROUNDS = {"x": "round", "y": "regret of all agents, without messages"}
 _GLOBAL = {"constant": (0.25, 0.5, 1.0, 2.0, 4.0, 6.0), "epsilon": (0.1, 1.0, 10.0)}
