@@ -27,6 +27,7 @@ CONTROLS = (
     "Priv-FairX-LinUCB-on-sum", "Priv-FairX-LinUCB-printed", WEIGHTED, WEIGHTED + PLACEBO, "best-arm", "equal-shares",
 )  # fmt: skip
 PROTOCOLS = (PRIV, "B1", "B2")
+PRIVATE = (PRIV, PRIV + PLACEBO, WEIGHTED)
 LEARNERS = {
     "best-arm": "best arm",
     SILENT: "fair, optimistic",
@@ -370,7 +371,7 @@ EXPERIMENTS = {
     ),
     "fairx-exp4": _experiment(
         "Exp 4: against epsilon", "What a smaller epsilon costs; half an hour", "epsilon",
-        lambda plan: _grid(plan, [*THESIS[2:], WEIGHTED], "epsilon") + _grid(plan, [SILENT, FED, GREEDY]), _report_exp4,
+        lambda plan: _grid(plan, PRIVATE, "epsilon") + _grid(plan, [SILENT, FED, GREEDY]), _report_exp4,
     ),
     "fairx-solver": _experiment(
         "what the papers leave open: solver steps and radius", "Whether open constants matter; an hour",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from itertools import pairwise
+from itertools import pairwise, product
 from math import nan
 from typing import Any
 
@@ -134,13 +134,11 @@ def _exp1(plan: Plan) -> list[RunSpec]:
             named("P-FCB, no guards", "P-FCB", policy={"guards": False}),
             *map(named, ("P-FCB-printed", "FCB-every-round", "FCB-printed")),
         ]
-    kinds = [("binding", 0), ("binding", MARGIN), ("slack", MARGIN)]
-    return [_run(plan, name) for name in _ALGORITHMS] + [
-        _run(plan, name, markets=markets, margin=margin)
-        for name in ("SS-UCB", "P-FCB")
-        for markets, margin in kinds
-        if choose_markets(plan.panel)["binding"]
-    ]
+    runs = [_run(plan, name) for name in _ALGORITHMS]
+    if choose_markets(plan.panel)["binding"]:
+        pairs = product(("SS-UCB", "P-FCB"), [("binding", 0), ("binding", MARGIN), ("slack", MARGIN)])
+        runs += [_run(plan, name, markets=markets, margin=margin) for name, (markets, margin) in pairs]
+    return runs
 
 
 def _exp2(plan: Plan) -> list[RunSpec]:
@@ -158,11 +156,8 @@ def _exp2(plan: Plan) -> list[RunSpec]:
 
 def _exp3(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP3 (Figure 5): regret against the number of agents."""
-    return [
-        _run(plan, name, env={"num_agents": int(agents)}, labels={"size": float(agents)})
-        for agents in plan.scale.sweeps["agents"]
-        for name in ("SS-UCB", "P-FCB", "P-FCB-placebo")
-    ]
+    runs = product(plan.scale.sweeps["agents"], ("SS-UCB", "P-FCB", "P-FCB-placebo"))
+    return [_run(plan, name, env={"num_agents": int(n)}, labels={"size": float(n)}) for n, name in runs]
 
 
 def _fig2(plan: Plan) -> list[RunSpec]:

@@ -5,6 +5,7 @@ K is the number of arms (each has a data owner), N the number of rounds. A run "
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from operator import attrgetter, itemgetter
 from time import process_time
 from types import SimpleNamespace
@@ -150,12 +151,8 @@ def _sizes(scale: Scale) -> list[tuple[int, int]]:
 
 def _times(plan: Plan) -> list[Measurement]:
     """Returns the runs of Figures 8 (a) and (b): CPU time against N or K, with encryption and without."""
-    return [
-        _run(plan, algorithm, *size, plain=plain)
-        for algorithm in ALGORITHMS
-        for size in _sizes(plan.scale)
-        for plain in (False, True)
-    ]
+    runs = product(ALGORITHMS, _sizes(plan.scale), (False, True))
+    return [_run(plan, algorithm, *size, plain=plain) for algorithm, size, plain in runs]
 
 
 def _rewards(plan: Plan) -> list[Measurement]:
@@ -173,11 +170,8 @@ def _rewards(plan: Plan) -> list[Measurement]:
 
 def _shares(plan: Plan) -> list[Measurement]:
     """Returns the runs of Figure 8 (d): shares of the CPU time by participant; each owner is a role of its own."""
-    return [
-        _run(plan, algorithm, *size, plain=False, owners_per_role=1)
-        for algorithm in ALGORITHMS
-        for size in _sizes(plan.scale)
-    ]
+    runs = product(ALGORITHMS, _sizes(plan.scale))
+    return [_run(plan, algorithm, *size, plain=False, owners_per_role=1) for algorithm, size in runs]
 
 
 def _privacy(plan: Plan) -> list[RunSpec | Measurement]:

@@ -211,11 +211,12 @@ def regret_at_horizon(result: RunResult) -> Array:
 
 
 def slope(result: RunResult) -> Array:
-    """Returns regret of all agents in a round at the end of a run, ``(seeds,)``: over the last tenth of its rounds."""
+    """Returns regret of all agents in a round at the end of a run, ``(seeds,)``: since the last checkpoint but one.
+
+    That is over about the last fifth of its rounds.
+    """
     regret = result.regret.sum(axis=2)
-    before = int(np.searchsorted(result.rounds, 0.9 * result.rounds[-1]))
-    before = min(before, len(result.rounds) - 2)
-    return np.asarray((regret[-1] - regret[before]) / (result.rounds[-1] - result.rounds[before]))
+    return np.asarray((regret[-1] - regret[-2]) / (result.rounds[-1] - result.rounds[-2]))
 
 
 def cost(result: RunResult) -> Array:
@@ -231,7 +232,7 @@ def total(result: RunResult) -> Array:
 
 
 def unsettled(result: RunResult) -> str:
-    """Returns in how many runs agents still had regret in the last tenth of the rounds, as text."""
+    """Returns in how many runs agents still had regret since the last checkpoint but one, as text."""
     regretting = slope(result) > 1e-9
     return f"{int(regretting.sum())} of {regretting.size}"
 
