@@ -6,7 +6,7 @@ K is the number of arms (each has a data owner), N the number of rounds. A run "
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from time import process_time
 from types import SimpleNamespace
 from typing import Any
@@ -257,9 +257,8 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     last = {name: own[most] for name, own in encrypted.items()}
     order = sorted(last.keys() - {TWICE}, key=lambda name: (last[name].mean(), list(last).index(name)))
     double = compare(last[TWICE], np.mean([last[name] for name in last if name != TWICE], axis=0))
-    slowest, fastest = (
-        [compare(last[one], last[other]) for other in order if other != one] for one in (SLOWEST, FASTEST)
-    )
+    slowest = [compare(last[SLOWEST], last[other]) for other in order if other != SLOWEST]
+    fastest = [compare(last[FASTEST], last[other]) for other in order if other != FASTEST]
     ratios = [value for own in overheads.values() for value in own.values()]
     same = each(results[0], lambda own, open_: own.reward == open_.reward, results[1])
     equal = np.array([list(own.values()) for own in same.values()])
@@ -350,35 +349,28 @@ def shares_of(run: SimpleNamespace) -> dict[str, Array]:
 
 
 def _report_shares(page: Section, runs: PanelRuns) -> None:
-    by_arms = each(runs.lines("arms"), shares_of)
-    found = {(name, arms): shares for name, own in by_arms.items() for arms, shares in own.items()}
-    means = {run: {role: share.mean() for role, share in own.items()} for run, own in found.items()}
-    uneven, controller = (
-        {run: own[above] / own[below] for run, own in means.items()}
-        for above, below in (("largest", "smallest"), ("controller", "owner"))
-    )
-    titles = {(name, arms): f"{ALGORITHMS[name]}, K = {arms}" for name, arms in found}
-    heads = {
-        "comp": "Comp",
-        "controller": "Controller",
-        "customer": "data customer",
-        "all owners": "all owners",
-    }
+    found = {f"{ALGORITHMS[own['line']]}, K = {own['arms']}": shares_of(run) for own, run in runs.rows}
+    means = {title: {role: share.mean() for role, share in own.items()} for title, own in found.items()}
+    uneven = [own["largest"] / own["smallest"] for own in means.values()]
+    controller = [own["controller"] / own["owner"] for own in means.values()]
     lines = [
         {
-            "algorithm": titles[run],
+            "algorithm": title,
             "CPU seconds": mean_of(result.spent, ",.2f"),
-            **{head: f"{means[run][role]:.1%}" for role, head in heads.items()},
-            "an owner": f"{means[run]['owner']:.2%}",
-            "largest owner / smallest": f"{uneven[run]:.2f}",
+            "Comp": f"{own['comp']:.1%}",
+            "Controller": f"{own['controller']:.1%}",
+            "data customer": f"{own['customer']:.1%}",
+            "all owners": f"{own['all owners']:.1%}",
+            "an owner": f"{own['owner']:.2%}",
+            "largest owner / smallest": f"{own['largest'] / own['smallest']:.2f}",
         }
-        for run, (_, result) in zip(found, runs.rows, strict=True)
+        for (title, own), (_, result) in zip(means.items(), runs.rows, strict=True)
     ]
     page.table("shares", lines)
-    comp = each(by_arms, itemgetter("comp"))
+    comp = each(runs.lines("arms"), lambda run: shares_of(run)["comp"])
     page.record(each(comp, lambda share: compare(share, np.ones(share.size))), "{}, Comp / all")
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
-    page.draw({titles[run]: {x: mean_of(100 * own[role]) for x, role in bars} for run, own in found.items()})
+    page.draw({title: {x: mean_of(100 * own[role]) for x, role in bars} for title, own in found.items()})
     rivals = ("controller", "customer", "largest")
     larger = [compare(own["comp"], own[role]) for own in found.values() for role in rivals]
     most, least = (choose(runs.values("arms")) for choose in (max, min))
@@ -387,8 +379,8 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     page.verdicts([
         ("Comp takes more than any other node", "-", stats.all_within(larger, 1, np.inf)),
         (f"Comp's share at K = {most} over that at K = {least}", stats.spread(changes, ".2f"), around_one(changes)),
-        ("largest owner / smallest, at most", f"{max(uneven.values()):.2f}", "no measure named"),
-        ("Controller / an owner", stats.spread(controller.values(), ".2f"), "no measure named"),
+        ("largest owner / smallest, at most", f"{max(uneven):.2f}", "no measure named"),
+        ("Controller / an owner", stats.spread(controller, ".2f"), "no measure named"),
         ("the data customer's share, at most", f"{customer:.2%}", "no measure named"),
     ])  # fmt: skip
 

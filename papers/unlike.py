@@ -351,21 +351,24 @@ def _report_mixed(page: Section, runs: PanelRuns) -> None:
     _compare(page, pairs)
 
 
-_ALPHAS = (0.0, 0.2, 0.5, 0.9, 1.0)
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
 _ALL_ROUNDS = {"x": "round", "y": "regret of all agents, without messages"}
-_GLOBAL = {"constant": (0.25, 0.5, 1.0, 2.0, 4.0, 6.0), "epsilon": (0.1, 1.0, 10.0)}
+
+
+def _scales(tiny: Mapping[str, Any], sweeps: Mapping[str, Any]) -> dict[str, Scale]:
+    small, paper = Scale(100_000, 20, sweeps), Scale(HORIZON, 50, sweeps)
+    return {"tiny": Scale(2_000, 2, tiny), "small": small, "paper": paper}
+
 
 EXPERIMENTS = {
     "fed-ucb": Experiment(
         "Fed1-UCB and Fed2-UCB: unlike agents, one aim",
         "Whether phases and elimination save regret and messages; half an hour",
         {"x": "constant of the radius", "y": "regret of all agents, with messages"},
-        {
-            "tiny": Scale(2_000, 2, {"constant": (1.0, 4.0), "epsilon": (1.0,)}),
-            "small": Scale(100_000, 20, _GLOBAL),
-            "paper": Scale(HORIZON, 50, _GLOBAL),
-        },
+        _scales(
+            {"constant": (1.0, 4.0), "epsilon": (1.0,)},
+            {"constant": (0.25, 0.5, 1.0, 2.0, 4.0, 6.0), "epsilon": (0.1, 1.0, 10.0)},
+        ),
         global_aim, _report_global,
         {
             "exact": "The exact model", "approximate": "Agents drawn from a population",
@@ -382,11 +385,7 @@ EXPERIMENTS = {
         "PF-UCB: aims between an agent's own and the global means",
         "What sharing gains where agents want different arms; 20 minutes",
         {"x": "alpha", "y": "regret of all agents, with messages"},
-        {
-            "tiny": Scale(2_000, 2, {"alpha": (0.5,)}),
-            "small": Scale(100_000, 20, {"alpha": _ALPHAS}),
-            "paper": Scale(HORIZON, 50, {"alpha": _ALPHAS}),
-        },
+        _scales({"alpha": (0.5,)}, {"alpha": (0.0, 0.2, 0.5, 0.9, 1.0)}),
         mixed_aims, _report_mixed,
         {
             "alpha": "Values of alpha", "controls": "Other constants, other lengths of phases, no phases",
