@@ -20,27 +20,22 @@ from fedbandit_envs.papers.trust import against_fellow
 HORIZON = 1_000_000
 """T in the papers' experiments."""
 
-PLAIN: Mapping[str, tuple[float, float, float]] = {
-    "PF-UCB, alpha 0": (22_197, 1_662, 23_100),
-    "PF-UCB, alpha 0.2": (14_799, 796, 15_300),
-    "PF-UCB, alpha 0.9": (16_841, 770, 15_700),
-    "PF-UCB, alpha 1": (7_363, 215, 7_400),
+KNOWN: Mapping[str, tuple[int, float, float, float]] = {
+    "Fed1-UCB": (HORIZON, 13_300, 900, 0),
+    "Fed2-UCB": (HORIZON, 15_800, 700, 0),
+    "Fed2-UCB, short": (10_000, 16_000, 900, 0),
+    "PF-UCB, alpha 0.5": (HORIZON, 31_800, 3_400, 0),
+    "PF-UCB, alpha 0": (HORIZON, 22_197, 1_662, 23_100),
+    "PF-UCB, alpha 0.2": (HORIZON, 14_799, 796, 15_300),
+    "PF-UCB, alpha 0.9": (HORIZON, 16_841, 770, 15_700),
+    "PF-UCB, alpha 1": (HORIZON, 7_363, 215, 7_400),
 }
-"""Regret of all agents at :data:`HORIZON`, half of its 95 % interval, and the regret in the authors' curves, by line.
+"""A horizon, regret of all agents there, half of its 95 % interval, and the regret in the authors' curves, by line.
 
-The first two are of 50 runs of a plain program written after the released one (``pf_by_phases`` in
-``tests/support/shi_reference.py``), where no run of the released program itself is known. The last is read off curves
-that are stored with the authors' program (10 runs, no interval). Regret contains 1 for each message of an agent up and
-down.
+Where the last is 0, the runs are of the authors' released programs. Else they are 50 runs of a plain program written
+after the released one (``pf_by_phases`` in ``tests/support/shi_reference.py``), and the last is read off curves that
+are stored with the authors' program (10 runs, no interval). Regret contains 1 for each message of an agent up and down.
 """
-KNOWN: Mapping[tuple[str, float], tuple[float, float, float]] = {
-    ("Fed1-UCB", HORIZON): (13_300, 900, 0),
-    ("Fed2-UCB", HORIZON): (15_800, 700, 0),
-    ("Fed2-UCB, short", 10_000): (16_000, 900, 0),
-    ("PF-UCB, alpha 0.5", HORIZON): (31_800, 3_400, 0),
-    **{(line, HORIZON): found for line, found in PLAIN.items()},
-}
-"""The same by line and horizon, also in runs of the authors' released programs, which have no figure read off."""
 
 BASELINES = {
     "10 agents from the start": "Fed2-UCB",
@@ -251,7 +246,8 @@ def _named(labels: Mapping[str, Any]) -> str:
 
 
 def _known(result: RunResult) -> tuple[float, float, float] | None:
-    return KNOWN.get((_named(result.labels), result.labels["horizon"]))
+    horizon, *known = KNOWN.get(_named(result.labels), (0, 0, 0, 0))
+    return (known[0], known[1], known[2]) if horizon == result.labels["horizon"] else None
 
 
 def released(result: RunResult) -> str:
