@@ -14,7 +14,7 @@ from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
 from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import Mean, Row, mean_of, ratio
+from fedbandit_envs.papers.stats import Mean, Ratio, Row, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 
 HORIZON = 1_000_000
@@ -201,8 +201,8 @@ def regret_at_horizon(result: RunResult) -> Array:
 
     The horizon is the run's label of this name. What is not simulated goes on as it did at the end.
     """
-    regret = result.regret.sum(axis=2)
-    return np.asarray(regret[-1] + (result.labels["horizon"] - result.rounds[-1]) * slope(result))
+    played = result.regret[-1].sum(axis=1)
+    return np.asarray(played + (result.labels["horizon"] - result.rounds[-1]) * slope(result))
 
 
 def slope(result: RunResult) -> Array:
@@ -283,12 +283,13 @@ def regret_table(runs: PanelRuns) -> list[Row]:
     return runs.table("line", columns, _named)
 
 
-def _compare(page: Section, pairs: Mapping[str, tuple[RunResult, RunResult]]) -> None:
-    """Writes ratios of regret without messages to the numbers, and whether they are below 1."""
-    found = {
-        name: stats.compare(regret_at_horizon(above), regret_at_horizon(below))
-        for name, (above, below) in pairs.items()
-    }
+def _ratio(above: RunResult, below: RunResult) -> Ratio:
+    """Returns the ratio of two runs' regret of all agents until the horizon, without messages."""
+    return stats.compare(regret_at_horizon(above), regret_at_horizon(below))
+
+
+def _judge(page: Section, found: Mapping[str, Ratio]) -> None:
+    """Writes ratios to the numbers, and whether they are below 1."""
     page.say(found)
     page.verdicts(stats.each_judged(found))
 
@@ -328,23 +329,23 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
         whose = {"exact": ("",), "films": ("", ", real users")}.get(panel, ())
         pairs = [(line + end, f"Fed1-UCB{end}") for end in whose for line in ("alone", "epochs")]
     if pairs:
-        _compare(page, {f"{a} / {b}": (runs[a], runs[b]) for a, b in pairs})
+        _judge(page, {f"{a} / {b}": _ratio(runs[a], runs[b]) for a, b in pairs})
 
 
 def _report_mixed(page: Section, runs: PanelRuns) -> None:
     page.table("regrets", regret_table(runs))
     if runs.panel == "enhanced":
         page.draw_over_rounds(runs)
-        _compare(page, {"PF-UCB-enhanced / PF-UCB": (runs["PF-UCB-enhanced"], runs["PF-UCB"])})
+        _judge(page, {"PF-UCB-enhanced / PF-UCB": _ratio(runs["PF-UCB-enhanced"], runs["PF-UCB"])})
         return
     lines = runs.lines("alpha")
     page.draw(stats.each(lines, _thousands(total)))
-    pairs = {
-        f"{short} / PF-UCB, alpha {alpha:g}": (lines[line][alpha], ours)
+    found = {
+        f"{short} / PF-UCB, alpha {alpha:g}": _ratio(lines[line][alpha], ours)
         for alpha, ours in lines["PF-UCB"].items()
         for short, line in BY_ALPHA[runs.panel].items()
     }
-    _compare(page, pairs)
+    _judge(page, found)
 
 
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}
