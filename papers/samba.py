@@ -465,9 +465,9 @@ _TIME = {"y": "CPU seconds", "xscale": "linear"}
 
 
 def _experiment(
-    title: str, shows: str, axes: Mapping[str, str], small: Scale, paper: Scale, *how: Any
+    title: str, shows: str, axes: Mapping[str, str], small: Scale, paper: Scale, runs: Any, report: Any
 ) -> Experiment:
-    return Experiment(title, shows, axes, {"small": small, "paper": paper}, *how, PANELS)
+    return Experiment(title, shows, axes, {"small": small, "paper": paper}, runs, report, PANELS)
 
 
 EXPERIMENTS = {

@@ -126,6 +126,8 @@ def test_verdicts_on_time_follow_from_the_times():
     assert "| Thompson is the slowest | fixed epsilon, " in found
     assert ", Thompson | holds |\n| fixed epsilon is the fastest |" in found
     assert found.count(", Thompson | holds |") == 2
+    found = times(lambda name, budget: {"softmax": 1.2, **slower}.get(name, 1.0) * budget / 1_000)
+    assert "Thompson, Softmax | does **not** hold |\n| fixed epsilon is the fastest |" in found
     found = times(lambda name, budget: (budget / 1_000) ** 3)
     assert "at most 10 | 1 to 64 | does **not** hold |" in found
     assert "| 2 does **not** lie within the interval |" in found
