@@ -339,9 +339,7 @@ def _report_price(page: Section, runs: PanelRuns) -> None:
     measures = {"fairness": fairness, "reward": reward}
     columns = {f"{line}: {name}": found[line] for line in lines for name, found in measures.items()}
     page.table("regrets", stats.by_x(columns, "merit", "exp({:g} mu)"))
-    page.draw(
-        {line: [(fairness[line][x].value, mean) for x, mean in own.items()] for line, own in reward.items()}
-    )
+    page.draw({line: [(fairness[line][x].value, y) for x, y in own.items()] for line, own in reward.items()})
     # A best-arm learner's reward regret is negative. It nears 0 with each scale of merit.
     prices = [-run.info["reward_regret"].mean(axis=1) for run in lines["best-arm"].values()]
     falls = stats.all_within(stats.compare(later, earlier) for earlier, later in pairwise(prices))

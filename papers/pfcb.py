@@ -276,10 +276,8 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
             (change, value, ways.get(says := value.at_least(), says)) for change, value in found.items()
         )
         return
-    names = {"P-FCB": "P-FCB", "the placebo": "P-FCB-placebo", "radius 0.8": "SS-UCB-0.8"}
-    page.say(
-        {f"{title} saves": f"{1 - main.ratio(name, 'SS-UCB').value:.1%}" for title, name in names.items()}
-    )
+    names = {"P-FCB saves": "P-FCB", "the placebo saves": "P-FCB-placebo", "radius 0.8 saves": "SS-UCB-0.8"}
+    page.say({what: f"{1 - main.ratio(name, 'SS-UCB').value:.1%}" for what, name in names.items()})
     page.table("over FCB", _over_fcb(main))
     if SAMPLES[runs.panel][1] == PROTOCOL:
         page.table("markets", _single_markets(main))

@@ -191,9 +191,7 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
     env: dict[str, Any] = {}
     if plan.panel == "films":
         alphas, env = (0.0, 0.1, 0.9, 1.0), {"means": _films(plan, 40, 10), "num_agents": 10}
-    return [
-        run(line, labels={"alpha": alpha}, env={**env, "regret": alpha}) for alpha in alphas for line in lines
-    ]
+    return [run(line, labels={"alpha": at}, env={**env, "regret": at}) for at in alphas for line in lines]
 
 
 def regret_at_horizon(result: RunResult) -> Array:
