@@ -3,8 +3,7 @@
 from operator import methodcaller
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import each, final_regret, over
 
 SILENT = "LinUCB"

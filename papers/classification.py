@@ -3,8 +3,7 @@
 from typing import Any
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import bounded, final_regret, over
 
 DELTA = 1e-5

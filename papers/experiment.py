@@ -17,27 +17,34 @@ The page is written by hand around the tables.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
+from numbers import Real
 from operator import itemgetter
 from time import process_time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import source_digest
-from fedbandit_envs.papers.stats import Ratio, Row, ratio
-
-if TYPE_CHECKING:
-    from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, Verdict, over_rounds, ratio
 
 LINEAR = {"xscale": "linear", "yscale": "linear"}
+COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
+"""Columns of a paper's table of numbers, after those of the experiment and its settings.
+
+A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
+cell of a table. For a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``x`` is
+the quantity that is varied. ``printed`` is the text as it is on the page.
+"""
 
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
     "FCB-checked": ("FCB", {"policy": {"check": True}}),
@@ -332,6 +339,126 @@ class PanelRuns:
         ]
 
 
+Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
+
+
+class Section:
+    """What the function ``report`` of an experiment writes of one panel.
+
+    Attributes:
+        plan: The panel and the other settings that the user has chosen.
+        tables: Markdown tables so far, by name.
+        rows: Rows of numbers so far, each a mapping with the keys :data:`COLUMNS`.
+        curves: Curves of the picture so far, by name: x, y and the lengths of the error bars below and above.
+        beside: Names of curves that are drawn dotted, each with the name of the curve whose colour it has.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Starts an empty section."""
+        self.plan = plan
+        self.tables: dict[str, str] = {}
+        self.rows: list[dict[str, Any]] = []
+        self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
+        self.beside: dict[str, str] = {}
+
+    def table(self, name: str, lines: Iterable[Row]) -> None:
+        """Adds a table, and its cells that contain digits to the rows.
+
+        Args:
+            name: Name of the table, by which the page has its place.
+            lines: The lines, each a mapping from the heads of all columns, in order, to the line's cells.
+        """
+        lines = list(lines)
+        text = [f"| {' | '.join(lines[0])} |", "|" + "---|" * len(lines[0])]
+        for line in lines:
+            first, *others = line.items()
+            text.append(f"| {' | '.join(map(str, line.values()))} |")
+            for column, cell in others:
+                if any(letter.isdigit() for letter in str(cell)):
+                    self._record(str(first[1]), column, "", cell, str(cell))
+        self.tables[name] = "\n".join(text)
+
+    def verdicts(self, lines: Iterable[Verdict], name: str = "verdicts") -> None:
+        """Adds a table of verdicts.
+
+        Args:
+            lines: For each line what was measured, the figures, and the verdict; see :func:`.stats.judged`.
+            name: Name of the table.
+        """
+        heads = ("what", "here", "verdict")
+        self.table(name, [dict(zip(heads, line, strict=True)) for line in lines])
+
+    def claims(self, claims: Iterable[Claim]) -> None:
+        """Adds the table ``claims`` with a line for each privacy claim, such as those of a result."""
+        lines = [
+            {
+                "adjacency": claim.adjacency,
+                "composition": claim.composition,
+                "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+                "delta": f"{claim.delta:.3g}",
+                "remark": claim.reason,
+            }
+            for claim in claims
+        ]
+        self.table("claims", lines)
+
+    def say(self, values: Mapping[str, Any]) -> None:
+        """Adds values that sentences of the page state to the rows, and to the table ``numbers``.
+
+        Args:
+            values: Each value by its name: a mean or ratio (:class:`.stats.Mean`), a number, or a text.
+        """
+        text = self.tables.get("numbers", "| number | here |\n|---|---|")
+        for name, cell in values.items():
+            self._record(name, "in the text", "", cell, str(cell))
+            text += f"\n| {name} | {cell} |"
+        self.tables["numbers"] = text
+
+    def record(self, curves: Curves, name: str = "{}") -> None:
+        """Adds ratios that no table has to the rows.
+
+        Args:
+            curves: Ratios by the name of their curve and by x.
+            name: Format of the row's name, such as ``"{} / silent"``.
+        """
+        for line, ratios in curves.items():
+            for x, value in ratios.items():
+                self._record(name.format(line), "ratio", x, value)
+
+    def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> None:
+        """Adds curves to the picture, and their points to the rows.
+
+        Args:
+            curves: Points of each curve by its name in the legend: a mapping from x to y, or pairs of x and y if
+                several have the same x. A y is a number, or a mean or ratio, which is drawn with its interval.
+            beside: Names of curves to be drawn dotted, each with the name of the curve whose colour it gets.
+        """
+        self.beside |= beside
+        for name, given in curves.items():
+            points = list(given.items()) if isinstance(given, Mapping) else given
+            known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
+            bars = []
+            for x, point in points:
+                mean = point if isinstance(point, Mean) else Mean(point, point, point, 1)
+                bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
+                if x not in known:
+                    self._record(name, "ratio" if isinstance(mean, Ratio) else "drawn", x, point)
+            values, below, above = zip(*bars, strict=True)
+            self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
+
+    def draw_over_rounds(self, runs: PanelRuns) -> None:
+        """Draws cumulative regret per agent over rounds for each algorithm (label ``line``)."""
+        self.draw({labels["line"]: over_rounds(result) for labels, result in runs.rows})
+
+    def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
+        numbers: dict[str, Any] = {"value": float(cell)} if isinstance(cell, Real) else {}
+        if isinstance(cell, Mean):
+            numbers = {key: getattr(cell, key) for key in ("value", "low", "high", "instances")}
+        row = {"panel": self.plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
+        known = {key: number for key, number in numbers.items() if not isnan(number)}
+        self.rows.append(dict.fromkeys(COLUMNS, "") | row | known)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment of a paper.
@@ -356,7 +483,7 @@ class Experiment:
     axes: Mapping[str, str]
     scales: Mapping[str, Scale]
     runs: Callable[[Plan], Sequence[RunSpec | Measurement]]
-    report: "Callable[[Section, PanelRuns], None]"
+    report: Callable[[Section, PanelRuns], None]
     panels: Mapping[str, str] = field(default_factory=lambda: {"all": "All runs"})
     modes: tuple[str, ...] = ("default",)
     panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

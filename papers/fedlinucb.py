@@ -5,8 +5,7 @@ from functools import partial
 import numpy as np
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import bounded, compare, curve_of, mean_of, of_all_agents, ratio
 
 DIM, RADIUS = 15, 0.5

@@ -22,10 +22,9 @@ from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, baseline_of
+from fedbandit_envs.papers import experiment, stats
+from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
-from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Row
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
@@ -56,7 +55,7 @@ def _federation(baseline: str, agents: int, horizon: int, **wrappers: dict[str, 
         num_agents=agents, contexts=[[1.0, 0.0], [0.0, 0.0]], parameter=[1.0, 0.0], reward="normal",
         reward_sd=0.0, reward_bound=1.0, max_cycles=horizon,
     )  # fmt: skip
-    return baseline_of(baseline).wrap(env, wrappers)
+    return experiment.baseline_of(baseline).wrap(env, wrappers)
 
 
 class _ScriptedFedUCB(FedUCB):
@@ -111,7 +110,9 @@ def first_messages(
     rounds = []
     for pull, own in ((_NOTHING, seeds), (_LONG, range(seeds.stop, seeds.stop + len(seeds)))):
         env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-        policy = _ScriptedFedUCB(pull, **{**baseline_of(baseline).policy_kwargs, "threshold": threshold})
+        policy = _ScriptedFedUCB(
+            pull, **{**experiment.baseline_of(baseline).policy_kwargs, "threshold": threshold}
+        )
         observation = env.reset_batch(own).observation
         policy.reset(env.policy_spec, row_seeds(own, ATTACKED))
         first = np.zeros(len(own), np.int64)

@@ -13,8 +13,7 @@ from fedbandit_envs.baselines.linear.batched import NoiseName, released_constant
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Row, bounded, final_regret, ratio
 from fedbandit_envs.papers.trust import Releases, against_fellow
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier

@@ -11,8 +11,7 @@ import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
 from fedbandit_envs.papers.stats import Mean, claim_of, final_regret, least, over, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (

@@ -13,8 +13,7 @@ from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
 from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule

@@ -10,8 +10,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Row, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 from fedbandit_envs.registry.registration import REGISTRY

@@ -16,8 +16,7 @@ from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
