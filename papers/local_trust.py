@@ -9,18 +9,17 @@ from itertools import pairwise, product
 from math import sqrt
 from typing import Any
 
+from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Row, bounded, final_regret, ratio
-from fedbandit_envs.papers.trust import Releases, against_fellow
+from fedbandit_envs.papers.trust import HALF, LOCAL, MOST, SERVER, Releases, against_fellow
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 
-SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
-MOST, SERVER, TRUE = "aggregator, all honest", "server", "true data"
-EXACT, RELEASED = "true data, as released", "local, as released"
+SILENT, EXACT, RELEASED = "silence", "true data, as released", "local, as released"
 AMPLIFIED, VECTOR_SUM = "amplified, as released", "vector sum, as released"
 LADDER = (TRUE, SERVER, MOST, HALF, LOCAL, SILENT)
 """Lines in the order in which regret should rise."""
