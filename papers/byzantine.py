@@ -2,8 +2,7 @@
 
 from operator import methodcaller
 
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import each, final_regret, over
 
 SILENT = "LinUCB"
@@ -21,7 +20,7 @@ SHARE, BOUND = 0.2, 1.3
 """With this share of liars honest agents should have at most this multiple of their regret without liars."""
 
 
-def _runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> Runs:
     """Returns the runs of a panel: each of its baselines with each share of liars, under the panel's attack."""
     attack, _, private = plan.panel.partition("-")
     names = ("FedUCB-min", "FedUCB-min-trimmed") if private else tuple(MEANINGS)[1:4]

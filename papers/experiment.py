@@ -46,49 +46,42 @@ cell of a table. For a cell, ``name`` is the first cell of its line and ``quanti
 the quantity that is varied. ``printed`` is the text as it is on the page.
 """
 
-VARIANTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
-    "FCB-checked": ("FCB", {"policy": {"check": True}}),
-    "FairX-LinUCB-0.1": ("FairX-LinUCB", {"policy": {"beta_scale": 0.1}}),
-    "FairX-LinUCB-greedy": ("FairX-LinUCB", {"policy": {"beta_scale": 0.0}}),
-    "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"policy": {"beta_scale": 0.0}}),
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]]] = {
+    "FCB-checked": ("FCB", {"check": True}, {}),
+    "FairX-LinUCB-0.1": ("FairX-LinUCB", {"beta_scale": 0.1}, {}),
+    "FairX-LinUCB-greedy": ("FairX-LinUCB", {"beta_scale": 0.0}, {}),
+    "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"beta_scale": 0.0}, {}),
     "FedGLB-UCB-quasi-newton": (
-        "FedGLB-UCB",
-        {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}},
+        "FedGLB-UCB", {}, {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}}
     ),
-    "FedLinUCB-theory": ("FedLinUCB", {"policy": {"alpha": None, "beta": None}}),
-    "FedUCB-floor": ("FedUCB", {"policy": {"shift": "floor", "bias": "euclidean"}}),
-    "FedUCB-min-trimmed": ("FedUCB-min", {"policy": {"pool": {"name": "trimmed_senders", "share": 0.4}}}),
-    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {"channel": {"schedule": "synchronise"}}),
+    "FedLinUCB-theory": ("FedLinUCB", {"alpha": None, "beta": None}, {}),
+    "FedUCB-floor": ("FedUCB", {"shift": "floor", "bias": "euclidean"}, {}),
+    "FedUCB-min-trimmed": ("FedUCB-min", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
+    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "synchronise"}}),
     "FedUCB-printed-trigger": (
-        "FedUCB-printed",
-        {"privatizer": {"releases": None}, "channel": {"schedule": "synchronise"}},
+        "FedUCB-printed", {}, {"privatizer": {"releases": None}, "channel": {"schedule": "synchronise"}}
     ),
-    "FedUCB-trimmed": ("FedUCB-nonprivate", {"policy": {"pool": {"name": "trimmed_senders", "share": 0.4}}}),
-    "FedUCB-trimmed-mean": (
-        "FedUCB-nonprivate",
-        {"policy": {"pool": {"name": "trimmed_mean", "share": 0.25}}},
-    ),
-    "LinUCB-0.3": ("LinUCB", {"policy": {"beta_scale": 0.3}}),
-    "LinUCB-0.5": ("LinUCB", {"policy": {"beta_scale": 0.5}}),
-    "PF-UCB-1.2": ("PF-UCB", {"server": {"policy": {"name": "personal", "growth": 1.2}}}),
-    "Priv-FairX-LinUCB-on-sum": ("Priv-FairX-LinUCB", {"policy": {"shift": "on_sum", "bias": "root_m"}}),
-    "SS-UCB-0.5": ("SS-UCB", {"policy": {"radius_scale": 0.5}}),
-    "SS-UCB-0.8": ("SS-UCB", {"policy": {"radius_scale": 0.8}}),
-}
-"""Lines of tables and figures that vary one setting of a baseline: the baseline, and the arguments by part."""
+    "FedUCB-trimmed": ("FedUCB-nonprivate", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
+    "FedUCB-trimmed-mean": ("FedUCB-nonprivate", {"pool": {"name": "trimmed_mean", "share": 0.25}}, {}),
+    "LinUCB-0.3": ("LinUCB", {"beta_scale": 0.3}, {}),
+    "LinUCB-0.5": ("LinUCB", {"beta_scale": 0.5}, {}),
+    "PF-UCB-1.2": ("PF-UCB", {}, {"server": {"policy": {"name": "personal", "growth": 1.2}}}),
+    "Priv-FairX-LinUCB-on-sum": ("Priv-FairX-LinUCB", {"shift": "on_sum", "bias": "root_m"}, {}),
+    "SS-UCB-0.5": ("SS-UCB", {"radius_scale": 0.5}, {}),
+    "SS-UCB-0.8": ("SS-UCB", {"radius_scale": 0.8}, {}),
+}  # fmt: skip
+"""Lines of tables and figures that vary one setting of a baseline: its name, and changes to policy and wrappers."""
 
 
 def baseline_of(name: str) -> Baseline:
     """Returns the baseline that a line of a table names, with the settings of :data:`VARIANTS`."""
-    known, settings = VARIANTS.get(name, (name, {}))
+    known, policy, changes = VARIANTS.get(name, (name, {}, {}))
     baseline = BASELINES[known]
     wrappers = {
-        part: one._replace(kwargs={**one.kwargs, **settings.get(part, {})})
+        part: one._replace(kwargs={**one.kwargs, **changes.get(part, {})})
         for part, one in baseline.wrappers.items()
     }
-    return replace(
-        baseline, policy_kwargs={**baseline.policy_kwargs, **settings.get("policy", {})}, wrappers=wrappers
-    )
+    return replace(baseline, policy_kwargs={**baseline.policy_kwargs, **policy}, wrappers=wrappers)
 
 
 @dataclass(frozen=True)
@@ -152,15 +145,16 @@ class Plan(NamedTuple):
             labels: Further labels.
             **spec: Other arguments of :class:`RunSpec`; ``rounds`` and ``seeds`` are those of the scale by default.
         """
-        known, own = VARIANTS.get(baseline or line, (baseline or line, {}))
-        parts = {part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}}
+        known, fixed, own = VARIANTS.get(baseline or line, (baseline or line, {}, {}))
         return RunSpec(
             known,
             env_id,
             **{"rounds": self.scale.rounds, "seeds": self.scale.trials, **spec},
             env_kwargs={**env},
-            policy_kwargs={**parts.pop("policy", {}), **policy},
-            wrapper_kwargs=parts,
+            policy_kwargs={**fixed, **policy},
+            wrapper_kwargs={
+                part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}
+            },
             labels={"line": line, **labels},
         )
 
@@ -238,6 +232,9 @@ class Measurement:
         )
 
 
+Runs = Sequence[RunSpec | Measurement]
+
+
 @dataclass(frozen=True)
 class PanelRuns:
     """The results of one panel, as rows of a table whose columns are the labels of the runs.
@@ -277,14 +274,10 @@ class PanelRuns:
             **labels: Required values of other columns. Columns that are not named may have any value.
 
         Raises:
-            KeyError: No result has these labels, or several have.
+            ValueError: No result has these labels, or several have.
         """
-        found = self.where(line=line, **labels).rows
-        if len(found) != 1:
-            raise KeyError(
-                f"{len(found)} runs of panel {self.panel!r} have line {line!r} and labels {labels}"
-            )
-        return found[0][1]
+        ((_, result),) = self.where(line=line, **labels).rows
+        return result
 
     __getitem__ = one
 
@@ -482,7 +475,7 @@ class Experiment:
     shows: str
     axes: Mapping[str, str]
     scales: Mapping[str, Scale]
-    runs: Callable[[Plan], Sequence[RunSpec | Measurement]]
+    runs: Callable[[Plan], Runs]
     report: Callable[[Section, PanelRuns], None]
     panels: Mapping[str, str] = field(default_factory=lambda: {"all": "All runs"})
     modes: tuple[str, ...] = ("default",)

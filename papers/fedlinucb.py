@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import bounded, compare, curve_of, mean_of, of_all_agents, ratio
 
 DIM, RADIUS = 15, 0.5
@@ -23,7 +22,7 @@ MEANINGS = {
 """A description of each algorithm on the page, by its name."""
 
 
-def _runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> Runs:
     """Returns the runs of one panel; the panels on regret and on messages of the same size have the same runs."""
     env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"
     run = partial(plan.run, env_id=env_id, env={"num_agents": 50 if plan.panel.endswith("50") else 15})

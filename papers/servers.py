@@ -8,9 +8,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import Row, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 from fedbandit_envs.registry.registration import REGISTRY
@@ -21,7 +20,7 @@ LITTLE = "a tenth of the radius"
 DIM = 10
 
 
-def _generalised(plan: Plan) -> list[RunSpec]:
+def _generalised(plan: Plan) -> Runs:
     """Returns a panel's runs of logistic bandits.
 
     The panel ``regret`` compares algorithms, ``threshold`` varies D, and ``privacy`` varies epsilon.
@@ -65,7 +64,7 @@ def _generalised(plan: Plan) -> list[RunSpec]:
     ]
 
 
-def _linear(plan: Plan) -> list[RunSpec]:
+def _linear(plan: Plan) -> Runs:
     """Returns the runs of DisLinUCB in two problems of linear bandits."""
     runs = []
     # He et al.'s distribution, with all agents in every round.
@@ -81,7 +80,7 @@ def _linear(plan: Plan) -> list[RunSpec]:
     return runs
 
 
-def _fixed(plan: Plan) -> list[RunSpec]:
+def _fixed(plan: Plan) -> Runs:
     """Returns the runs of Fed-PE, for each number of agents."""
     lines = {name: name for name in ("Fed-PE", "Fed-PE-enhanced", "Fed-PE-collaborative")}
     lines |= {ALONE: "Local-UCB", SHARED: "OFUL-disjoint-shared"}

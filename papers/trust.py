@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.privacy import Claim
-from fedbandit_envs.experiments.result import Middle, RunResult
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
 from fedbandit_envs.papers.stats import Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
@@ -33,30 +34,24 @@ EVENT, AGENT = "event", "agent"
 
 
 class TrustProblem(NamedTuple):
-    """The setting of one problem.
+    """The setting of one problem; title, environment and average over instances are those of ``private_federation``.
 
     Attributes:
-        title: Its name on the page.
-        env_id: Id of the environment.
         unit: About the Euclidean norm of what an agent's statistic grows by in one round; clips are multiples of it.
         start: First round of release at event level, where releases follow in doubling rounds.
         rounds: Horizon, as a share of the scale's horizon.
-        middle: Average over instances of which ratios are taken.
     """
 
-    title: str
-    env_id: str
     unit: float
     start: int
     rounds: float = 1.0
-    middle: Middle = "mean"
 
 
 PROBLEMS = {
-    "procurement": TrustProblem("Procurement", "FedProcurement-v0", 125.0, 200, middle="median"),
-    "linear": TrustProblem("Linear contextual bandits", "FedLinear-v0", 1.0, 1),
-    "exposure": TrustProblem("Exposure fairness", "FedExposure-v0", 0.7, 64, rounds=0.2),
-    "arms": TrustProblem("Bernoulli arms", "FedArms-v0", 1.2, 1),
+    "procurement": TrustProblem(125.0, 200),
+    "linear": TrustProblem(1.0, 1),
+    "exposure": TrustProblem(0.7, 64, rounds=0.2),
+    "arms": TrustProblem(1.2, 1),
 }
 
 
@@ -204,9 +199,10 @@ def run(
     if line == PLACEBO:
         stack = [["Placebo", {}], *stack]
     return Plan("", Scale(rounds, seeds)).run(
-        line, problem.env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE], first_seed=first_seed,
+        line, COMPARED[name].cases[0].env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE],
         env={"num_agents": agents}, wrappers={} if line == TUNED else {"channel": channel}, stack=stack,
-        delta=DELTA, labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
+        first_seed=first_seed, delta=DELTA,
+        labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
     )  # fmt: skip
 
 
@@ -236,7 +232,7 @@ def _claimed(claim: Claim) -> str:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
     name, _, level = runs.panel.partition("-")
-    over = partial(ratio, middle=PROBLEMS[name].middle)
+    over = partial(ratio, middle=COMPARED[name].middle)
     epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
     before = dict(zip(steps[1:], steps, strict=False))
     found = {agents: runs.where(agents=agents).lines("epsilon") for agents in runs.values("agents")}
@@ -290,8 +286,8 @@ EXPERIMENTS = {
         {"tiny": Scale(400, 2, _TINY), "small": Scale(10_000, 20, _FULL), "paper": Scale(10_000, 40, _FULL)},
         _runs, _report,
         {
-            f"{name}-{level}": f"{problem.title}, {what}"
-            for name, problem in PROBLEMS.items()
+            f"{name}-{level}": f"{COMPARED[name].title}, {what}"
+            for name in PROBLEMS
             for level, what in _LEVELS.items()
         },
     )
