@@ -1,7 +1,5 @@
 """How much Byzantine agents (liars) raise the regret of honest agents; the experiment is from no paper."""
 
-from operator import methodcaller
-
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import each, final_regret, over
 
@@ -36,7 +34,7 @@ def _runs(plan: Plan) -> Runs:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports whether honest agents keep the bound, and their regret by the share of liars."""
-    honest = each(runs.lines("liars"), methodcaller("of", "honest"))
+    honest = each(runs.lines("liars"), lambda result: result.of("honest"))
     regrets = each(honest, final_regret)
     grown = {line: over(own, own[0.0]) for line, own in honest.items()}
     beside = {line: over(own, honest[SILENT]) for line, own in honest.items()}

@@ -5,11 +5,9 @@ Reference:
     (arXiv 2302.13945).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import ceil, isnan, log, log1p, nan, sqrt
-from operator import attrgetter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -318,7 +316,7 @@ def _wrong(without: Array, including: Array) -> str:
 
 def _noise(section: Section, runs: PanelRuns) -> None:
     regrets = runs.lines("agents")
-    added: Mapping[float, SimpleNamespace] = regrets.pop(NOISE)
+    added = regrets.pop(NOISE)
     sds = {agents: (float(found.single.std()), float(found.summed.std())) for agents, found in added.items()}
     ratios = {agents: summed / single for agents, (single, summed) in sds.items()}
     powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in regrets.items()}
@@ -347,7 +345,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
     section.table("regret", [{**line, head: powers[line["form"]]} for line in lines])
     points = {
         "noise in the sum": ratios,
-        **stats.each(found, attrgetter("value")),
+        **stats.each(found, lambda mean: mean.value),
         "Corollary 1: M^(-1/2)": {agents: agents**-0.5 for agents in added},
         "noise of M agents: M^(-1/4)": {agents: agents**-0.25 for agents in added},
     }

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,7 +223,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         curves.setdefault(how, []).append((releases, point))
     section.table("regret", [dict(zip(HEADS, cells, strict=True)) for cells in rows])
     # Sorted by number of releases alone: candidates with the same number keep their order.
-    section.draw({how: sorted(points, key=itemgetter(0)) for how, points in curves.items()})
+    section.draw({how: sorted(points, key=lambda point: point[0]) for how, points in curves.items()})
 
 
 EXPERIMENTS = {

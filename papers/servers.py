@@ -188,7 +188,7 @@ def _report_fixed(section: Section, runs: PanelRuns) -> None:
 
 _SWEEPS = {"agents": (200.0,), "factor": (0.1, 1.0, 10.0, 100.0), "epsilon": (1.0, 3.0, 10.0, 30.0, 100.0)}
 _TINY = {"agents": (5.0,), "factor": (1.0,), "epsilon": (10.0,)}
-_SIZES = {"agents": (10.0, 30.0, 100.0)}
+_FED_PE = Scale(131_072, 20, {"agents": (10.0, 30.0, 100.0)})
 
 EXPERIMENTS = {
     "fedglb": Experiment(
@@ -214,11 +214,7 @@ EXPERIMENTS = {
         "Fed-PE: a server that plans what agents explore",
         "What a server gains that plans what agents explore; 20 minutes.",
         {"x": "number of agents", "y": "regret per agent"},
-        {
-            "tiny": Scale(300, 2, {"agents": (4.0,)}),
-            "small": Scale(131_072, 20, _SIZES),
-            "paper": Scale(131_072, 20, _SIZES),
-        },
+        {"tiny": Scale(300, 2, {"agents": (4.0,)}), "small": _FED_PE, "paper": _FED_PE},
         _fixed, _report_fixed,
     ),
 }  # fmt: skip

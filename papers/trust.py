@@ -73,16 +73,21 @@ class Releases(NamedTuple):
         """Rounds of the releases."""
         return [self.first * 2**number for number in range(self.number)]
 
-    def settings(self, noise: float, delta: float, unit: float = 1.0) -> tuple[list[Any], dict[str, Any]]:
+    def settings(
+        self, line: str, epsilon: float, delta: float, agents: int, unit: float = 1.0
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Returns the privatizer, as an entry of a stack, and the schedule of the transport.
 
         Args:
-            noise: Noise of one release, in units of the clip.
-            delta: Delta of the claim about all data of an agent.
+            line: One of :data:`LADDER`, or the placebo.
+            epsilon: Epsilon of the claim about all data of an agent.
+            delta: Delta of the claim.
+            agents: Number of agents.
             unit: Norm of what a statistic grows by in one round.
         """
         arguments = {
-            "noise_multiplier": noise, "delta": delta / self.number, "releases": self.number,
+            "noise_multiplier": _noise_multiplier(line, epsilon, delta, agents, self.number),
+            "delta": delta / self.number, "releases": self.number,
             "clip": self.clip * self.first * unit,
             "budget": {"composition": "exact", "delta": delta, "adjacency": "agent"},
         }  # fmt: skip
@@ -151,15 +156,15 @@ def tune(name: str, line: str, epsilon: float, agents: int, rounds: int = 10_000
 
 
 @cache
-def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> float:
+def _noise_multiplier(line: str, epsilon: float, delta: float, agents: int, releases: int) -> float:
     """Returns the noise of one clipped release, in units of the clip, for a claim about all data of an agent.
 
     A change of all data moves each release by 2 clips at most, so that all releases together have mu = 2 sqrt(releases)
     / multiplier; a shuffled batch shows a fellow agent the messages of all others.
     """
     if line == SHUFFLER:
-        return 2 / largest_loss(epsilon, DELTA, [agents - 1] * releases)
-    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, DELTA)
+        return 2 / largest_loss(epsilon, delta, [agents - 1] * releases)
+    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, delta)
 
 
 def run(
@@ -187,8 +192,7 @@ def run(
         stack = [["ContinualPrivatizer", noise]]
     elif epsilon:
         how = releases or tuned(name, line, epsilon, agents)
-        multiplier = _noise_multiplier(line, epsilon, agents, how.number)
-        privatizer, channel["schedule"] = how.settings(multiplier, DELTA, problem.unit)
+        privatizer, channel["schedule"] = how.settings(line, epsilon, DELTA, agents, problem.unit)
         stack = [privatizer]
     if line in (HALF, MOST):
         honest = agents // 2 if line == HALF else agents - 1
