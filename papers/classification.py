@@ -39,7 +39,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
         run(RANDOM, "random-arm", {}),
         run(ALONE, "LinUCB"),
         run(BY_ARM, "LinUCB-disjoint", {"alpha": 1.0}),
-        run(SHARED, "FedUCB-nonprivate", channel={"schedule": "every_round"}),
+        run(SHARED, "FedUCB-every-round"),
         *(
             run(f"{name}, epsilon = {epsilon:g}", name, privatizer={"epsilon": epsilon, "delta": DELTA})
             for name in (PAPER, OURS)

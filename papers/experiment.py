@@ -31,7 +31,6 @@ import numpy as np
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import source_digest
@@ -51,10 +50,12 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Mapping[str, A
     "FairX-LinUCB-0.1": ("FairX-LinUCB", {"beta_scale": 0.1}, {}),
     "FairX-LinUCB-greedy": ("FairX-LinUCB", {"beta_scale": 0.0}, {}),
     "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"beta_scale": 0.0}, {}),
+    "FedGLB-UCB-at-server": ("FedGLB-UCB-private", {}, {"server": {"stage": "server"}}),
     "FedGLB-UCB-quasi-newton": (
         "FedGLB-UCB", {}, {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}}
     ),
     "FedLinUCB-theory": ("FedLinUCB", {"alpha": None, "beta": None}, {}),
+    "FedUCB-every-round": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "every_round"}}),
     "FedUCB-floor": ("FedUCB", {"shift": "floor", "bias": "euclidean"}, {}),
     "FedUCB-min-trimmed": ("FedUCB-min", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
     "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "synchronise"}}),
@@ -99,15 +100,6 @@ class Scale:
     trials: int
     sweeps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     lean: bool = False
-
-    def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-            ValueError: ``rounds`` or ``trials`` is too small.
-        """
-        require_integer("rounds", self.rounds, 1)
-        require_integer("trials", self.trials, 2)
 
 
 class Plan(NamedTuple):

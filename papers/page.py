@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.experiments.plots import figure_of
 from fedbandit_envs.experiments.store import Cell, Store
 from fedbandit_envs.papers.experiment import COLUMNS, Experiment, PanelRuns, Plan
@@ -85,6 +85,8 @@ class Reproduction:
         self._out, self.folder = out, out / "shards"
         self._experiment = experiment
         size = replace(experiment.scales[scale], **given)
+        require_integer("rounds", size.rounds, 1)
+        require_integer("trials", size.trials, 2)
         plans = [Plan(one, size, mode, data) for one in panels if data is not None or one not in needing]
         self._runs = [(plan, experiment.runs(plan)) for plan in plans]
         self.cells: list[Cell] = [run for _, runs in self._runs for run in runs]
