@@ -1,10 +1,6 @@
 """How much Byzantine agents (liars) raise the regret of honest agents; the experiment is from no paper."""
 
-from operator import methodcaller
-
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import each, final_regret, over
 
 SILENT = "LinUCB"
@@ -22,7 +18,7 @@ SHARE, BOUND = 0.2, 1.3
 """With this share of liars honest agents should have at most this multiple of their regret without liars."""
 
 
-def _runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> Runs:
     """Returns the runs of a panel: each of its baselines with each share of liars, under the panel's attack."""
     attack, _, private = plan.panel.partition("-")
     names = ("FedUCB-min", "FedUCB-min-trimmed") if private else tuple(MEANINGS)[1:4]
@@ -38,7 +34,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports whether honest agents keep the bound, and their regret by the share of liars."""
-    honest = each(runs.lines("liars"), methodcaller("of", "honest"))
+    honest = each(runs.lines("liars"), lambda result: result.of("honest"))
     regrets = each(honest, final_regret)
     grown = {line: over(own, own[0.0]) for line, own in honest.items()}
     beside = {line: over(own, honest[SILENT]) for line, own in honest.items()}

@@ -3,8 +3,7 @@
 from typing import Any
 
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import bounded, final_regret, over
 
 DELTA = 1e-5
@@ -40,7 +39,7 @@ def _runs(plan: Plan) -> list[RunSpec]:
         run(RANDOM, "random-arm", {}),
         run(ALONE, "LinUCB"),
         run(BY_ARM, "LinUCB-disjoint", {"alpha": 1.0}),
-        run(SHARED, "FedUCB-nonprivate", channel={"schedule": "every_round"}),
+        run(SHARED, "FedUCB-every-round"),
         *(
             run(f"{name}, epsilon = {epsilon:g}", name, privatizer={"epsilon": epsilon, "delta": DELTA})
             for name in (PAPER, OURS)

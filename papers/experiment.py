@@ -17,71 +17,72 @@ The page is written by hand around the tables.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
+from numbers import Real
 from operator import itemgetter
 from time import process_time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import source_digest
-from fedbandit_envs.papers.stats import Ratio, Row, ratio
-
-if TYPE_CHECKING:
-    from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, Verdict, over_rounds, ratio
 
 LINEAR = {"xscale": "linear", "yscale": "linear"}
+COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
+"""Columns of a paper's table of numbers, after those of the experiment and its settings.
 
-VARIANTS: Mapping[str, tuple[str, Mapping[str, Mapping[str, Any]]]] = {
-    "FCB-checked": ("FCB", {"policy": {"check": True}}),
-    "FairX-LinUCB-0.1": ("FairX-LinUCB", {"policy": {"beta_scale": 0.1}}),
-    "FairX-LinUCB-greedy": ("FairX-LinUCB", {"policy": {"beta_scale": 0.0}}),
-    "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"policy": {"beta_scale": 0.0}}),
+A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
+cell of a table. For a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``x`` is
+the quantity that is varied. ``printed`` is the text as it is on the page.
+"""
+
+VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]]] = {
+    "FCB-checked": ("FCB", {"check": True}, {}),
+    "FairX-LinUCB-0.1": ("FairX-LinUCB", {"beta_scale": 0.1}, {}),
+    "FairX-LinUCB-greedy": ("FairX-LinUCB", {"beta_scale": 0.0}, {}),
+    "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"beta_scale": 0.0}, {}),
+    "FedGLB-UCB-at-server": ("FedGLB-UCB-private", {}, {"server": {"stage": "server"}}),
     "FedGLB-UCB-quasi-newton": (
-        "FedGLB-UCB",
-        {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}},
+        "FedGLB-UCB", {}, {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}}
     ),
-    "FedLinUCB-theory": ("FedLinUCB", {"policy": {"alpha": None, "beta": None}}),
-    "FedUCB-floor": ("FedUCB", {"policy": {"shift": "floor", "bias": "euclidean"}}),
-    "FedUCB-min-trimmed": ("FedUCB-min", {"policy": {"pool": {"name": "trimmed_senders", "share": 0.4}}}),
-    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {"channel": {"schedule": "synchronise"}}),
+    "FedLinUCB-theory": ("FedLinUCB", {"alpha": None, "beta": None}, {}),
+    "FedUCB-every-round": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "every_round"}}),
+    "FedUCB-floor": ("FedUCB", {"shift": "floor", "bias": "euclidean"}, {}),
+    "FedUCB-min-trimmed": ("FedUCB-min", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
+    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "synchronise"}}),
     "FedUCB-printed-trigger": (
-        "FedUCB-printed",
-        {"privatizer": {"releases": None}, "channel": {"schedule": "synchronise"}},
+        "FedUCB-printed", {}, {"privatizer": {"releases": None}, "channel": {"schedule": "synchronise"}}
     ),
-    "FedUCB-trimmed": ("FedUCB-nonprivate", {"policy": {"pool": {"name": "trimmed_senders", "share": 0.4}}}),
-    "FedUCB-trimmed-mean": (
-        "FedUCB-nonprivate",
-        {"policy": {"pool": {"name": "trimmed_mean", "share": 0.25}}},
-    ),
-    "LinUCB-0.3": ("LinUCB", {"policy": {"beta_scale": 0.3}}),
-    "LinUCB-0.5": ("LinUCB", {"policy": {"beta_scale": 0.5}}),
-    "PF-UCB-1.2": ("PF-UCB", {"server": {"policy": {"name": "personal", "growth": 1.2}}}),
-    "Priv-FairX-LinUCB-on-sum": ("Priv-FairX-LinUCB", {"policy": {"shift": "on_sum", "bias": "root_m"}}),
-    "SS-UCB-0.5": ("SS-UCB", {"policy": {"radius_scale": 0.5}}),
-    "SS-UCB-0.8": ("SS-UCB", {"policy": {"radius_scale": 0.8}}),
-}
-"""Lines of tables and figures that vary one setting of a baseline: the baseline, and the arguments by part."""
+    "FedUCB-trimmed": ("FedUCB-nonprivate", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
+    "FedUCB-trimmed-mean": ("FedUCB-nonprivate", {"pool": {"name": "trimmed_mean", "share": 0.25}}, {}),
+    "LinUCB-0.3": ("LinUCB", {"beta_scale": 0.3}, {}),
+    "LinUCB-0.5": ("LinUCB", {"beta_scale": 0.5}, {}),
+    "PF-UCB-1.2": ("PF-UCB", {}, {"server": {"policy": {"name": "personal", "growth": 1.2}}}),
+    "Priv-FairX-LinUCB-on-sum": ("Priv-FairX-LinUCB", {"shift": "on_sum", "bias": "root_m"}, {}),
+    "SS-UCB-0.5": ("SS-UCB", {"radius_scale": 0.5}, {}),
+    "SS-UCB-0.8": ("SS-UCB", {"radius_scale": 0.8}, {}),
+}  # fmt: skip
+"""Lines of tables and figures that vary one setting of a baseline: its name, and changes to policy and wrappers."""
 
 
 def baseline_of(name: str) -> Baseline:
     """Returns the baseline that a line of a table names, with the settings of :data:`VARIANTS`."""
-    known, settings = VARIANTS.get(name, (name, {}))
+    known, policy, changes = VARIANTS.get(name, (name, {}, {}))
     baseline = BASELINES[known]
     wrappers = {
-        part: one._replace(kwargs={**one.kwargs, **settings.get(part, {})})
+        part: one._replace(kwargs={**one.kwargs, **changes.get(part, {})})
         for part, one in baseline.wrappers.items()
     }
-    return replace(
-        baseline, policy_kwargs={**baseline.policy_kwargs, **settings.get("policy", {})}, wrappers=wrappers
-    )
+    return replace(baseline, policy_kwargs={**baseline.policy_kwargs, **policy}, wrappers=wrappers)
 
 
 @dataclass(frozen=True)
@@ -99,15 +100,6 @@ class Scale:
     trials: int
     sweeps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     lean: bool = False
-
-    def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-            ValueError: ``rounds`` or ``trials`` is too small.
-        """
-        require_integer("rounds", self.rounds, 1)
-        require_integer("trials", self.trials, 2)
 
 
 class Plan(NamedTuple):
@@ -145,15 +137,16 @@ class Plan(NamedTuple):
             labels: Further labels.
             **spec: Other arguments of :class:`RunSpec`; ``rounds`` and ``seeds`` are those of the scale by default.
         """
-        known, own = VARIANTS.get(baseline or line, (baseline or line, {}))
-        parts = {part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}}
+        known, fixed, own = VARIANTS.get(baseline or line, (baseline or line, {}, {}))
         return RunSpec(
             known,
             env_id,
             **{"rounds": self.scale.rounds, "seeds": self.scale.trials, **spec},
             env_kwargs={**env},
-            policy_kwargs={**parts.pop("policy", {}), **policy},
-            wrapper_kwargs=parts,
+            policy_kwargs={**fixed, **policy},
+            wrapper_kwargs={
+                part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}
+            },
             labels={"line": line, **labels},
         )
 
@@ -231,6 +224,9 @@ class Measurement:
         )
 
 
+Runs = Sequence[RunSpec | Measurement]
+
+
 @dataclass(frozen=True)
 class PanelRuns:
     """The results of one panel, as rows of a table whose columns are the labels of the runs.
@@ -270,14 +266,10 @@ class PanelRuns:
             **labels: Required values of other columns. Columns that are not named may have any value.
 
         Raises:
-            KeyError: No result has these labels, or several have.
+            ValueError: No result has these labels, or several have.
         """
-        found = self.where(line=line, **labels).rows
-        if len(found) != 1:
-            raise KeyError(
-                f"{len(found)} runs of panel {self.panel!r} have line {line!r} and labels {labels}"
-            )
-        return found[0][1]
+        ((_, result),) = self.where(line=line, **labels).rows
+        return result
 
     __getitem__ = one
 
@@ -332,6 +324,126 @@ class PanelRuns:
         ]
 
 
+Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
+
+
+class Section:
+    """What the function ``report`` of an experiment writes of one panel.
+
+    Attributes:
+        plan: The panel and the other settings that the user has chosen.
+        tables: Markdown tables so far, by name.
+        rows: Rows of numbers so far, each a mapping with the keys :data:`COLUMNS`.
+        curves: Curves of the picture so far, by name: x, y and the lengths of the error bars below and above.
+        beside: Names of curves that are drawn dotted, each with the name of the curve whose colour it has.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        """Starts an empty section."""
+        self.plan = plan
+        self.tables: dict[str, str] = {}
+        self.rows: list[dict[str, Any]] = []
+        self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
+        self.beside: dict[str, str] = {}
+
+    def table(self, name: str, lines: Iterable[Row]) -> None:
+        """Adds a table, and its cells that contain digits to the rows.
+
+        Args:
+            name: Name of the table, by which the page has its place.
+            lines: The lines, each a mapping from the heads of all columns, in order, to the line's cells.
+        """
+        lines = list(lines)
+        text = [f"| {' | '.join(lines[0])} |", "|" + "---|" * len(lines[0])]
+        for line in lines:
+            first, *others = line.items()
+            text.append(f"| {' | '.join(map(str, line.values()))} |")
+            for column, cell in others:
+                if any(letter.isdigit() for letter in str(cell)):
+                    self._record(str(first[1]), column, "", cell, str(cell))
+        self.tables[name] = "\n".join(text)
+
+    def verdicts(self, lines: Iterable[Verdict], name: str = "verdicts") -> None:
+        """Adds a table of verdicts.
+
+        Args:
+            lines: For each line what was measured, the figures, and the verdict; see :func:`.stats.judged`.
+            name: Name of the table.
+        """
+        heads = ("what", "here", "verdict")
+        self.table(name, [dict(zip(heads, line, strict=True)) for line in lines])
+
+    def claims(self, claims: Iterable[Claim]) -> None:
+        """Adds the table ``claims`` with a line for each privacy claim, such as those of a result."""
+        lines = [
+            {
+                "adjacency": claim.adjacency,
+                "composition": claim.composition,
+                "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
+                "delta": f"{claim.delta:.3g}",
+                "remark": claim.reason,
+            }
+            for claim in claims
+        ]
+        self.table("claims", lines)
+
+    def say(self, values: Mapping[str, Any]) -> None:
+        """Adds values that sentences of the page state to the rows, and to the table ``numbers``.
+
+        Args:
+            values: Each value by its name: a mean or ratio (:class:`.stats.Mean`), a number, or a text.
+        """
+        text = self.tables.get("numbers", "| number | here |\n|---|---|")
+        for name, cell in values.items():
+            self._record(name, "in the text", "", cell, str(cell))
+            text += f"\n| {name} | {cell} |"
+        self.tables["numbers"] = text
+
+    def record(self, curves: Curves, name: str = "{}") -> None:
+        """Adds ratios that no table has to the rows.
+
+        Args:
+            curves: Ratios by the name of their curve and by x.
+            name: Format of the row's name, such as ``"{} / silent"``.
+        """
+        for line, ratios in curves.items():
+            for x, value in ratios.items():
+                self._record(name.format(line), "ratio", x, value)
+
+    def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> None:
+        """Adds curves to the picture, and their points to the rows.
+
+        Args:
+            curves: Points of each curve by its name in the legend: a mapping from x to y, or pairs of x and y if
+                several have the same x. A y is a number, or a mean or ratio, which is drawn with its interval.
+            beside: Names of curves to be drawn dotted, each with the name of the curve whose colour it gets.
+        """
+        self.beside |= beside
+        for name, given in curves.items():
+            points = list(given.items()) if isinstance(given, Mapping) else given
+            known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
+            bars = []
+            for x, point in points:
+                mean = point if isinstance(point, Mean) else Mean(point, point, point, 1)
+                bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
+                if x not in known:
+                    self._record(name, "ratio" if isinstance(mean, Ratio) else "drawn", x, point)
+            values, below, above = zip(*bars, strict=True)
+            self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
+
+    def draw_over_rounds(self, runs: PanelRuns) -> None:
+        """Draws cumulative regret per agent over rounds for each algorithm (label ``line``)."""
+        self.draw({labels["line"]: over_rounds(result) for labels, result in runs.rows})
+
+    def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
+        numbers: dict[str, Any] = {"value": float(cell)} if isinstance(cell, Real) else {}
+        if isinstance(cell, Mean):
+            numbers = {key: getattr(cell, key) for key in ("value", "low", "high", "instances")}
+        row = {"panel": self.plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
+        known = {key: number for key, number in numbers.items() if not isnan(number)}
+        self.rows.append(dict.fromkeys(COLUMNS, "") | row | known)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """One experiment of a paper.
@@ -355,8 +467,8 @@ class Experiment:
     shows: str
     axes: Mapping[str, str]
     scales: Mapping[str, Scale]
-    runs: Callable[[Plan], Sequence[RunSpec | Measurement]]
-    report: "Callable[[Section, PanelRuns], None]"
+    runs: Callable[[Plan], Runs]
+    report: Callable[[Section, PanelRuns], None]
     panels: Mapping[str, str] = field(default_factory=lambda: {"all": "All runs"})
     modes: tuple[str, ...] = ("default",)
     panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

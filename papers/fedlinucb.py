@@ -4,9 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import bounded, compare, curve_of, mean_of, of_all_agents, ratio
 
 DIM, RADIUS = 15, 0.5
@@ -24,7 +22,7 @@ MEANINGS = {
 """A description of each algorithm on the page, by its name."""
 
 
-def _runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> Runs:
     """Returns the runs of one panel; the panels on regret and on messages of the same size have the same runs."""
     env_id = "FedLinearInTurn-v0" if plan.panel == "in-turn" else "FedLinearAsync-v0"
     run = partial(plan.run, env_id=env_id, env={"num_agents": 50 if plan.panel.endswith("50") else 15})
@@ -41,18 +39,17 @@ def _runs(plan: Plan) -> list[RunSpec]:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret and messages of all agents together, also beside the paper's bounds; or draws the messages."""
     found = runs.by()
+    sent = {name: one.messages.sum(axis=2) for name, one in found.items() if one.messages is not None}
     if runs.panel.startswith("messages"):
-        sending = {name: result for name, result in found.items() if result.messages is not None}
-        section.draw({name: curve_of(own, own.messages.sum(axis=2)) for name, own in sending.items()})
+        section.draw({name: curve_of(found[name], messages) for name, messages in sent.items()})
         return
     (ours, own), (rival, other) = list(found.items())[:2]
-    sent = {name: one.messages[-1].sum(axis=1) for name, one in found.items() if one.messages is not None}
     verdicts = [
         bounded("ratio", f"regret, {ours} / {rival}", ratio(own, other), 1),
-        bounded("ratio", f"messages, {ours} / {rival}", compare(sent[ours], sent[rival])),
+        bounded("ratio", f"messages, {ours} / {rival}", compare(sent[ours][-1], sent[rival][-1])),
     ]
     if SHARED in found:
-        bound, total = DIM * own.regret.shape[2] ** 2, own.messages.sum(axis=2).mean(axis=1)
+        bound, total = DIM * own.regret.shape[2] ** 2, sent[ours].mean(axis=1)
         growth = total[-1] / max(total[np.searchsorted(own.rounds, own.rounds[-1] / 10)], 1)
         verdicts += [
             bounded("ratio", f"regret, {ours} / {SHARED}", ratio(own, found[SHARED])),
@@ -66,7 +63,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
             "what it does": MEANINGS[name],
             "regret at T (± 95 %)": of_all_agents(result),
             f"/ {rival}": ratio(result, other),
-            "messages at T (± 95 %)": mean_of(sent[name], ",.0f") if name in sent else "-",
+            "messages at T (± 95 %)": mean_of(sent[name][-1], ",.0f") if name in sent else "-",
         }
         for name, result in found.items()
     ])  # fmt: skip

@@ -5,11 +5,9 @@ Reference:
     (arXiv 2302.13945).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from math import ceil, isnan, log, log1p, nan, sqrt
-from operator import attrgetter
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,10 +20,9 @@ from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, baseline_of
+from fedbandit_envs.papers import experiment, stats
+from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
-from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Row
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
@@ -56,7 +53,7 @@ def _federation(baseline: str, agents: int, horizon: int, **wrappers: dict[str, 
         num_agents=agents, contexts=[[1.0, 0.0], [0.0, 0.0]], parameter=[1.0, 0.0], reward="normal",
         reward_sd=0.0, reward_bound=1.0, max_cycles=horizon,
     )  # fmt: skip
-    return baseline_of(baseline).wrap(env, wrappers)
+    return experiment.baseline_of(baseline).wrap(env, wrappers)
 
 
 class _ScriptedFedUCB(FedUCB):
@@ -111,7 +108,9 @@ def first_messages(
     rounds = []
     for pull, own in ((_NOTHING, seeds), (_LONG, range(seeds.stop, seeds.stop + len(seeds)))):
         env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-        policy = _ScriptedFedUCB(pull, **{**baseline_of(baseline).policy_kwargs, "threshold": threshold})
+        policy = _ScriptedFedUCB(
+            pull, **{**experiment.baseline_of(baseline).policy_kwargs, "threshold": threshold}
+        )
         observation = env.reset_batch(own).observation
         policy.reset(env.policy_spec, row_seeds(own, ATTACKED))
         first = np.zeros(len(own), np.int64)
@@ -317,7 +316,7 @@ def _wrong(without: Array, including: Array) -> str:
 
 def _noise(section: Section, runs: PanelRuns) -> None:
     regrets = runs.lines("agents")
-    added: Mapping[float, SimpleNamespace] = regrets.pop(NOISE)
+    added = regrets.pop(NOISE)
     sds = {agents: (float(found.single.std()), float(found.summed.std())) for agents, found in added.items()}
     ratios = {agents: summed / single for agents, (single, summed) in sds.items()}
     powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in regrets.items()}
@@ -346,7 +345,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
     section.table("regret", [{**line, head: powers[line["form"]]} for line in lines])
     points = {
         "noise in the sum": ratios,
-        **stats.each(found, attrgetter("value")),
+        **stats.each(found, lambda mean: mean.value),
         "Corollary 1: M^(-1/2)": {agents: agents**-0.5 for agents in added},
         "noise of M agents: M^(-1/4)": {agents: agents**-0.25 for agents in added},
     }

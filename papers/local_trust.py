@@ -6,22 +6,18 @@ quantity about that setting.
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
-from math import sqrt
 from typing import Any
 
+from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Row, bounded, final_regret, ratio
-from fedbandit_envs.papers.trust import Releases, against_fellow
-from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
+from fedbandit_envs.papers.trust import HALF, LOCAL, MOST, SERVER, Releases, against_fellow
 
-SILENT, PLACEBO, LOCAL, HALF = "silence", "placebo", "local", "aggregator, half honest"
-MOST, SERVER, TRUE = "aggregator, all honest", "server", "true data"
-EXACT, RELEASED = "true data, as released", "local, as released"
+SILENT, EXACT, RELEASED = "silence", "true data, as released", "local, as released"
 AMPLIFIED, VECTOR_SUM = "amplified, as released", "vector sum, as released"
 LADDER = (TRUE, SERVER, MOST, HALF, LOCAL, SILENT)
 """Lines in the order in which regret should rise."""
@@ -92,8 +88,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
 def protecting_agents(line: str, epsilon: float, scale: Scale) -> RunSpec:
     """Returns the run of :data:`LOCAL` or :data:`MOST` with a claim of this epsilon about all data of an agent."""
     delta, agents = USUAL["delta"], int(USUAL["agents"])
-    multiplier = 2 * sqrt(RELEASES.number) * analytic_noise_multiplier(epsilon, delta)
-    privatizer, schedule = RELEASES.settings(multiplier, delta)
+    privatizer, schedule = RELEASES.settings(line, epsilon, delta, agents)
     stage = {"stage": {"name": "aggregator", "honest": agents - 1}} if line == MOST else {}
     return Plan("", scale).run(
         f"{line}, all data of an agent", "FedLinearSphere-v0", BASELINE_OF[TRUE], stack=[privatizer], delta=delta,

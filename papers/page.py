@@ -1,159 +1,26 @@
-"""The tables, numbers and picture that an experiment writes, and the page of a paper in which its tables stand.
+"""The page of a paper, in which the tables of its experiments stand, and the files that an experiment writes.
 
 A page is Markdown written by hand. A table stands between two marks, ``<!-- NAME -->`` and ``<!-- /NAME -->``, and is
 written anew when its experiment is played with the page's folder as ``--out``. All numbers of a paper are in one
 compressed table beside its page.
 """
 
-import csv
 import gzip
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from io import StringIO
-from math import isnan
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.core.privacy import Claim
+from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.experiments.plots import figure_of
 from fedbandit_envs.experiments.store import Cell, Store
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan
-from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, Verdict, over_rounds
+from fedbandit_envs.papers.experiment import COLUMNS, Experiment, PanelRuns, Plan
+from fedbandit_envs.papers.experiment import Section as Section
+from fedbandit_envs.papers.stats import Row
 
 _MADE = ("experiment", "scale", "settings")
-COLUMNS = (*_MADE, "panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
-"""Columns of a paper's table of numbers.
-
-A row is a ratio (``quantity`` is "ratio"), a point of a curve ("drawn"), a value in a sentence ("in the text") or a
-cell of a table. For a cell, ``name`` is the first cell of its line and ``quantity`` the head of its column. ``x`` is
-the quantity that is varied. ``printed`` is the text as it is on the page.
-"""
-
-Points = Mapping[Any, Any] | Sequence[tuple[Any, Any]]
-
-
-class Section:
-    """What the function ``report`` of an experiment writes of one panel.
-
-    Attributes:
-        plan: The panel and the other settings that the user has chosen.
-        tables: Markdown tables so far, by name.
-        rows: Rows of numbers so far, each a mapping with the keys :data:`COLUMNS`, except the first three.
-        curves: Curves of the picture so far, by name: x, y and the lengths of the error bars below and above.
-        beside: Names of curves that are drawn dotted, each with the name of the curve whose colour it has.
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        """Starts an empty section."""
-        self.plan = plan
-        self.tables: dict[str, str] = {}
-        self.rows: list[dict[str, Any]] = []
-        self.curves: dict[str, tuple[list[Any], list[float], Array]] = {}
-        self.beside: dict[str, str] = {}
-
-    def table(self, name: str, lines: Iterable[Row]) -> None:
-        """Adds a table, and its cells that contain digits to the rows.
-
-        Args:
-            name: Name of the table, by which the page has its place.
-            lines: The lines, each a mapping from the heads of all columns, in order, to the line's cells.
-        """
-        lines = list(lines)
-        text = [f"| {' | '.join(lines[0])} |", "|" + "---|" * len(lines[0])]
-        for line in lines:
-            first, *others = line.items()
-            text.append(f"| {' | '.join(map(str, line.values()))} |")
-            for column, cell in others:
-                if any(letter.isdigit() for letter in str(cell)):
-                    self._record(str(first[1]), column, "", cell, str(cell))
-        self.tables[name] = "\n".join(text)
-
-    def verdicts(self, lines: Iterable[Verdict], name: str = "verdicts") -> None:
-        """Adds a table of verdicts.
-
-        Args:
-            lines: For each line what was measured, the figures, and the verdict; see :func:`.stats.judged`.
-            name: Name of the table.
-        """
-        heads = ("what", "here", "verdict")
-        self.table(name, [dict(zip(heads, line, strict=True)) for line in lines])
-
-    def claims(self, claims: Iterable[Claim]) -> None:
-        """Adds the table ``claims`` with a line for each privacy claim, such as those of a result."""
-        lines = [
-            {
-                "adjacency": claim.adjacency,
-                "composition": claim.composition,
-                "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
-                "delta": f"{claim.delta:.3g}",
-                "remark": claim.reason,
-            }
-            for claim in claims
-        ]
-        self.table("claims", lines)
-
-    def say(self, values: Mapping[str, Any]) -> None:
-        """Adds values that sentences of the page state to the rows, and to the table ``numbers``.
-
-        Args:
-            values: Each value by its name: a mean or ratio (:class:`.stats.Mean`), a number, or a text.
-        """
-        text = self.tables.get("numbers", "| number | here |\n|---|---|")
-        for name, cell in values.items():
-            self._record(name, "in the text", "", cell, str(cell))
-            text += f"\n| {name} | {cell} |"
-        self.tables["numbers"] = text
-
-    def record(self, curves: Curves, name: str = "{}") -> None:
-        """Adds ratios that no table has to the rows.
-
-        Args:
-            curves: Ratios by the name of their curve and by x.
-            name: Format of the row's name, such as ``"{} / silent"``.
-        """
-        for line, ratios in curves.items():
-            for x, value in ratios.items():
-                self._record(name.format(line), "ratio", x, value)
-
-    def draw(self, curves: Mapping[str, Points], beside: Mapping[str, str] = {}) -> None:
-        """Adds curves to the picture, and their points to the rows.
-
-        Args:
-            curves: Points of each curve by its name in the legend: a mapping from x to y, or pairs of x and y if
-                several have the same x. A y is a number, or a mean or ratio, which is drawn with its interval.
-            beside: Names of curves to be drawn dotted, each with the name of the curve whose colour it gets.
-        """
-        self.beside |= beside
-        for name, given in curves.items():
-            points = list(given.items()) if isinstance(given, Mapping) else given
-            known = {row["x"] for row in self.rows if (row["name"], row["quantity"]) == (name, "ratio")}
-            bars = []
-            for x, point in points:
-                mean = point if isinstance(point, Mean) else Mean(point, point, point, 1)
-                bars.append((mean.value, mean.value - mean.low, mean.high - mean.value))
-                if x not in known:
-                    self._record(name, "ratio" if isinstance(mean, Ratio) else "drawn", x, point)
-            values, below, above = zip(*bars, strict=True)
-            self.curves[name] = ([x for x, _ in points], list(values), np.array([below, above]))
-
-    def draw_over_rounds(self, runs: PanelRuns) -> None:
-        """Draws cumulative regret per agent over rounds for each algorithm (label ``line``)."""
-        self.draw({labels["line"]: over_rounds(result) for labels, result in runs.rows})
-
-    def _record(self, name: str, quantity: str, x: Any, cell: Any, printed: str = "") -> None:
-        numbers: dict[str, Any] = {"value": float(cell)} if isinstance(cell, Real) else {}
-        if isinstance(cell, Mean):
-            numbers = {key: getattr(cell, key) for key in ("value", "low", "high", "instances")}
-        row = {"panel": self.plan.panel, "name": name, "quantity": quantity, "x": x, "printed": printed}
-        known = {key: number for key, number in numbers.items() if not isnan(number)}
-        self.rows.append(dict.fromkeys(COLUMNS[3:], "") | row | known)
 
 
 class Reproduction:
@@ -218,6 +85,8 @@ class Reproduction:
         self._out, self.folder = out, out / "shards"
         self._experiment = experiment
         size = replace(experiment.scales[scale], **given)
+        require_integer("rounds", size.rounds, 1)
+        require_integer("trials", size.trials, 2)
         plans = [Plan(one, size, mode, data) for one in panels if data is not None or one not in needing]
         self._runs = [(plan, experiment.runs(plan)) for plan in plans]
         self.cells: list[Cell] = [run for _, runs in self._runs for run in runs]
@@ -280,15 +149,18 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
 
 def read_numbers(path: Path) -> list[dict[str, str]]:
     """Returns the rows of a paper's compressed table of numbers."""
-    with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    # pandas is in an extra, which is asked for before anything is played.
+    import pandas as pd
+
+    rows: list[dict[str, str]] = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
+    return rows
 
 
 def write_numbers(path: Path, rows: Iterable[Row]) -> None:
     """Writes a paper's compressed table of numbers, sorted by experiment, scale and settings."""
-    text = StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(sorted(rows, key=lambda row: [row[name] for name in _MADE]))
+    import pandas as pd
+
+    # As objects, so that whole numbers stay whole.
+    table = pd.DataFrame(rows, columns=[*_MADE, *COLUMNS], dtype=object).sort_values([*_MADE])
     # Without a time the same numbers make the same file.
-    path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
+    path.write_bytes(gzip.compress(table.to_csv(index=False, lineterminator="\n").encode(), mtime=0))

@@ -4,22 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
 from fedbandit_envs.papers.stats import Mean, claim_of, final_regret, least, over, ratio
-from fedbandit_envs.wrappers.privacy.accounting.calibration import (
-    analytic_noise_multiplier,
-    classic_noise_multiplier,
-    equal_shares,
-)
+from fedbandit_envs.wrappers.privacy.accounting import calibration
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
@@ -79,16 +72,16 @@ class Candidate:
         # and of defective units change by the capacity in total, hence 1.
         norm, number = (1.0 if self.pair == GOOD else sqrt(2)), self.releases(rounds)
         if self.how == "equal":
-            return {**equal_shares(EPSILON, DELTA, number, norm), "pair": self.pair}
+            return {**calibration.equal_shares(EPSILON, DELTA, number, norm), "pair": self.pair}
         # P-FCB's shares decrease towards 1/(2 log2 T); releases beyond the last share that is computed get that share,
         # too.
         shares = decreasing(1.0, rounds)
         shares = shares[np.minimum(np.arange(number), shares.size - 1)]
         if self.how == "growing":
             shares = shares[::-1]
-        spent = shares / shares.sum() / classic_noise_multiplier(1.0, _LARGE_DELTA)
+        spent = shares / shares.sum() / calibration.classic_noise_multiplier(1.0, _LARGE_DELTA)
         mu = norm * float(np.sqrt(np.square(spent).sum()))
-        largest = (1 - 1e-9) / (analytic_noise_multiplier(EPSILON, DELTA) * mu)
+        largest = (1 - 1e-9) / (calibration.analytic_noise_multiplier(EPSILON, DELTA) * mu)
         return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": shares.tolist(), "pair": self.pair}
 
     def deviations(self, rounds: int) -> tuple[float, float]:
@@ -103,13 +96,15 @@ class Candidate:
         releases, given = self.releases(rounds), self.privatizer(rounds)
         if not self.pair:
             noise = NOISES[given["mechanism"]](releases)
-            multiplier = analytic_noise_multiplier(EPSILON, DELTA) * np.sqrt(noise.column_square(releases))
+            multiplier = calibration.analytic_noise_multiplier(EPSILON, DELTA) * np.sqrt(
+                noise.column_square(releases)
+            )
             first, total = (float(np.sqrt(noise.variance(count))) for count in (1, releases))
             return multiplier * first, multiplier * total
         if self.how == "equal":
             sizes = np.full(releases, given["noise_multiplier"])
         else:
-            multiplier = classic_noise_multiplier(given["epsilon"], given["delta"])
+            multiplier = calibration.classic_noise_multiplier(given["epsilon"], given["delta"])
             sizes = multiplier * sum(given["releases"]) / np.array(given["releases"])
         return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
 
@@ -185,7 +180,7 @@ PROBLEMS = {
 }
 
 
-def _runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> Runs:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
     problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
     rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
@@ -228,7 +223,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         curves.setdefault(how, []).append((releases, point))
     section.table("regret", [dict(zip(HEADS, cells, strict=True)) for cells in rows])
     # Sorted by number of releases alone: candidates with the same number keep their order.
-    section.draw({how: sorted(points, key=itemgetter(0)) for how, points in curves.items()})
+    section.draw({how: sorted(points, key=lambda point: point[0]) for how, points in curves.items()})
 
 
 EXPERIMENTS = {

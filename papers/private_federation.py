@@ -4,7 +4,7 @@ This project's baselines and the papers' are compared with silence, whose consta
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,7 @@ from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
 from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
@@ -174,48 +173,45 @@ SCALES = {
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports where private federation pays; in a problem also targets, all algorithms, and regret by epsilon."""
-    if runs.panel == "agents":
-        lines = {name: runs.where(problem=name).lines("agents") for name in PROBLEMS}
-        curves = {
-            f"{line}, {name}": points
-            for name, own in lines.items()
-            for line, points in stats.over_line(own, TUNED).items()
+    by_agents = runs.panel == "agents"
+    level = runs.where(case=None, delta=None).by()
+    if by_agents:
+        groups = {name: runs.where(problem=name).lines("agents") for name in PROBLEMS}
+    else:
+        groups = {
+            f"delta {delta:g}": runs.where(delta=delta).lines("epsilon") for delta in runs.values("delta")
         }
-        section.table("pays", _pays(curves))
+    curves = {
+        f"{line}, {group}": stats.over(points, own.get(TUNED, level[TUNED]))
+        for group, own in groups.items()
+        for line, points in own.items()
+        if line != TUNED
+    }
+    head = "regret below tuned silence's"
+    section.table("pays", [{head: name, "at": pays_from(points)} for name, points in curves.items()])
+    if by_agents:
         section.table("agents", [
             {
                 "problem": f"{name}, {agents:g} agents",
                 f"{TUNED} (± 95 %)": final_regret(result),
                 **{f"{line} / {TUNED}": curves[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
             }
-            for name, own in lines.items()
+            for name, own in groups.items()
             for agents, result in own[TUNED].items()
         ])  # fmt: skip
-        section.draw(curves)
     else:
-        level = runs.where(case=None, delta=None).by()
-        by_delta = {delta: runs.where(delta=delta).lines("epsilon") for delta in runs.values("delta")}
-        curves = {
-            f"{line}, delta {delta:g}": stats.over(points, level[TUNED])
-            for delta, own in by_delta.items()
-            for line, points in own.items()
-        }
-        section.table("pays", _pays(curves))
         section.table("ratios", _controlled(level))
         section.table("targets", _targets(runs))
         section.table("lines", _compared(runs.panel, level))
-        section.table("epsilon", _against_epsilon(by_delta, curves))
+        section.table("epsilon", _against_epsilon(groups, curves))
         made = runs.one(OURS, case=PROBLEMS[runs.panel].cases[0].title).claims
         section.claims(
             claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
         )
-        section.draw(curves)
+    section.draw(curves)
+    if not by_agents:
         heights = {line: ratio(level[line], level[TUNED]).value for line in (SILENT, PLACEBO, TRUE)}
         section.draw({line: dict.fromkeys(runs.values("epsilon"), y) for line, y in heights.items()})
-
-
-def _pays(curves: stats.Curves) -> list[Row]:
-    return [{"regret below tuned silence's": name, "at": pays_from(own)} for name, own in curves.items()]
 
 
 def pays_from(points: Mapping[float, Ratio]) -> str:
@@ -223,11 +219,10 @@ def pays_from(points: Mapping[float, Ratio]) -> str:
     verdicts = {x: value.at_most(1) for x, value in points.items()}
     if "exploratory" in verdicts.values():
         return "exploratory"
-    not_paying = [x for x, verdict in verdicts.items() if verdict != "holds"]
-    paying = [x for x in points if x > max(not_paying, default=-inf)]
+    paying = list(takewhile(lambda x: verdicts[x] == "holds", sorted(points, reverse=True)))
     if not paying:
         return "none of those tried"
-    return f"from {min(paying):g}" + (" on, the least tried" if not not_paying else " on")
+    return f"from {paying[-1]:g} on" + (", the least tried" if len(paying) == len(points) else "")
 
 
 def _controlled(level: Mapping[str, RunResult]) -> Iterator[Row]:
@@ -280,20 +275,20 @@ def _compared(problem: str, level: Mapping[str, RunResult]) -> Iterator[Row]:
 
 
 def _against_epsilon(
-    by_delta: Mapping[float, Mapping[str, Mapping[float, RunResult]]],
+    groups: Mapping[str, Mapping[str, Mapping[float, RunResult]]],
     curves: Mapping[str, Mapping[float, Ratio]],
 ) -> Iterator[Row]:
     """Yields a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'."""
-    for delta, lines in by_delta.items():
+    for delta, lines in groups.items():
         for epsilon, result in lines[OURS].items():
-            value, paper = curves[f"{OURS}, delta {delta:g}"][epsilon], PAPER in lines
+            value, paper = curves[f"{OURS}, {delta}"][epsilon], PAPER in lines
             yield {
-                "all releases": f"epsilon {epsilon:g}, delta {delta:g}",
+                "all releases": f"epsilon {epsilon:g}, {delta}",
                 f"{OURS} (± 95 %)": final_regret(result),
                 f"/ {TUNED}": value,
                 f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
                 "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
-                f"{PAPER} / {TUNED}": curves[f"{PAPER}, delta {delta:g}"][epsilon] if paper else "-",
+                f"{PAPER} / {TUNED}": curves[f"{PAPER}, {delta}"][epsilon] if paper else "-",
                 f"{OURS} / {PAPER}": ratio(result, lines[PAPER][epsilon]) if paper else "-",
             }
 

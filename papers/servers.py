@@ -2,16 +2,13 @@
 
 from functools import partial
 from math import log
-from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import Row, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 from fedbandit_envs.registry.registration import REGISTRY
@@ -20,10 +17,16 @@ from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 SHARED, ALONE, SILENT = "all shared", "alone", "silence"
 LITTLE = "a tenth of the radius"
 DIM = 10
+PRIVATE = {
+    "aggregator": "FedGLB-UCB-private",
+    "server": "FedGLB-UCB-at-server",
+    "placebo": "FedGLB-UCB-placebo",
+}
+"""The baseline of each line with noise, by who adds it."""
 
 
-def _generalised(plan: Plan) -> list[RunSpec]:
-    """Returns a panel's runs of logistic bandits.
+def _generalised(plan: Plan) -> Runs:
+    """Returns a panel's runs.
 
     The panel ``regret`` compares algorithms, ``threshold`` varies D, and ``privacy`` varies epsilon.
     """
@@ -40,20 +43,12 @@ def _generalised(plan: Plan) -> list[RunSpec]:
             for name in both
         ]
     if plan.panel == "privacy":
-        private: dict[str, tuple[str, dict[str, Any]]] = {
-            "aggregator": ("FedGLB-UCB-private", {}),
-            "server": ("FedGLB-UCB-private", {"server": {"stage": "server"}}),
-            "placebo": ("FedGLB-UCB-placebo", {}),
-        }
         silence = logistic(SILENT, baseline="N-ONS", policy={"alpha": 0.3})
         return [silence, logistic("true data", baseline="FedGLB-UCB-true")] + [
-            logistic(
-                line, baseline=name, labels={"epsilon": epsilon},
-                wrappers={"privatizer": {"epsilon": epsilon}, **changes},
-            )
-            for epsilon in sweeps["epsilon"]
-            for line, (name, changes) in private.items()
-        ]  # fmt: skip
+            logistic(line, baseline=name, labels=noise, wrappers={"privatizer": noise})
+            for noise in ({"epsilon": epsilon} for epsilon in sweeps["epsilon"])
+            for line, name in PRIVATE.items()
+        ]
     return [
         *map(logistic, both),
         logistic(SHARED, baseline="UCB-GLM-shared"),
@@ -66,23 +61,22 @@ def _generalised(plan: Plan) -> list[RunSpec]:
     ]
 
 
-def _linear(plan: Plan) -> list[RunSpec]:
+def _linear(plan: Plan) -> Runs:
     """Returns the runs of DisLinUCB in two problems of linear bandits."""
     runs = []
     # He et al.'s distribution, with all agents in every round.
     for problem, env in {"FedLinear-v0": {}, "hypercube": REGISTRY["FedLinearAsync-v0"].kwargs}.items():
         linear = partial(plan.run, env_id="FedLinear-v0", env=env, labels={"problem": problem})
-        every_round = {"channel": {"schedule": "every_round"}}
         runs += [
             linear(ALONE, baseline="LinUCB"),
             linear("DisLinUCB"),
             linear("DisLinUCB, small D", baseline="DisLinUCB", policy={"threshold": "li"}),
-            linear(SHARED, baseline="FedUCB-nonprivate", wrappers=every_round),
+            linear(SHARED, baseline="FedUCB-every-round"),
         ]
     return runs
 
 
-def _fixed(plan: Plan) -> list[RunSpec]:
+def _fixed(plan: Plan) -> Runs:
     """Returns the runs of Fed-PE, for each number of agents."""
     lines = {name: name for name in ("Fed-PE", "Fed-PE-enhanced", "Fed-PE-collaborative")}
     lines |= {ALONE: "Local-UCB", SHARED: "OFUL-disjoint-shared"}
@@ -164,10 +158,9 @@ def _report_generalised(section: Section, runs: PanelRuns) -> None:
         section.table("regret", _costs(runs))
     for problem in runs.values("problem"):
         at = runs.where(problem=problem)
-        near, alone = at.ratio("DisLinUCB, small D", SHARED), at.ratio("DisLinUCB", ALONE)
         section.table(f"verdicts-{problem}", [
-            bounded("regret", "DisLinUCB, small D / all shared", near, 1.2),
-            bounded("regret", "DisLinUCB / alone", alone, 1),
+            bounded("regret", "DisLinUCB, small D / all shared", at.ratio("DisLinUCB, small D", SHARED), 1.2),
+            bounded("regret", "DisLinUCB / alone", at.ratio("DisLinUCB", ALONE), 1),
         ])  # fmt: skip
         section.table(f"regret-{problem}", _costs(at))
 
@@ -190,7 +183,7 @@ def _report_fixed(section: Section, runs: PanelRuns) -> None:
 
 _SWEEPS = {"agents": (200.0,), "factor": (0.1, 1.0, 10.0, 100.0), "epsilon": (1.0, 3.0, 10.0, 30.0, 100.0)}
 _TINY = {"agents": (5.0,), "factor": (1.0,), "epsilon": (10.0,)}
-_SIZES = {"agents": (10.0, 30.0, 100.0)}
+_FED_PE = Scale(131_072, 20, {"agents": (10.0, 30.0, 100.0)})
 
 EXPERIMENTS = {
     "fedglb": Experiment(
@@ -216,11 +209,7 @@ EXPERIMENTS = {
         "Fed-PE: a server that plans what agents explore",
         "What a server gains that plans what agents explore; 20 minutes.",
         {"x": "number of agents", "y": "regret per agent"},
-        {
-            "tiny": Scale(300, 2, {"agents": (4.0,)}),
-            "small": Scale(131_072, 20, _SIZES),
-            "paper": Scale(131_072, 20, _SIZES),
-        },
+        {"tiny": Scale(300, 2, {"agents": (4.0,)}), "small": _FED_PE, "paper": _FED_PE},
         _fixed, _report_fixed,
     ),
 }  # fmt: skip

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.privacy import Claim
-from fedbandit_envs.experiments.result import Middle, RunResult
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
-from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
+from fedbandit_envs.papers.stats import Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
 
@@ -34,30 +34,24 @@ EVENT, AGENT = "event", "agent"
 
 
 class TrustProblem(NamedTuple):
-    """The setting of one problem.
+    """The setting of one problem; title, environment and average over instances are those of ``private_federation``.
 
     Attributes:
-        title: Its name on the page.
-        env_id: Id of the environment.
         unit: About the Euclidean norm of what an agent's statistic grows by in one round; clips are multiples of it.
         start: First round of release at event level, where releases follow in doubling rounds.
         rounds: Horizon, as a share of the scale's horizon.
-        middle: Average over instances of which ratios are taken.
     """
 
-    title: str
-    env_id: str
     unit: float
     start: int
     rounds: float = 1.0
-    middle: Middle = "mean"
 
 
 PROBLEMS = {
-    "procurement": TrustProblem("Procurement", "FedProcurement-v0", 125.0, 200, middle="median"),
-    "linear": TrustProblem("Linear contextual bandits", "FedLinear-v0", 1.0, 1),
-    "exposure": TrustProblem("Exposure fairness", "FedExposure-v0", 0.7, 64, rounds=0.2),
-    "arms": TrustProblem("Bernoulli arms", "FedArms-v0", 1.2, 1),
+    "procurement": TrustProblem(125.0, 200),
+    "linear": TrustProblem(1.0, 1),
+    "exposure": TrustProblem(0.7, 64, rounds=0.2),
+    "arms": TrustProblem(1.2, 1),
 }
 
 
@@ -79,16 +73,21 @@ class Releases(NamedTuple):
         """Rounds of the releases."""
         return [self.first * 2**number for number in range(self.number)]
 
-    def settings(self, noise: float, delta: float, unit: float = 1.0) -> tuple[list[Any], dict[str, Any]]:
+    def settings(
+        self, line: str, epsilon: float, delta: float, agents: int, unit: float = 1.0
+    ) -> tuple[list[Any], dict[str, Any]]:
         """Returns the privatizer, as an entry of a stack, and the schedule of the transport.
 
         Args:
-            noise: Noise of one release, in units of the clip.
-            delta: Delta of the claim about all data of an agent.
+            line: One of :data:`LADDER`, or the placebo.
+            epsilon: Epsilon of the claim about all data of an agent.
+            delta: Delta of the claim.
+            agents: Number of agents.
             unit: Norm of what a statistic grows by in one round.
         """
         arguments = {
-            "noise_multiplier": noise, "delta": delta / self.number, "releases": self.number,
+            "noise_multiplier": _noise_multiplier(line, epsilon, delta, agents, self.number),
+            "delta": delta / self.number, "releases": self.number,
             "clip": self.clip * self.first * unit,
             "budget": {"composition": "exact", "delta": delta, "adjacency": "agent"},
         }  # fmt: skip
@@ -97,11 +96,7 @@ class Releases(NamedTuple):
 
 
 RELEASES: Mapping[tuple[str, str, float], Mapping[int, tuple[float, int, int]]] = {
-    ("procurement", LOCAL, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
-    ("procurement", LOCAL, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
-    ("procurement", LOCAL, 10): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
-    ("procurement", SERVER, 0.1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
-    ("procurement", SERVER, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.03, 8, 1)},
+    **{("procurement", line, epsilon): {10: (0.03, 8, 1)} for line, epsilon in product((LOCAL, SERVER), EPSILONS)},
     ("procurement", SERVER, 10): {10: (0.03, 8, 1), 30: (0.3, 32, 1), 100: (0.3, 8, 3)},
     ("linear", LOCAL, 0.1): {10: (0.03, 128, 3), 30: (0.3, 128, 3)},
     ("linear", LOCAL, 1): {10: (1, 128, 3), 30: (0.3, 8, 3)},
@@ -122,7 +117,10 @@ RELEASES: Mapping[tuple[str, str, float], Mapping[int, tuple[float, int, int]]] 
     ("arms", SERVER, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.3, 8, 1), 300: (0.3, 8, 1)},
     ("arms", SERVER, 10): {10: (1, 32, 3), 30: (0.3, 8, 1), 100: (0.3, 8, 3), 300: (0.3, 8, 3)},
 }  # fmt: skip
-"""The tuned :class:`Releases` by problem, line and epsilon, and by the number of agents; :func:`tune` finds them."""
+"""The tuned :class:`Releases` by problem, line and epsilon, and by the number of agents; :func:`tune` finds them.
+
+In procurement they are the same for 10, 30 and 100 agents, but for a server at epsilon 10.
+"""
 
 
 def tuned(name: str, line: str, epsilon: float, agents: int) -> Releases:
@@ -158,15 +156,15 @@ def tune(name: str, line: str, epsilon: float, agents: int, rounds: int = 10_000
 
 
 @cache
-def _noise_multiplier(line: str, epsilon: float, agents: int, releases: int) -> float:
+def _noise_multiplier(line: str, epsilon: float, delta: float, agents: int, releases: int) -> float:
     """Returns the noise of one clipped release, in units of the clip, for a claim about all data of an agent.
 
     A change of all data moves each release by 2 clips at most, so that all releases together have mu = 2 sqrt(releases)
     / multiplier; a shuffled batch shows a fellow agent the messages of all others.
     """
     if line == SHUFFLER:
-        return 2 / largest_loss(epsilon, DELTA, [agents - 1] * releases)
-    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, DELTA)
+        return 2 / largest_loss(epsilon, delta, [agents - 1] * releases)
+    return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, delta)
 
 
 def run(
@@ -194,8 +192,7 @@ def run(
         stack = [["ContinualPrivatizer", noise]]
     elif epsilon:
         how = releases or tuned(name, line, epsilon, agents)
-        multiplier = _noise_multiplier(line, epsilon, agents, how.number)
-        privatizer, channel["schedule"] = how.settings(multiplier, DELTA, problem.unit)
+        privatizer, channel["schedule"] = how.settings(line, epsilon, DELTA, agents, problem.unit)
         stack = [privatizer]
     if line in (HALF, MOST):
         honest = agents // 2 if line == HALF else agents - 1
@@ -206,9 +203,10 @@ def run(
     if line == PLACEBO:
         stack = [["Placebo", {}], *stack]
     return Plan("", Scale(rounds, seeds)).run(
-        line, problem.env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE], first_seed=first_seed,
+        line, COMPARED[name].cases[0].env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE],
         env={"num_agents": agents}, wrappers={} if line == TUNED else {"channel": channel}, stack=stack,
-        delta=DELTA, labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
+        first_seed=first_seed, delta=DELTA,
+        labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
     )  # fmt: skip
 
 
@@ -238,38 +236,35 @@ def _claimed(claim: Claim) -> str:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
     name, _, level = runs.panel.partition("-")
-    over = partial(ratio, middle=PROBLEMS[name].middle)
-    epsilons = runs.values("epsilon")
-    tables: dict[str, list[Row]] = {}
+    over = partial(ratio, middle=COMPARED[name].middle)
+    epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
+    before = dict(zip(steps[1:], steps, strict=False))
+    found = {agents: runs.where(agents=agents).lines("epsilon") for agents in runs.values("agents")}
     near: dict[str, dict[float, str]] = {}
-    curves: dict[str, dict[float, Ratio]] = {}
-    for agents in runs.values("agents"):
-        lines = runs.where(agents=agents).lines("epsilon")
-        silence = stats.each(lines, over, dict.fromkeys(lines, lines[TUNED]))
-        steps = [line for line in LADDER if line in lines]
-        before = dict(zip(steps[1:], steps, strict=False))
-        rows = tables.setdefault(f"agents{agents:g}", [])
+    for (agents, lines), line, epsilon in product(found.items(), (HALF, MOST, SERVER), epsilons):
+        value = over(lines[line][epsilon], lines[TRUE][epsilon])
+        near.setdefault(f"{line}, epsilon {epsilon:g}", {})[agents] = f"{value}: {value.at_most(NEAR)}"
+    section.table("near", stats.by_line(near, "line", "{:g} agents"))
+    for agents, lines in found.items():
+        rows = []
         for epsilon, line in product(epsilons, (TUNED, PLACEBO, *steps)):
             result = lines[line][epsilon]
             row: Row = {
                 "epsilon: line": f"{epsilon:g}: {line}",
                 "regret per agent (± 95 %)": final_regret(result),
-                f"/ {TUNED}": silence[line][epsilon],
+                f"/ {TUNED}": over(result, lines[TUNED][epsilon]),
                 "/ the step before": over(result, lines[before[line]][epsilon]) if line in before else "-",
                 "claim against a fellow agent": _claimed(result.privacy),
             }
             if level == AGENT:
                 row["releases in rounds; clip"] = _released(name, line, epsilon, int(agents))
             rows.append(row)
-        for line, epsilon in product((HALF, MOST, SERVER), epsilons):
-            value = over(lines[line][epsilon], lines[TRUE][epsilon])
-            near.setdefault(f"{line}, epsilon {epsilon:g}", {})[agents] = f"{value}: {value.at_most(NEAR)}"
-        for line in (PLACEBO, *steps):
-            curves.setdefault(line, {})[agents] = silence[line][epsilons[len(epsilons) // 2]]
-    section.table("near", stats.by_line(near, "line", "{:g} agents"))
-    for title, rows in tables.items():
-        section.table(title, rows)
-    section.draw(curves)
+        section.table(f"agents{agents:g}", rows)
+    middle = epsilons[len(epsilons) // 2]
+    section.draw({
+        line: {agents: over(own[line][middle], own[TUNED][middle]) for agents, own in found.items()}
+        for line in (PLACEBO, *steps)
+    })  # fmt: skip
 
 
 def _released(name: str, line: str, epsilon: float, agents: int) -> str:
@@ -295,8 +290,8 @@ EXPERIMENTS = {
         {"tiny": Scale(400, 2, _TINY), "small": Scale(10_000, 20, _FULL), "paper": Scale(10_000, 40, _FULL)},
         _runs, _report,
         {
-            f"{name}-{level}": f"{problem.title}, {what}"
-            for name, problem in PROBLEMS.items()
+            f"{name}-{level}": f"{COMPARED[name].title}, {what}"
+            for name in PROBLEMS
             for level, what in _LEVELS.items()
         },
     )

@@ -39,7 +39,9 @@ def test_a_line_claims_the_epsilon_that_is_asked_for(level, line, epsilon):
 
 
 def test_each_step_of_trust_needs_less_noise():
-    noise = [trust._noise_multiplier(line, 0.2, 1000, 1) for line in (trust.LOCAL, trust.SHUFFLER)]
+    noise = [
+        trust._noise_multiplier(line, 0.2, trust.DELTA, 1000, 1) for line in (trust.LOCAL, trust.SHUFFLER)
+    ]
     assert noise[0] > 1.5 * noise[1]
     with pytest.raises(KeyError):
         trust.tuned("arms", trust.LOCAL, 0.3, 30)
@@ -60,7 +62,7 @@ def test_constants_are_tuned_for_every_line_and_epsilon():
         == trust.tuned("arms", trust.LOCAL, 10, 30)
     )
     assert trust.tuned("arms", trust.HALF, 10, 9) == (1, 32, 3) == trust.tuned("arms", PLACEBO, 10, 10)
-    (_, noise), schedule = trust.Releases(0.5, 32, 3).settings(4.0, 0.3, unit=2.0)
+    (_, noise), schedule = trust.Releases(0.5, 32, 3).settings(trust.LOCAL, 4.0, 0.3, 30, unit=2.0)
     assert (noise["delta"], noise["clip"], noise["budget"]["delta"]) == (pytest.approx(0.1), 32, 0.3)
     assert schedule == {"name": "doubling", "start": 32, "stop": 128}
 
