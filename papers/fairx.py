@@ -10,8 +10,7 @@ import numpy as np
 
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, baseline_of
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section, baseline_of
 from fedbandit_envs.papers.stats import Mean, Row, Verdict, each, final_regret, judged, mean_of, ratio
 
 THESIS_ROUNDS = 100_000

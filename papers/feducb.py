@@ -10,8 +10,7 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of
 from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
 
 DELTA = 0.1

@@ -16,8 +16,7 @@ from typing import Any
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.experiments.plots import figure_of
 from fedbandit_envs.experiments.store import Cell, Store
-from fedbandit_envs.papers.experiment import COLUMNS, Experiment, PanelRuns, Plan
-from fedbandit_envs.papers.experiment import Section as Section
+from fedbandit_envs.papers.experiment import COLUMNS, Experiment, PanelRuns, Plan, Section
 from fedbandit_envs.papers.stats import Row
 
 _MADE = ("experiment", "scale", "settings")

@@ -13,8 +13,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.experiments.result import mean_and_half_width
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta

@@ -19,8 +19,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.stats import Curves, Ratio, Row, compare, each, mean_of
 from fedbandit_envs.samba.messages import require_extra
 from fedbandit_envs.samba.owners import Algorithm, run_vertical

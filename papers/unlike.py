@@ -12,8 +12,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, baseline_of
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of
 from fedbandit_envs.papers.stats import Mean, Ratio, Row, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 

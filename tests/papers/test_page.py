@@ -6,8 +6,8 @@ import pytest
 from pages import check_section, parts_of
 from toy_paper import TOY
 
-from fedbandit_envs.papers.experiment import Plan
-from fedbandit_envs.papers.page import Section, filled, read_numbers, write_numbers
+from fedbandit_envs.papers.experiment import Plan, Section
+from fedbandit_envs.papers.page import filled, read_numbers, write_numbers
 from fedbandit_envs.papers.stats import Mean, Ratio
 
 RATIO = Ratio(0.7034, 0.688, 0.718, 20)

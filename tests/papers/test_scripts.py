@@ -13,11 +13,10 @@ from fedbandit_envs.papers import fairx
 from fedbandit_envs.papers.byzantine import EXPERIMENTS as BYZANTINE
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.classification import ALPHA, EXPERIMENTS
-from fedbandit_envs.papers.experiment import PanelRuns, Plan, Scale
+from fedbandit_envs.papers.experiment import PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.fedlinucb import EXPERIMENTS as FEDLINUCB
 from fedbandit_envs.papers.feducb import EXPERIMENTS as FEDUCB
 from fedbandit_envs.papers.feducb import budgets, nearer_to_one
-from fedbandit_envs.papers.page import Section
 from fedbandit_envs.papers.stats import Ratio, bounded
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import NOISES
 from fedbandit_envs.wrappers.transport.schedule import make_schedule

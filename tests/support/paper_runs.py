@@ -2,8 +2,7 @@
 
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
-from fedbandit_envs.papers.experiment import PanelRuns, Plan
-from fedbandit_envs.papers.page import Section
+from fedbandit_envs.papers.experiment import PanelRuns, Plan, Section
 
 
 def labelled(runs, **labels):
