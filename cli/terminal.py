@@ -1,21 +1,19 @@
 """Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
     from fedbandit_envs.experiments.store import Cell
-
-T = TypeVar("T")
 
 out_console = Console()
 
@@ -67,18 +65,6 @@ def explained_play() -> Iterator[None]:
 
     with explained(*REFUSALS, BackendError), explained(OSError, option="--out"):
         yield
-
-
-def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
-    """Returns the value of a key that the user has given, in a mapping of known values.
-
-    Raises:
-        ValueError: The key is unknown; the message has the name of the option and all keys.
-    """
-    from fedbandit_envs.basics.checks import require_choice
-
-    require_choice(name, key, known)
-    return known[key]
 
 
 def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]], *, whole: str = "") -> None:
