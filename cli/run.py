@@ -185,9 +185,8 @@ def sweep(
         given = tomllib.loads(spec.read_text("utf-8")) if spec else {}
         given |= {name: value for name, value in options.items() if value is not None}
         runs = sweep_runs(**given)
-    terminal.make_folder(out)
     folder = out / "shards"
-    with terminal.explained_play():
+    with terminal.explained_play(out):
         terminal.play_missing("sweep", workers, scheduler, runs, folder)
         for path in write_tables(sweep_frame(runs, Store(folder).load), out):
             typer.echo(path)
@@ -260,9 +259,8 @@ def tune(
         runs: dict[str, list[list[RunSpec]]] = {}
         for name in TUNINGS if problem == "all" else [problem]:
             runs |= tuning_runs(name, rounds, seeds)
-    terminal.make_folder(out)
     folder = out / "shards"
-    with terminal.explained_play():
+    with terminal.explained_play(out):
         cells = [run for grid in runs.values() for tried in grid for run in tried]
         terminal.play_missing("tune", workers, scheduler, cells, folder)
     found = best_constants(runs, Store(folder).load)
@@ -330,8 +328,7 @@ def reproduce(
             for name in (names or known if experiment == "all" else [experiment])
         }  # fmt: skip
     terminal.require_report()
-    terminal.make_folder(out)
-    with terminal.explained_play():
+    with terminal.explained_play(out):
         for name, reproduction in reproductions.items():
             terminal.play_missing(name, workers, scheduler, reproduction.cells, reproduction.folder)
             for path in reproduction.report():

@@ -58,11 +58,12 @@ def explained(
 
 
 @contextmanager
-def explained_play() -> Iterator[None]:
-    """Shows errors as a message that settings cause while runs are played and results written to ``--out``."""
+def explained_play(out: Path) -> Iterator[None]:
+    """Makes the folder of the results, and shows errors as a message while runs are played and results written."""
     from fedbandit_envs.experiments.execute import BackendError
     from fedbandit_envs.experiments.spec import REFUSALS
 
+    make_folder(out)
     with explained(*REFUSALS, BackendError), explained(OSError, option="--out"):
         yield
 
@@ -129,13 +130,18 @@ def play_missing(
         raise
 
 
-def require_report() -> None:
-    """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
-    for name in ("matplotlib", "pandas"):
+def require_extra(extra: str, *names: str) -> None:
+    """Ends the command if libraries of an extra are missing, before time is spent on runs."""
+    for name in names:
         if find_spec(name) is None:
-            extra = "the [report] extra: python -m pip install 'fedbandit-envs[report]'"
-            typer.echo(f"Error: {name} is missing, which comes with {extra}", err=True)
+            install = f"python -m pip install 'fedbandit-envs[{extra}]'"
+            typer.echo(f"Error: {name} is missing, which comes with the [{extra}] extra: {install}", err=True)
             raise typer.Exit(1)
+
+
+def require_report() -> None:
+    """Ends the command if libraries that draw and make tables are missing."""
+    require_extra("report", "matplotlib", "pandas")
 
 
 def make_folder(out: Path) -> None:

@@ -78,11 +78,12 @@ def ratio_with_interval(numerator: Array, denominator: Array, middle: Middle = "
         middle: Whether it is the ratio of means or of medians.
     """
     of = np.mean if middle == "mean" else np.median
-
-    def ratio(above: Array, below: Array) -> Array:
-        return of(above, axis=-1) / of(below, axis=-1)
-
-    return bootstrapped(ratio, np.zeros(numerator.size), numerator, denominator)
+    return bootstrapped(
+        lambda above, below: of(above, axis=-1) / of(below, axis=-1),
+        np.zeros(numerator.size),
+        numerator,
+        denominator,
+    )
 
 
 def bootstrapped(statistic: Callable[..., Array], strata: Array, *runs: Array) -> Estimate:
@@ -410,9 +411,7 @@ def simulate(
     """
     results = []
     for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
-        start = env.reset_batch(own)
-        policy.reset(env.policy_spec, row_seeds(own, env.max_num_agents))
-        results.append(play_started(env, policy, own, start, advance, checkpoints))
+        results.append(play_started(env, policy, own, env.reset_batch(own), advance, checkpoints))
     if len(results) == 1:
         return results[0]
     return replace(RunResult.joined([part.as_arrays() for part in results]), labels=results[0].labels)
@@ -426,16 +425,17 @@ def play_started(
     advance: Callable[[float], None],
     checkpoints: Sequence[int] | None = None,
 ) -> RunResult:
-    """Plays episodes, all at the same time, for which environment and policy have been reset; see :func:`simulate`.
+    """Plays episodes, all at the same time, for which the environment has been reset; see :func:`simulate`.
 
     Args:
         env: The federation.
         policy: The policy.
-        seeds: The seeds with which both were reset.
+        seeds: The seeds with which it was reset.
         start: What the environment's reset returned.
         advance: Called with the number of agent-rounds played since its last call.
         checkpoints: Rounds after which regret is recorded; see :func:`simulate`.
     """
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     rounds = log_spaced(env.max_cycles) if checkpoints is None else np.array(checkpoints)
     observation = start.observation
     shape = start.info["regret"].shape
