@@ -8,7 +8,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from fedbandit_envs.cli import audit, lab, listing, reproduce, run, samba, sweep, terminal
+from fedbandit_envs.cli import audit, lab, listing, run, samba, terminal
 
 
 class _Leaderboard(TyperGroup):
@@ -45,10 +45,10 @@ for command in (
     run.run,
     run.quickstart,
     audit.audit,
-    reproduce.reproduce,
-    sweep.sweep,
-    sweep.plot,
-    sweep.tune,
+    run.reproduce,
+    run.sweep,
+    run.plot,
+    run.tune,
     samba.samba,
     samba.samba_keys,
     samba.samba_role,

@@ -3,12 +3,12 @@
 import os
 import shutil
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from fedbandit_envs.cli.terminal import require_extra
 from fedbandit_envs.lab import NOTEBOOK
 
 
@@ -25,11 +25,7 @@ def lab(
 
     Example: `fedbandit lab --no-browser --port 2718`
     """
-    if find_spec("marimo") is None:
-        typer.echo(
-            "Error: the lab needs the [lab] extra: python -m pip install 'fedbandit-envs[lab]'", err=True
-        )
-        raise typer.Exit(1)
+    require_extra("lab", "marimo")
     if not file.exists():
         shutil.copyfile(NOTEBOOK, file)
     words = ["edit", "--skip-update-check"] if code else ["run", "--token"]

@@ -51,14 +51,14 @@ def run(
     """
     entries = []
     with terminal.explained(ValueError):
-        played = terminal.chosen("suite", suite, SUITES)
+        played = SUITES[require_choice("suite", suite, SUITES)]
         opened = _edition(played, out, on_published)
         known, tracks = plays.baselines_of(played), tracks_of(played)
         names = baselines or known
         for name in names:
             require_choice("BASELINE", name, known)
         unlimited = [name for name, one in tracks.items() if not one.messages]
-        for one in [terminal.chosen("track", name, tracks) for name in track or unlimited]:
+        for one in [tracks[require_choice("track", name, tracks)] for name in track or unlimited]:
             for name in (name for name in names if one.fits(BASELINES[name], played)):
                 try:
                     entries.append(plays.make_entry(played, opened, one, name))
@@ -90,9 +90,10 @@ def submit(
     Example: `fedbandit leaderboard submit mine.py:Mine --suite linear-quick --track silent --out mine`
     """
     with terminal.explained(ValueError, TypeError, OSError):
-        played = terminal.chosen("suite", suite, SUITES)
+        played = SUITES[require_choice("suite", suite, SUITES)]
         opened = _edition(played, out, on_published)
-        where = terminal.chosen("track", track, tracks_of(played))
+        tracks = tracks_of(played)
+        where = tracks[require_choice("track", track, tracks)]
         name = policy.rpartition(":")[2] if name is None else name
         if name in BASELINES or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}", name):
             raise ValueError(
@@ -125,12 +126,8 @@ def verify(
     """
     with terminal.explained(ValueError, OSError):
         table = ResultTable.load(results)
-        asked = {"suite": suite, "track": track, "entry": entry}
-        rows = [
-            row
-            for row in table.entries
-            if all(one in (None, getattr(row, key)) for key, one in asked.items())
-        ]
+        asked = {key: one for key, one in {"suite": suite, "track": track, "entry": entry}.items() if one}
+        rows = [row for row in table.entries if asked.items() <= row._asdict().items()]
         if not rows:
             raise ValueError(f"{results} has no rows of {asked}")
     refuted = 0

@@ -57,17 +57,16 @@ def samba(
     from fedbandit_envs.experiments.spec import read_assignments, read_value
     from fedbandit_envs.samba.runs import SambaSettings, Transport, run_samba
 
-    total = max(1, budget - arms)
     name = f"{algorithm}{' without encryption' if plain else ''}"
-    with _explained(*_CAUSED_BY_WORDS), progress(name, total) as update:
+    with _explained(*_CAUSED_BY_WORDS), progress(name, budget) as update:
         parameters = read_assignments(set_ or [])
         read = read_value(ratings) if ratings.startswith("{") else ratings
         settings = SambaSettings(
             algorithm, read, arms, budget, seed, cast(Transport, transport),
             parameters, owners_per_role, tls, timeout, plain,
         )  # fmt: skip
-        result = run_samba(settings, lambda rounds: update(advance=rounds))
-        update(completed=total)
+        result = run_samba(settings, lambda round_: update(completed=round_))
+        update(completed=budget)
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return

@@ -1,21 +1,19 @@
 """Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
     from fedbandit_envs.experiments.store import Cell
-
-T = TypeVar("T")
 
 out_console = Console()
 
@@ -60,25 +58,14 @@ def explained(
 
 
 @contextmanager
-def explained_play() -> Iterator[None]:
-    """Shows errors as a message that settings cause while runs are played and results written to ``--out``."""
+def explained_play(out: Path) -> Iterator[None]:
+    """Makes the folder of the results, and shows errors as a message while runs are played and results written."""
     from fedbandit_envs.experiments.execute import BackendError
     from fedbandit_envs.experiments.spec import REFUSALS
 
+    make_folder(out)
     with explained(*REFUSALS, BackendError), explained(OSError, option="--out"):
         yield
-
-
-def chosen(name: str, key: str, known: Mapping[str, T]) -> T:
-    """Returns the value of a key that the user has given, in a mapping of known values.
-
-    Raises:
-        ValueError: The key is unknown; the message has the name of the option and all keys.
-    """
-    from fedbandit_envs.basics.checks import require_choice
-
-    require_choice(name, key, known)
-    return known[key]
 
 
 def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]], *, whole: str = "") -> None:
@@ -143,13 +130,18 @@ def play_missing(
         raise
 
 
-def require_report() -> None:
-    """Ends the command if libraries of the extra ``report`` are missing, before time is spent on runs."""
-    for name in ("matplotlib", "pandas"):
+def require_extra(extra: str, *names: str) -> None:
+    """Ends the command if libraries of an extra are missing, before time is spent on runs."""
+    for name in names:
         if find_spec(name) is None:
-            extra = "the [report] extra: python -m pip install 'fedbandit-envs[report]'"
-            typer.echo(f"Error: {name} is missing, which comes with {extra}", err=True)
+            install = f"python -m pip install 'fedbandit-envs[{extra}]'"
+            typer.echo(f"Error: {name} is missing, which comes with the [{extra}] extra: {install}", err=True)
             raise typer.Exit(1)
+
+
+def require_report() -> None:
+    """Ends the command if libraries that draw and make tables are missing."""
+    require_extra("report", "matplotlib", "pandas")
 
 
 def make_folder(out: Path) -> None:

@@ -6,21 +6,19 @@ A shard is a part of a run, with some of its seeds. Its result is written to a f
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from itertools import islice
 from os import _exit, getpid, getppid
 from pathlib import Path
 from random import Random
 from threading import Thread
 from time import sleep
-from traceback import format_exc
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.experiments.store import Cell, Store
 
 Task = tuple[Cell, Path]
 """A shard and its file."""
-Outcome = tuple[Path, Arrays | Exception]
-"""The file of a shard and its content, or the error that was raised while the shard was played."""
+Played = tuple[Path, Arrays]
+"""The file of a shard and its content."""
 
 _TIMEOUT = 10  # seconds
 
@@ -39,8 +37,8 @@ def play(
     """Plays the shards of some runs that have no result file in a folder yet, and writes their files.
 
     It may be killed at any moment and called again. Several processes may do this with one folder at the same time: a
-    shard that two of them play has the same result twice. An error in a shard is raised after the other shards that are
-    being played have ended and have been written.
+    shard that two of them play has the same result twice. An error in a shard ends the others that are being played;
+    what was written before stays.
 
     Args:
         cells: The runs, each of which is split into shards (each with some of the run's seeds).
@@ -56,33 +54,25 @@ def play(
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
     shards = {store.path(shard): shard for shard in store.missing(cells)}
-    errors: list[Exception] = []
 
     def tasks() -> Iterator[Task]:
         order = list(shards)
         # Processes that share the folder then seldom play the same shard.
         Random().shuffle(order)
         for file in order:
-            if errors:
-                return
             if file.exists():
                 advance(shards[file].size)
             else:
                 yield shards[file], file
 
-    with closing(_on_dask(scheduler, tasks()) if scheduler else _here(workers, tasks())) as outcomes:
-        for file, result in outcomes:
-            if isinstance(result, Exception):
-                errors.append(result)
-            else:
-                store.write(file, result)
-                advance(shards[file].size)
-    if errors:
-        raise errors[0]
+    with closing(_on_dask(scheduler, tasks()) if scheduler else _here(workers, tasks())) as played:
+        for file, result in played:
+            store.write(file, result)
+            advance(shards[file].size)
 
 
-def _here(workers: int, tasks: Iterable[Task]) -> Generator[Outcome, None, None]:
-    """Plays shards in processes of this machine, and yields outcomes in the order in which they come."""
+def _here(workers: int, tasks: Iterable[Task]) -> Generator[Played, None, None]:
+    """Plays shards in processes of this machine, and yields them in the order in which they end."""
     from joblib import Parallel, delayed  # It takes a tenth of a second to import.
 
     # Calls are not batched, so that each shard is stored as soon as it has been played.
@@ -107,8 +97,8 @@ def _end_with(parent: int) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _on_dask(scheduler: str, tasks: Iterator[Task]) -> Generator[Outcome, None, None]:
-    """Plays shards on the workers of a Dask scheduler, and yields outcomes in the order in which they come."""
+def _on_dask(scheduler: str, tasks: Iterable[Task]) -> Generator[Played, None, None]:
+    """Plays shards on the workers of a Dask scheduler, and yields them in the order in which they end."""
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError as error:
@@ -126,36 +116,19 @@ def _on_dask(scheduler: str, tasks: Iterator[Task]) -> Generator[Outcome, None, 
             client.wait_for_workers(1, timeout=_TIMEOUT)
         except TimeoutError as error:
             raise BackendError(f"the scheduler at {scheduler} has no workers") from error
-        running = as_completed([], loop=client.loop)
-
-        def submit() -> None:
-            # Twice as many calls as there are cores are submitted: one per core runs and one waits at the scheduler,
-            # so that no worker is idle.
-            room = 2 * sum(client.ncores().values()) - running.count()
-            for task in islice(tasks, max(1, room)):
-                running.add(client.submit(_play, *task, pure=False))
-
-        submit()
-        for played in running:
-            try:
+        running = [client.submit(_play, *task, pure=False) for task in tasks]
+        try:
+            for played in as_completed(running, loop=client.loop):
                 yield played.result()
-            except KilledWorker as error:
-                raise BackendError(f"a shard ends whoever plays it: {error}") from error
-            submit()
+        except KilledWorker as error:
+            raise BackendError(f"a shard ends whoever plays it: {error}") from error
 
 
-def _play(shard: Cell, file: Path) -> Outcome:
-    """Plays a shard in this process, in another one or on another machine.
-
-    An error is returned in place of the content: if it were raised, it would end the shards that others are playing.
-    """
-    try:
-        if Store(file.parent).path(shard) != file:
-            raise BackendError(
-                "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
-                "start it again with the same one"
-            )
-        return file, shard.play()
-    except Exception as error:
-        error.add_note(f"While a shard was played:\n{format_exc()}")
-        return file, error
+def _play(shard: Cell, file: Path) -> Played:
+    """Plays a shard in this process, in another one or on another machine."""
+    if Store(file.parent).path(shard) != file:
+        raise BackendError(
+            "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
+            "start it again with the same one"
+        )
+    return file, shard.play()

@@ -36,6 +36,10 @@ With two seeds, Student's quantile is 12.7, where it is 2.0 with many.
 """
 
 _LOW, _HIGH = (1 - 0.95) / 2, (1 + 0.95) / 2
+_RESAMPLES = 2000
+
+Estimate = tuple[float, float, float]
+"""A statistic and the ends of its 95 % interval, which are NaN for fewer than :data:`FEWEST` seeds in a stratum."""
 
 Middle = Literal["mean", "median"]
 """Which average over seeds is taken."""
@@ -63,9 +67,7 @@ def mean_and_half_width(values: Array) -> tuple[Array, Array]:
     return mean, stdtrit(count - 1, _HIGH) * values.std(axis=-1, ddof=1) / np.sqrt(count)
 
 
-def ratio_with_interval(
-    numerator: Array, denominator: Array, resamples: int = 2000, middle: Middle = "mean"
-) -> tuple[float, float, float]:
+def ratio_with_interval(numerator: Array, denominator: Array, middle: Middle = "mean") -> Estimate:
     """Returns the ratio of two means or medians over paired values, with a 95 % bootstrap interval.
 
     The same positions are drawn for numerator and denominator.
@@ -73,38 +75,41 @@ def ratio_with_interval(
     Args:
         numerator: One value for each seed, or problem instance, ``(seeds,)``.
         denominator: One value for each of the same seeds, played with the same random numbers, same shape.
-        resamples: Number of bootstrap resamples.
         middle: Whether it is the ratio of means or of medians.
-
-    Returns:
-        Ratio, lower and upper end; the ends are NaN for fewer than :data:`FEWEST` seeds.
     """
     of = np.mean if middle == "mean" else np.median
-    value = float(of(numerator) / of(denominator))
-    if numerator.size < FEWEST:
-        return value, nan, nan
-    picks = resampled(np.zeros(numerator.size), resamples)
-    ratios = of(numerator[picks], axis=1) / of(denominator[picks], axis=1)
-    low, high = np.quantile(ratios, [_LOW, _HIGH])
-    return value, float(low), float(high)
+    return bootstrapped(
+        lambda above, below: of(above, axis=-1) / of(below, axis=-1),
+        np.zeros(numerator.size),
+        numerator,
+        denominator,
+    )
 
 
-def resampled(strata: Array, resamples: int) -> Array:
-    """Returns bootstrap resamples of the seeds, drawn with replacement within each stratum.
+def bootstrapped(statistic: Callable[..., Array], strata: Array, *runs: Array) -> Estimate:
+    """Returns a statistic of runs with its 95 % interval, by a stratified bootstrap.
 
-    The random generator is fixed, so that equal arguments always give equal resamples.
+    Runs are drawn with replacement within each stratum. The random generator is fixed, so that equal arguments always
+    give equal intervals.
 
     Args:
-        strata: Stratum of each seed, ``(seeds,)``.
-        resamples: Number of resamples.
-
-    Returns:
-        Indices of the drawn seeds, int64 ``(resamples, seeds)``, ordered by stratum.
+        statistic: Function of as many arrays as ``runs`` has; it gets them sorted by stratum, and for resamples with an
+            additional first axis. It works on the last axis.
+        strata: Stratum of each run, such as the number of its task, ``(runs,)``.
+        *runs: Arrays of one value for each run, ``(runs,)``.
     """
     generator = np.random.default_rng(0)
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-    picks = [own[generator.integers(0, own.size, (resamples, own.size))] for own in members]
-    return np.concatenate(picks, axis=1)
+    order = np.concatenate(members)
+    value = float(statistic(*(scores[order] for scores in runs)))
+    if min(own.size for own in members) < FEWEST:
+        return value, nan, nan
+    picks = np.concatenate(
+        [own[generator.integers(0, own.size, (_RESAMPLES, own.size))] for own in members], axis=1
+    )
+    resamples = statistic(*(scores[picks] for scores in runs))
+    low, high = np.quantile(resamples, [_LOW, _HIGH], axis=0)
+    return value, float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -386,6 +391,7 @@ def simulate(
     policy: Policy,
     seeds: Sequence[int],
     advance: Callable[[float], None] = lambda played: None,
+    checkpoints: Sequence[int] | None = None,
 ) -> RunResult:
     """Plays one episode for each seed and returns the result.
 
@@ -397,16 +403,15 @@ def simulate(
         policy: The policy that chooses the actions of all agents.
         seeds: The seeds, one for each replica (episode).
         advance: Called with the number of agent-rounds played since its last call, for progress bars.
+        checkpoints: Rounds after which regret is recorded, rising to the horizon; None for log-spaced ones.
 
     Returns:
-        Regret of every agent at log-spaced rounds; memory does not grow with the horizon. The result's ``env_id`` is
+        Regret of every agent at the checkpoints; memory does not grow with the horizon. The result's ``env_id`` is
         the environment's name, and its ``baseline`` the class of the policy.
     """
     results = []
     for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
-        start = env.reset_batch(own)
-        policy.reset(env.policy_spec, row_seeds(own, env.max_num_agents))
-        results.append(play_started(env, policy, own, start, advance))
+        results.append(play_started(env, policy, own, env.reset_batch(own), advance, checkpoints))
     if len(results) == 1:
         return results[0]
     return replace(RunResult.joined([part.as_arrays() for part in results]), labels=results[0].labels)
@@ -418,17 +423,20 @@ def play_started(
     seeds: Sequence[int],
     start: BatchReset,
     advance: Callable[[float], None],
+    checkpoints: Sequence[int] | None = None,
 ) -> RunResult:
-    """Plays episodes, all at the same time, for which environment and policy have been reset; see :func:`simulate`.
+    """Plays episodes, all at the same time, for which the environment has been reset; see :func:`simulate`.
 
     Args:
         env: The federation.
         policy: The policy.
-        seeds: The seeds with which both were reset.
+        seeds: The seeds with which it was reset.
         start: What the environment's reset returned.
         advance: Called with the number of agent-rounds played since its last call.
+        checkpoints: Rounds after which regret is recorded; see :func:`simulate`.
     """
-    rounds = log_spaced(env.max_cycles)
+    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    rounds = log_spaced(env.max_cycles) if checkpoints is None else np.array(checkpoints)
     observation = start.observation
     shape = start.info["regret"].shape
     sums: Arrays = {}
@@ -441,7 +449,7 @@ def play_started(
                 if name not in sums:
                     sums[name] = np.zeros(shape)
                 sums[name] += values
-        kept[checkpoint] = sums["regret"]
+        kept[checkpoint] = sums.get("regret", 0.0)
         messages[checkpoint] = sums.get("messages", 0.0)
         advance(float((int(until) - played) * start.info["regret"].size))
         played = int(until)

@@ -26,7 +26,6 @@ from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
 from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult, claims_of, play_started, split_seeds
 from fedbandit_envs.experiments.store import foreign_modules, package_digest
-from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
@@ -282,7 +281,6 @@ class RunSpec:
         env, policy = self.build()
         with refusing():
             start = env.reset_batch(seeds)
-        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
         return replace(
             play_started(env, policy, seeds, start, advance),
             claims=claims_of(env, self.delta),

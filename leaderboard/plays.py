@@ -34,15 +34,13 @@ import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play as play_here
-from fedbandit_envs.experiments.result import split_seeds
+from fedbandit_envs.experiments.result import simulate, split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
 from fedbandit_envs.leaderboard import suites
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, Track
@@ -53,7 +51,6 @@ from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.privacy.audit import Audit, attack
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
-from fedbandit_envs.wrappers.transport.transport import Transport
 
 SHARDS = ".shards"
 
@@ -188,27 +185,6 @@ def serve(descriptor: int) -> None:
     os._exit(0)
 
 
-def _episodes(env: FederatedEnv, policy: Policy, seeds: Sequence[int]) -> Arrays:
-    """Plays one episode for each seed, all at the same time.
-
-    Returns:
-        ``regret`` at the end and ``half``, regret after half of the rounds (rounded down), ``messages`` and ``bytes``,
-        each float64 ``(seeds, agents)``.
-    """
-    start = env.reset_batch(seeds)
-    observation, regret = start.observation, np.zeros(start.info["regret"].shape)
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
-    for played in range(env.max_cycles):
-        if played == env.max_cycles // 2:
-            half = regret.copy()
-        observation, _, _, info = env.step_batch(policy.act(observation))
-        regret += info["regret"]
-    transport = find_layer(env, "transport")
-    traffic = transport.traffic if isinstance(transport, Transport) else {}
-    sent = {name: traffic.get(name, np.zeros_like(regret)) for name in ("messages", "bytes")}
-    return {"regret": regret, "half": half, **sent}
-
-
 @dataclass(frozen=True)
 class Play:
     """The run of an entry on a task under some of an edition's seeds, of which shards are played and stored.
@@ -282,8 +258,9 @@ class Play:
                 the track's limits.
         """
         env, policy = self.stack(), policy or self.baseline.make_policy()
+        rounds = self.task.rounds
         try:
-            played = _episodes(env, policy, self.seeds)
+            played = simulate(env, policy, self.seeds, checkpoints=(rounds // 2, rounds))
         except (ValueError, TypeError, BudgetExhaustedError) as error:
             # The entry fails, or an environment or a wrapper refuses its action.
             if not self.entry.is_file:
@@ -293,8 +270,11 @@ class Play:
             if self.entry.is_file:
                 policy.close()
         claim = self.track.check(env)
-        epsilon = nan if claim.epsilon is None else claim.epsilon
-        return {**played, "epsilon": np.array(epsilon), "delta": np.array(claim.delta)}
+        half, regret = played.regret
+        silence = dict.fromkeys(("messages", "bytes"), np.zeros_like(regret))
+        epsilon = np.array(nan if claim.epsilon is None else claim.epsilon)
+        claimed = {"epsilon": epsilon, "delta": np.array(claim.delta)}
+        return {"regret": regret, "half": half, **silence, **played.traffic, **claimed}
 
     def join(self, parts: Sequence[Arrays]) -> list[Line]:
         """Returns the lines of the table for the arrays that :meth:`play` has returned for each shard."""

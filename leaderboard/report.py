@@ -6,7 +6,7 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import groupby
@@ -19,16 +19,11 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.plots import Curve, figure_of
-from fedbandit_envs.experiments.result import FEWEST, resampled
+from fedbandit_envs.experiments.result import Estimate, bootstrapped
 from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
 from fedbandit_envs.registry.registration import REGISTRY
-
-RESAMPLES = 2000
-
-Estimate = tuple[float, float, float]
-"""A statistic and the ends of its 95 % interval, which are NaN where a task has fewer than three seeds."""
 
 UNKNOWN: Estimate = (nan, nan, nan)
 
@@ -103,25 +98,6 @@ def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
     least = np.finfo(np.float64).tiny
     logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
     return bootstrapped(lambda each: np.exp(interquartile_mean(each)), tasks, logarithms)
-
-
-def bootstrapped(statistic: Callable[..., Array], tasks: Array, *runs: Array) -> Estimate:
-    """Returns a statistic of runs with its 95 % interval, by a bootstrap that is stratified by task.
-
-    Args:
-        statistic: Function of as many arrays as ``runs`` has; it gets them sorted by task, and for resamples with an
-            additional first axis. It works on the last axis.
-        tasks: Index of each run's task, ``(runs,)``.
-        *runs: Arrays of one value for each run, ``(runs,)``.
-    """
-    order = np.argsort(tasks, kind="stable")
-    value = float(statistic(*(scores[order] for scores in runs)))
-    if np.unique(tasks, return_counts=True)[1].min() < FEWEST:
-        return value, nan, nan
-    picks = resampled(tasks, RESAMPLES)
-    resamples = statistic(*(scores[picks] for scores in runs))
-    low, high = np.quantile(resamples, [(1 - 0.95) / 2, (1 + 0.95) / 2], axis=0)
-    return value, float(low), float(high)
 
 
 @dataclass(frozen=True)

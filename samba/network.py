@@ -50,27 +50,25 @@ OnRound = Callable[[int, int], None]
 """A function that is called whenever the round changes, with the round and the number of rounds."""
 
 
-def run_roles(roles: Mapping[str, Role], advance: Callable[[int], None] = lambda rounds: None) -> None:
+def run_roles(roles: Mapping[str, Role], advance: Callable[[int], None] = lambda round_: None) -> None:
     """Plays a run in this process, by passing frames between roles until all are done.
 
     Args:
         roles: Roles by name; their CPU seconds are measured.
-        advance: Function that is called from time to time with the number of rounds played since its last call.
+        advance: Function that is called from time to time with the round.
 
     Raises:
         SecureError: A role has refused a frame; or a role waits for a frame and no more frames are sent.
     """
     on_their_way: deque[Frame] = deque()
-    reported = 0
     for role in roles.values():
         on_their_way.extend(role.timed(role.start))
     while on_their_way:
         frame = on_their_way.popleft()
         role = roles[frame.receiver]
         on_their_way.extend(role.timed(role.handle, frame.sender, frame.data))
-        if role.name == HUB and role.round >= reported + _ROUNDS_PER_CALL:
-            advance(role.round - reported)
-            reported = role.round
+        if role.name == HUB and role.round % _ROUNDS_PER_CALL == 0:
+            advance(role.round)
     for name, role in roles.items():
         if peers := role.waits_for():
             raise SecureError(f"{name} waits for {', '.join(peers)}, and nothing is on its way", peers[0])
@@ -86,7 +84,7 @@ def play_in_processes(
     Args:
         setups: The keys, settings and data of each role, by the role's name.
         timeout: Number of seconds without a message after which the role that must send next counts as hung.
-        advance: Function that is called from time to time with the number of rounds played since its last call.
+        advance: Function that is called from time to time with the round.
 
     Raises:
         SecureError: The run has ended without a result; the error names the role that caused it.
@@ -107,7 +105,6 @@ def play_in_processes(
         theirs.close()
 
     reports: dict[str, RoleReport] = {}
-    played = 0
     try:
         start(HUB, "127.0.0.1:0")
         while len(reports) < len(setups):
@@ -125,8 +122,7 @@ def play_in_processes(
                 if event == "done":
                     reports[role] = value
                 elif event == "round":
-                    advance(value - played)
-                    played = value
+                    advance(value)
                 else:
                     for name in setups.keys() - {HUB}:
                         start(name, f"127.0.0.1:{value}")

@@ -59,7 +59,7 @@ def run_secure(
     owners_per_role: int | None = None,
     tls: bool = False,
     timeout: float = TIMEOUT,
-    advance: Callable[[int], None] = lambda rounds: None,
+    advance: Callable[[int], None] = lambda round_: None,
     transcripts: dict[str, Record] | None = None,
 ) -> SecureRun:
     """Runs a bandit algorithm on encrypted scores and returns the result (SAMBA, Figure 6).
@@ -76,7 +76,7 @@ def run_secure(
         tls: Whether links between processes are put under mutual TLS as well; with ``"tcp"`` only.
         timeout: Number of seconds without a message after which the role that must send next counts as hung; used with
             ``"tcp"`` only.
-        advance: Function that is called from time to time with the number of rounds played since its last call.
+        advance: Function that is called from time to time with the round.
         transcripts: Receives each role's record, with all messages that the role has received and decrypted, by the
             role's name; with ``"local"`` only.
 
@@ -172,7 +172,7 @@ def seed_or_random(seed: int | None) -> int:
 
 def run_samba(
     settings: SambaSettings,
-    advance: Callable[[int], None] = lambda rounds: None,
+    advance: Callable[[int], None] = lambda round_: None,
     transcripts: dict[str, Record] | None = None,
 ) -> dict[str, Any]:
     """Runs SAMBA with or without encryption, and returns the result as a dict that can be written as JSON.
@@ -182,7 +182,7 @@ def run_samba(
 
     Args:
         settings: The settings of the run.
-        advance: Function that is called from time to time with the number of rounds played since its last call.
+        advance: Function that is called from time to time with the round.
         transcripts: Receives each role's record, with all messages that the role has received and decrypted, by the
             role's name; only for encrypted runs in this process.
 

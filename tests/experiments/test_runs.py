@@ -25,7 +25,6 @@ from fedbandit_envs.experiments.result import (
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, read_assignments
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.procurement_v0 import parallel_env
-from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.problems import Registered
 from fedbandit_envs.registry.registration import REGISTRY
 
@@ -95,7 +94,6 @@ def test_episodes_are_the_same_in_any_shards(monkeypatch, name):
     spec = RunSpec(name, "FedArms-v0", 30, 7, 3, env_kwargs={"num_agents": 2, "num_arms": 3})
     env, policy = spec.build()
     began = env.reset_batch(spec.all_seeds)
-    policy.reset(env.policy_spec, row_seeds(spec.all_seeds, 2))
     whole = play_started(env, policy, spec.all_seeds, began, lambda played: None)
     in_one, in_shards = spec.run(), replace(spec, rows=2).run()
     monkeypatch.setattr(split_seeds, "__defaults__", (4, 1))

@@ -141,14 +141,14 @@ def test_what_is_kept_is_not_played(tmp_path, log):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
     cell = Drawn(tuple(range(9)), seconds=0.05, log=str(log), failing=(2, 3, 4))
-    with pytest.raises(ValueError, match=r"seed \d fails") as raised:
+    with pytest.raises(ValueError, match=r"seed \d fails"):
         play([cell], tmp_path / "shards", jobs)
-    assert "in play" in raised.value.__notes__[0]
     names = {file.name for file in (tmp_path / "shards").iterdir()}
     begun = set(plays(log))
     kept = {seed for seed, shard in enumerate(cell.split()) if Store(tmp_path).path(shard).name in names}
-    # All that was begun, but for what failed; and not all was.
-    assert kept == begun - {2, 3, 4}
+    # All that was begun, but for what failed and what another was playing; and not all was.
+    assert len(begun - kept) <= jobs + 1
+    assert kept <= begun - {2, 3, 4}
     assert len(kept) == len(names)
     assert jobs == 2 or len(begun) <= 7
     play([replace(cell, failing=())], tmp_path / "shards")
@@ -201,9 +201,8 @@ def test_workers_end_soon_after_a_sweep_that_is_killed(tmp_path, log):
 
 
 def test_a_worker_of_another_source_is_refused(tmp_path):
-    _, error = execute._play(Drawn((1,)), tmp_path / "other.npz")
-    assert isinstance(error, BackendError)
-    assert "a worker has another source" in str(error)
+    with pytest.raises(BackendError, match="a worker has another source"):
+        execute._play(Drawn((1,)), tmp_path / "other.npz")
 
 
 class Killed:

@@ -100,7 +100,7 @@ def test_the_button_plays_the_run_of_the_forms(tmp_path):
 
 def test_without_marimo_the_command_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("fedbandit_envs.cli.lab.find_spec", lambda name: None)
+    monkeypatch.setattr("fedbandit_envs.cli.terminal.find_spec", lambda name: None)
     result = CliRunner().invoke(app, ["lab"])
     assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
     assert "fedbandit-envs[lab]" in result.output

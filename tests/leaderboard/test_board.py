@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_board import TINY
+from typer.testing import CliRunner
 
+from fedbandit_envs.cli import app
 from fedbandit_envs.leaderboard import plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
 from fedbandit_envs.leaderboard.table import ResultTable
@@ -247,6 +249,14 @@ def test_committed_numbers_come_about_again(entry, track):
         row for row in table.entries if (row.entry, row.track, row.suite) == (entry, track, "arms-quick")
     )
     assert "replay of" in list(plays.verify(table, row, 1))[-1]
+
+
+def test_the_command_verifies_the_rows_that_are_asked_for():
+    words = ["leaderboard", "verify", str(BOARDS[0]), "--suite", "arms-quick", "--seeds", "1", "--entry"]
+    ran = CliRunner().invoke(app, [*words, "UCB1-0.5", "--track", "silent"])
+    assert ran.exit_code == 0, ran.output
+    assert ran.output.count("entry: ") == ran.output.count(" silent UCB1-0.5\n") == 1
+    assert CliRunner().invoke(app, [*words, "UCB1-0.5", "--track", "private-1"]).exit_code == 2
 
 
 def test_measures():
