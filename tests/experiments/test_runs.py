@@ -18,6 +18,7 @@ from fedbandit_envs.experiments.result import (
     log_spaced,
     mean_and_half_width,
     play_started,
+    resampled,
     simulate,
     split_seeds,
     weakest,
@@ -286,6 +287,12 @@ def test_checkpoints_are_log_spaced(rounds):
     assert at[-1] == rounds
     assert (np.diff(at) > 0).all()
     assert min(rounds, 3) <= len(at) <= 1 + 10 * np.log10(rounds) + 1
+
+
+def test_resamples_are_those_of_one_generator():
+    """Intervals in committed tables depend on the draws."""
+    draws = np.random.default_rng(0).integers(0, 5, (3, 5))
+    np.testing.assert_array_equal(resampled(np.zeros(5), 3), draws)
 
 
 def test_intervals_cover_as_often_as_they_say():

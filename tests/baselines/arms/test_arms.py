@@ -38,14 +38,16 @@ from fedbandit_envs.wrappers.transport.server import Server
     ("name", "constants", "twin"),
     [*((name, {}, twin) for name, twin in TWINS.items()), ("UCB1", {"logarithm": "horizon"}, UCBHorizon)],
 )
-def test_a_policy_pulls_what_its_twin_does(name, constants, twin):
+@pytest.mark.parametrize(("agents", "arms"), [(2, 10), (4, 3)])
+def test_a_policy_pulls_what_its_twin_does(name, constants, twin, agents, arms):
+    """With fewer agents than arms, and with more: a loop over the one in place of the other is seen."""
     rounds = 1000
-    env = parallel_env(num_agents=2, max_cycles=rounds)
-    policy, seeds = BASELINES[name].make_policy(**constants), row_seeds([3], 2)
-    twins = [twin(int(seed), 10, rounds) for seed in seeds[0]]
-    for t, (arms, _, step) in enumerate(played(env, policy, [3])):
-        assert arms[0].tolist() == [one.act() for one in twins], f"round {t + 1}"
-        for one, arm, reward in zip(twins, arms[0], step.reward[0], strict=True):
+    env = parallel_env(num_agents=agents, num_arms=arms, max_cycles=rounds)
+    policy, seeds = BASELINES[name].make_policy(**constants), row_seeds([3], agents)
+    twins = [twin(int(seed), arms, rounds) for seed in seeds[0]]
+    for t, (pulled, _, step) in enumerate(played(env, policy, [3])):
+        assert pulled[0].tolist() == [one.act() for one in twins], f"round {t + 1}"
+        for one, arm, reward in zip(twins, pulled[0], step.reward[0], strict=True):
             one.learn(arm, reward)
 
 
