@@ -15,7 +15,7 @@ from sweep_cells import Drawn, contents, plays
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.execute import BackendError, _on_dask, play
+from fedbandit_envs.experiments.execute import BackendError, play
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import Store
 
@@ -143,17 +143,6 @@ def test_errors_of_workers_are_raised_here(cluster, tmp_path):
     cluster.workers(1)
     with pytest.raises(ValueError, match="seed 4 fails"):
         play([Drawn((3, 4), failing=(4,))], tmp_path / "other", scheduler=cluster.address)
-
-
-@pytest.mark.ci
-def test_one_more_shard_is_submitted_for_each_that_has_ended(cluster, tmp_path):
-    """After two for the one core; more would wait at the scheduler, and be played in vain after an error."""
-    cluster.workers(1)
-    file = Store(tmp_path).path
-    shards = Drawn(tuple(range(8))).split()
-    left = iter(shards)
-    played = _on_dask(cluster.address, ((shard, file(shard)) for shard in left))
-    assert [len(shards) - left.__length_hint__() for _ in played] == [2, 3, 4, 5, 6, 7, 8, 8]
 
 
 @pytest.mark.ci

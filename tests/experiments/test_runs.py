@@ -15,10 +15,10 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.result import (
     RunResult,
+    bootstrapped,
     log_spaced,
     mean_and_half_width,
     play_started,
-    resampled,
     simulate,
     split_seeds,
     weakest,
@@ -291,8 +291,10 @@ def test_checkpoints_are_log_spaced(rounds):
 
 def test_resamples_are_those_of_one_generator():
     """Intervals in committed tables depend on the draws."""
-    draws = np.random.default_rng(0).integers(0, 5, (3, 5))
-    np.testing.assert_array_equal(resampled(np.zeros(5), 3), draws)
+    values = np.arange(5.0) ** 2
+    means = values[np.random.default_rng(0).integers(0, 5, (2000, 5))].mean(axis=-1)
+    found = bootstrapped(lambda each: each.mean(axis=-1), np.zeros(5), values)
+    np.testing.assert_array_equal(found, [6.0, *np.quantile(means, [0.025, 0.975])])
 
 
 def test_intervals_cover_as_often_as_they_say():
