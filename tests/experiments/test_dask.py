@@ -124,7 +124,7 @@ def test_two_workers_of_which_one_is_killed_give_what_one_process_gives(cluster,
     assert killed[0].poll() is not None
     assert killed[1].poll() is None
     counts = plays(log).values()
-    assert sum(counts) in range(17, 20)
+    assert max(counts) == 2
     assert sum(told) == sum(shard.size for shard in shards)
     assert len(list((tmp_path / "dask").iterdir())) == len(shards)
     play(cells, tmp_path / "here")
