@@ -11,7 +11,6 @@ from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.event import Event, Listener, register
-from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 kernel: Callable[..., Any] = partial(
@@ -46,23 +45,8 @@ allocating_kernel: Callable[..., Any] = partial(kernel, _nrt=True)
 """Compiles a kernel that makes arrays, or calls a kernel that returns one."""
 
 
-class _InnerKernel(CPUDispatcher):
-    """A compiled function that kernels call and Python cannot call."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises a TypeError, instead of jumping to code that was not compiled, which would end the process."""
-        raise TypeError(
-            f"{self.py_func.__name__} can be called by kernels only; define a kernel that calls it"
-        )
-
-
-def inner_kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Compiles a kernel that only kernels call: no wrapper is compiled for calls from Python."""
-    compiled = kernel(function, no_cpython_wrapper=True, **options)
-    if isinstance(compiled, CPUDispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
-        compiled.__class__ = _InnerKernel
-    return compiled
-
+inner_kernel: Callable[..., Any] = partial(kernel, no_cpython_wrapper=True)
+"""Compiles a kernel that only kernels call: it has no wrapper for calls from Python, which would end the process."""
 
 inlined_kernel: Callable[..., Any] = partial(inner_kernel, forceinline=True)
 """Compiles an inner kernel that LLVM copies into each kernel that calls it, for small ones in loops."""

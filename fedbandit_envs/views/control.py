@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.basics.arrays import Array, Arrays, Parts
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
 from fedbandit_envs.core.actions import add_entry, require_action_entries
@@ -161,7 +161,6 @@ class Rows:
         self.federation = federation
         self._format = formats[action_format]
         self._peers = peers
-        self._of_observation, self._of_info = Parts(_first_agents), Parts(_first_agents)
         self.agents = federation.possible_agents[: None if peers is None else 1]
         self.features = _features_of(federation) if features else None
         self.observation_space = (
@@ -176,16 +175,17 @@ class Rows:
             seeds: Non-negative integers, one for each replica.
 
         Returns:
-            First observations and information, ``(replicas, agents, ...)``, of the agents that learn.
+            First observations and information, ``(replicas, agents, ...)``. Features are those of the agents that
+            learn; all else is of all agents, of which those that learn are the first.
         """
         reset = self.federation.reset_batch(seeds)
         if self._peers is not None:
             self._peers.reset(seeds, reset.observation)
-        self._observation = self._own(self._of_observation, reset.observation)
+        self._observation = reset.observation
         if self.features is not None:
             self.features = _features_of(self.federation)
             self.features.reset((len(seeds), len(self.agents)))
-        return self._shown(), self._own(self._of_info, reset.info)
+        return self._shown(), reset.info
 
     def step(self, choice: Any) -> tuple[Observation, Array, Array, Arrays]:
         """Plays one round.
@@ -195,27 +195,21 @@ class Rows:
                 for a ``Dict`` a mapping of them. Views must have checked the shapes.
 
         Returns:
-            Observations, rewards, whether the horizon is reached, and information of those agents, ``(replicas, agents,
-            ...)``.
+            Observations, rewards, whether the horizon is reached, and information, for the same agents as in
+            :meth:`reset`.
 
         Raises:
             TypeError: The choice has the wrong dtype.
             ValueError: The choice has a forbidden value. The state does not change.
         """
-        action = self._format.to_action(choice, self._observation)
+        action = self._format.to_action(choice, self._learners())
         if self._peers is not None:
             action = _merged(self._peers.act(), action)
         step = self.federation.step_batch(action)
         if self._peers is not None:
             self._peers.see(step.observation)
-        self._observation = self._own(self._of_observation, step.observation)
-        learners = len(self.agents)
-        return (
-            self._shown(),
-            step.reward[:, :learners],
-            step.truncated[:, :learners],
-            self._own(self._of_info, step.info),
-        )
+        self._observation = step.observation
+        return self._shown(), step.reward, step.truncated, step.info
 
     @property
     def masked(self) -> bool:
@@ -234,16 +228,14 @@ class Rows:
         masks: Array = self._format.allowed(self._observation)  # type: ignore[attr-defined]
         return masks
 
-    def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
-        """Returns the parts of arrays that belong to the agents that learn."""
-        return arrays if self._peers is None else dict(parts.of(arrays))
+    def _learners(self) -> Arrays:
+        """Returns the last observations of the agents that learn."""
+        if self._peers is None:
+            return self._observation
+        return {name: array[:, :1] for name, array in self._observation.items()}
 
     def _shown(self) -> Observation:
-        return self._observation if self.features is None else self.features.see(self._observation)
-
-
-def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
-    return {name: array[:, :1] for name, array in arrays.items()}
+        return self._observation if self.features is None else self.features.see(self._learners())
 
 
 def flat(arrays: Observation) -> Any:
