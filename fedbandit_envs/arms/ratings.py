@@ -18,7 +18,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.basics.tables import Table, data_library
+from fedbandit_envs.basics.tables import Table, optional_library
 
 Definition = Literal["received", "all_users"]
 
@@ -280,5 +280,5 @@ def _means_of_file(path: Path) -> Array:
     else:
         users, jokes = np.nonzero(rows[:, 1:] != 99)
         ratings, scale, threshold = np.stack([users, jokes, rows[users, jokes + 1]], axis=1), (-10, 10), 4.5
-    frame = data_library("pandas").DataFrame(ratings, columns=["user", "item", "rating"])
+    frame = optional_library("pandas").DataFrame(ratings, columns=["user", "item", "rating"])
     return table_means(frame, scale, threshold).means

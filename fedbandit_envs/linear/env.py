@@ -129,7 +129,8 @@ class LinearProblem(Problem):
         self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         agents, arms, dim = sizes["num_agents"], sizes["num_arms"], sizes["dim"]
-        named = contexts if isinstance(contexts, str) else ""
+        named = contexts.get("name") if isinstance(contexts, Mapping) else contexts
+        named = named if isinstance(named, str) else ""
         least = {"sphere_and_bias": max(dim, 2), "separated": 2}.get(named, 1)
         if (dim < 2 and (least > 1 or self._parameter_name == "sphere_without_bias")) or arms < least:
             raise ValueError(

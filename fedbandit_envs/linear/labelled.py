@@ -16,7 +16,7 @@ from fedbandit_envs.basics.checks import (
     require_number,
 )
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, data_library
+from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, optional_library
 from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -92,7 +92,7 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
 @lru_cache(maxsize=len(_PACKAGED))
 def _packaged(name: str) -> LabelledTable:
     """Returns a table of scikit-learn."""
-    table = read_labelled(*getattr(data_library("sklearn.datasets"), f"load_{name}")(return_X_y=True))
+    table = read_labelled(*getattr(optional_library("sklearn.datasets"), f"load_{name}")(return_X_y=True))
     found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[:16]
     if found != _PACKAGED[name]:
         raise ValueError(f"data is {name!r}, whose digest is {found}; {_PACKAGED[name]} is required")

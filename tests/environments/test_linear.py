@@ -86,7 +86,7 @@ def test_parameter_seeds_fix_the_parameter_alone():
 
 BAD = [
     ({"num_arms": 0}, ValueError, r"num_arms is 0; an integer in \[1, 1048576\]"),
-    ({"contexts": "sphere"}, ValueError, "contexts is 'sphere'; one of 'band', 'unit_ball', 'hypercube'"),
+    ({"contexts": "sphere"}, ValueError, r"contexts name is 'sphere'; one of \['band', 'classification'"),
     ({"gap": 0.31}, ValueError, "gap is 0.31; at most 0.3 "),
     (
         {"reward": "beta", "contexts": "unit_ball"},
