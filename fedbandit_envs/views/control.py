@@ -288,20 +288,26 @@ class Control:
 
     def __init__(
         self,
-        federation: FederatedEnv,
-        *,
         batched: bool,
+        federation: str,
+        max_cycles: int = 1000,
+        stack: Stack = (),
+        preset_stack: Stack = (),
         joint: bool = False,
         peers: str | Peer | None = None,
         action_format: str | None = None,
         features: bool = False,
         peers_send: Any = None,
+        **settings: Any,
     ) -> None:
-        """Chooses which agents are controlled, and how.
+        """Makes the federation, and chooses which agents are controlled, and how.
 
         Args:
-            federation: The environment, with its wrappers.
             batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
+            federation: Entry point of the environment's class.
+            max_cycles: Rounds until truncation.
+            stack: Wrappers from the innermost to the outermost, see :func:`~fedbandit_envs.core.wrapper.build`.
+            preset_stack: Wrappers inside of ``stack``, which belong to the environment's id.
             joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
             peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it; None for the problem's
                 default. Unused when joint.
@@ -309,22 +315,23 @@ class Control:
                 own actions.
             features: Whether observations are features instead of raw observations.
             peers_send: The schedule by which peers send, see :class:`Peers`. Unused when joint.
+            **settings: Arguments of the environment's class.
 
         Raises:
             TypeError: A parameter has the wrong type.
-            ValueError: ``action_format`` is unknown, peers are missing, the problem has no features, or control is
-                joint and the format's space is a ``Dict``.
+            ValueError: A parameter is out of its range, ``action_format`` is unknown, peers are missing, the problem
+                has no features, or control is joint and the format's space is a ``Dict``.
         """
-        if not joint and peers is None:
-            peers = _default_peers(federation)
-        others = None if joint or peers is None else Peers(federation, peers, peers_send)
-        rows = Rows(federation, action_format=action_format, features=features, peers=others)
+        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
+        policy = _default_peers(env) if peers is None and not joint else peers
+        others = None if joint else Peers(env, policy, peers_send)
+        rows = Rows(env, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
             raise ValueError(
                 f"joint is True, but actions are mappings of {list(rows.action_space)}; joint=False, an action_format "
                 "with a flat space, or a stack in which agents choose actions only is required"
             )
-        self.federation = federation
+        self.federation = env
         self._rows = rows
         self._joint = joint
         self._batched = batched
@@ -377,37 +384,6 @@ class Control:
         return {
             name: array[part].copy() if array.ndim > axes else array[part] for name, array in arrays.items()
         }
-
-
-def make_control(
-    batched: bool,
-    federation: str,
-    max_cycles: int = 1000,
-    stack: Stack = (),
-    preset_stack: Stack = (),
-    **settings: Any,
-) -> Control:
-    """Builds a federation with its wrappers, and a :class:`Control` of its learning agents.
-
-    Args:
-        batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
-        federation: Entry point ``"module:Class"`` of the federation.
-        max_cycles: The horizon: number of rounds until truncation.
-        stack: Wrappers around the federation from the inside out, as pairs of an entry point and keyword arguments.
-            They determine, for example, who sends to whom, when, and with how much noise.
-        preset_stack: Wrappers of a registered id, inside of those in ``stack``.
-        **settings: Arguments of :class:`Control`, and those of the federation's class.
-
-    Raises:
-        TypeError: The stack is malformed, or a parameter has the wrong type.
-        ValueError: A parameter is out of its range.
-    """
-    controlled = {name: settings.pop(name) for name in _CONTROLLED & settings.keys()}
-    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
-    return Control(env, batched=batched, **controlled)
-
-
-_CONTROLLED = {"joint", "peers", "action_format", "features", "peers_send"}
 
 
 def _default_peers(federation: FederatedEnv) -> Peer:
