@@ -238,23 +238,23 @@ def _read_table(
     return data, ratings, users, items
 
 
-def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
-    """Returns the largest means of a data set, in the order of its items, float64 ``(arms,)``.
+def arm_means(source: str | Mapping[str, Any], arms: int | None) -> Array:
+    """Returns the largest means of a data set, in the order of its items, float64 ``(arms,)`` or ``(agents, arms)``.
 
     Args:
         source: ``"movielens"`` or ``"jester"`` for means that come with the package; or a table, ``{"name": "ratings",
             "table": "ratings.csv", "scale": [1, 5], "threshold": 4}`` with the arguments of :func:`table_means`.
-        arms: Number of arms, K.
+        arms: Number of arms, K; None for all.
 
     Raises:
         ImportError: pandas is missing.
         OSError: The file cannot be read.
         TypeError: ``arms`` is no integer.
-        ValueError: The source is unknown, has fewer arms, has agents, or the file is malformed.
+        ValueError: The source is unknown or has fewer arms, or the file is malformed.
     """
-    if not isinstance(source, Mapping):
-        return keep_largest(packaged_means(require_choice("ratings", source, get_args(DataName))), arms)
-    if source.get("agent") is not None:
-        raise ValueError(f"agent is {source['agent']!r}; None, the same means for all, is required here")
-    rated: RatedItems = make("ratings", source, {"ratings": table_means}, RatedItems)
-    return keep_largest(rated.means, arms)
+    if isinstance(source, Mapping):
+        rated: RatedItems = make("ratings", source, {"ratings": table_means}, RatedItems)
+        means = rated.means
+    else:
+        means = packaged_means(require_choice("means", source, get_args(DataName)))
+    return means if arms is None else keep_largest(means, arms)

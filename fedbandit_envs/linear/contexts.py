@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_array, require_integer, require_number
+from fedbandit_envs.basics.checks import require_array, require_integer, require_number, require_valid
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.linear.labelled import LabelledContexts
@@ -51,11 +51,8 @@ class FixedContexts(Contexts):
             return
         self.matrix = require_array("contexts", matrix, {2: "(arms, dim)", 3: "(agents, arms, dim)"})
         lengths = np.linalg.norm(self.matrix, axis=-1)
-        if lengths.max() > bound * (1 + 1e-12):
-            where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
-            raise ValueError(
-                f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
-            )
+        allowed = f"norms of at most context_bound = {bound:g}"
+        require_valid("contexts", lengths, lengths <= bound * (1 + 1e-12), allowed)
         self.shape = self.matrix.shape
 
     def pool_size(self, arms: int) -> int:

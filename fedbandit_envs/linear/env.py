@@ -137,10 +137,8 @@ class LinearProblem(Problem):
                 f"num_arms is {arms} and dim {dim}; at least 2 dimensions and {least} arms are required with "
                 f"contexts={named!r} and parameter={parameter!r}"
             )
-        if self._parameter_name == "diagonal":
-            self._parameter = np.full(dim, dim**-0.5)
-        if self._parameter_name == "first_axis":
-            self._parameter = np.eye(dim)[0]
+        fixed = {"diagonal": np.full(dim, dim**-0.5), "first_axis": np.eye(1, dim)[0]}
+        self._parameter = fixed.get(self._parameter_name or "", self._parameter)
         if self._parameter is not None and self._parameter.ndim == 2 and named == "band":
             raise ValueError(
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"

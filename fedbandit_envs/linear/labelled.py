@@ -64,8 +64,6 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
     if isinstance(data, str) and labels is None:
         require_choice("data", data, _PACKAGED)
         return _packaged(data)
-    if isinstance(data, str) and data in _PACKAGED:
-        raise ValueError(f"labels is {labels!r}; None is required with data={data!r}, which has its own")
     if hasattr(data, "columns") or isinstance(data, str | PathLike):
         table = Table(data, [labels])
         if not table.of_numbers:

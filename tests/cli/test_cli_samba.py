@@ -115,6 +115,11 @@ def test_ratings_of_ones_own(tmp_path):
     table = {"name": "ratings", "table": str(own), "scale": [1, 5], "threshold": 4}
     result = samba_json("--ratings", json.dumps(table), "--arms", 3, "--budget", 30, "--seed", 0)
     assert result["cumulative_reward"] == plain(Algorithm("ucb"), [1.0, 0.0, 1.0], 30, 0)[0].reward
+    apart = json.dumps({**table, "agent": "user", "definition": "all_users"})
+    assert_explained(
+        call("samba", "--ratings", apart, "--arms", 3),
+        "a table without 'agent', one mean an arm, is required",
+    )
 
 
 def test_an_algorithm_of_ones_own(monkeypatch):
@@ -134,7 +139,7 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
         (("--set", "epsilon"), "'epsilon' is given; key=value or part.key=value is required"),
         (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
-        (("--ratings", "nowhere.data"), "ratings is 'nowhere.data'; one of 'movielens', 'jester'"),
+        (("--ratings", "nowhere.data"), "means is 'nowhere.data'; one of 'movielens', 'jester'"),
         (("--arms", 101), "an integer in [1, 100]"),
         (("--budget", 9), "budget is 9; an integer >= 10"),
         (("--transport", "pigeon"), "'pigeon'; one of 'local', 'tcp'"),

@@ -94,7 +94,7 @@ BAD = [
         r"reward is 'beta', which needs means in \[0, 1\]",
     ),
     ({"contexts": [[0.5], [float("nan")]]}, ValueError, r"contexts\[1, 0\] is nan; finite"),
-    ({"contexts": [[0.5], [1.2]]}, ValueError, r"contexts\[1\] has norm 1.2; at most context_bound = 1 "),
+    ({"contexts": [[0.5], [1.2]]}, ValueError, r"contexts\[1\] is 1.2; norms of at most context_bound = 1 "),
     ({"contexts": [[-0.5]], "parameter": [1.0]}, ValueError, "needs means in"),
     ({"parameter": [1.0, 1.0]}, ValueError, r"parameter is \[1.0, 1.0\]; .* norm of at most 1"),
     ({"parameter": [1.0, float("nan")]}, ValueError, r"parameter\[1\] is nan"),
