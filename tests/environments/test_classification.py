@@ -225,8 +225,6 @@ def test_labels_are_the_expected_rewards():
         exposure_env(contexts=contexts)
     with pytest.raises(ValueError, match="num_arms is 4; None or 3"):
         parallel_env(contexts=contexts, num_arms=4)
-    with pytest.raises(ValueError, match="labels is 'kind'; None is required with data='wine'"):
-        read_labelled("wine", "kind")
 
 
 # Files and frames
