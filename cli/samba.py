@@ -33,7 +33,7 @@ def _explained(*errors: type[Exception]) -> AbstractContextManager[None]:
 def samba(
     algorithm: AlgorithmOption = "ucb",
     ratings: Annotated[
-        str, typer.Option(help="movielens, jester, a file (u.data, or Jester's matrix), or a table as JSON.")
+        str, typer.Option(help="movielens, jester, or a table of ratings as JSON.")
     ] = "movielens",
     arms: Annotated[int, typer.Option(help="Number of owners K: the arms with the largest means.")] = 10,
     budget: Annotated[int, typer.Option(help="Number of rounds N.")] = 1000,

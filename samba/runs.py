@@ -193,7 +193,12 @@ def run_samba(
         ValueError: A setting is out of its range, or the algorithm cannot be played on encrypted scores.
         SecureError: The run has ended without a result.
     """
-    means = arm_means(settings.ratings, settings.arms).tolist()
+    shares = arm_means(settings.ratings, settings.arms)
+    if shares.ndim > 1:
+        raise ValueError(
+            f"ratings is {settings.ratings!r}; a table without 'agent', one mean an arm, is required"
+        )
+    means = shares.tolist()
     seed = seed_or_random(settings.seed)
     algorithm = Algorithm(settings.algorithm, settings.parameters)
     start = perf_counter()

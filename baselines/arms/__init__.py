@@ -371,7 +371,7 @@ class Pursuit(Rule):
         Iteration 0 has picked that arm; nothing happens in iteration 1. See :meth:`Rule.mark`.
         """
         if iteration == 0:
-            kernels.pursue(self._probability, self._rate, picked, active)
+            self._probability[active] += self._rate * (picked - self._probability)[active]
 
 
 class CUCB(UCB1):
@@ -515,25 +515,6 @@ class FairLearn:
             lacking = np.where(observation["awake"], lacking, -np.inf)
         worst = lacking.argmax(axis=-1)
         return np.where(lacking.max(axis=-1) > self._tolerance, worst, learnt)
-
-    def r_regret(self, means: Array, pulls: Array, rounds: int) -> Array:
-        """Returns r-regret, the regret beyond that which the guaranteed shares force on any learner.
-
-        It is ``sum_i gap_i (N_i - max(0, floor(share_i t) - tolerance))`` over arms i, where gap_i is the difference
-        between the largest mean and the arm's.
-
-        Args:
-            means: True means of the arms, float64 ``(..., arms)``.
-            pulls: Numbers of pulls N_i of the arms, same shape.
-            rounds: Number of rounds t.
-
-        Returns:
-            r-regret, ``(...)``.
-        """
-        gaps = means.max(axis=-1, keepdims=True) - means
-        # The factor undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and would be cut to 28.
-        forced = np.floor(self._shares * rounds * (1 + 1e-12)) - self._tolerance
-        return (gaps * (pulls - np.maximum(forced, 0.0))).sum(axis=-1)
 
 
 PEERS = UCB1

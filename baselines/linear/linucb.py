@@ -146,7 +146,7 @@ class LinUCB:
         caps = (*self._alone, *self._alone_confidence, -log(self._failure / 2))
         choose(
             observation.get("active", self._everyone), observation["round"], arms_last(observation["contexts"]),
-            *self._ridges, *self._confidence, log_failure, caps if self._alone.moment.size else None,
+            (*self._ridges, *self._confidence, log_failure), caps if self._alone.moment.size else None,
             self._noise_sd, self._beta_scale, self._constant, np.empty((5, observation["contexts"].shape[2])),
             self._parameter, self._arm,
         )  # fmt: skip

@@ -32,7 +32,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import allocating_kernel, kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
 from fedbandit_envs.linear.ridge import (
     estimate,
     factorise,
@@ -96,11 +96,24 @@ def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
     return inflation * noise_sd * np.sqrt(2.0 * log_failure + (0.0 if growth < 0.0 else growth)) + bias
 
 
-@kernel
-def choose(
-    active, round_, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt, log_failure, caps,
-    noise_sd, scale, constant, scratch, parameter, arm,
+@inner_kernel
+def _bound(
+    r, j, e, contexts, inverse, moment, log_det, log_floor, inflation, bias, tilt, log_failure, noise_sd, scale,
+    constant, width, parameter, bound,
 ):  # fmt: skip
+    """Writes the upper confidence bounds of one agent's arms by its estimator e; see :func:`choose`."""
+    radius = reach(
+        log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], noise_sd, log_failure
+    )
+    estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
+    upper_bounds(
+        contexts[r, j], inverse[r, j, e], parameter[r, j],
+        scale * radius if constant < 0.0 else constant, scale * tilt[r, j, e], width, bound,
+    )  # fmt: skip
+
+
+@kernel
+def choose(active, round_, contexts, estimators, caps, noise_sd, scale, constant, scratch, parameter, arm):
     """Writes the arm with the largest upper confidence bound, for each active agent.
 
     The bound is that of one estimator of each agent or, with caps, the smaller one of its bound and that of a second
@@ -111,49 +124,27 @@ def choose(
         round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index of
             the estimator that is used.
         contexts: Contexts x of all arms, ``(replicas, agents, dim, arms)``.
-        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        moment: Moments b = sum y x of rewards y, ``(replicas, agents, estimators, dim)``.
-        log_det: log det V, ``(replicas, agents, estimators)``.
-        log_floor: Log-determinant that ``log_det`` is compared with; see :class:`Confidence`.
-        inflation: Factor of the radius; see :class:`Confidence`.
-        bias: Error bound in the norm of V^-1; see :class:`Confidence`.
-        tilt: Error bound in the Euclidean norm; see :class:`Confidence`.
-        log_failure: ln(1/failure), for bounds that fail with probability ``failure``.
-        caps: The eight arguments from ``inverse`` to ``log_failure`` of the second estimators, of which each agent has
-            one; None without caps, for which Numba compiles a smaller kernel.
+        estimators: A tuple: V^-1, ``(replicas, agents, estimators, dim, dim)``; moments b = sum y x of rewards y,
+            ``(replicas, agents, estimators, dim)``; log det V, ``(replicas, agents, estimators)``; the four arrays of a
+            :class:`Confidence`; and ln(1/failure), for bounds that fail with probability ``failure``.
+        caps: The same of the second estimators, of which each agent has one; None without caps, for which Numba
+            compiles a smaller kernel.
         noise_sd: Sub-Gaussian constant of rewards.
-        scale: Factor of the radius and of ``tilt``.
+        scale: Factor of the radius and of the tilt.
         constant: A radius that replaces the scaled one, also of caps, unless it is negative.
         scratch: Scratch array, ``(5, arms)``.
         parameter: Receives the estimates V^-1 b of agents that act, ``(replicas, agents, dim)``.
         arm: Receives the arms, ``(replicas, agents)``.
     """
     width, bound, cap = scratch[:3], scratch[3], scratch[4]
-    if caps is not None:
-        cap_inverse, cap_moment, cap_log_det, cap_floor, cap_inflation, cap_bias, cap_tilt, cap_failure = caps
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
             if not active[r, j, 0]:
                 continue
             if caps is not None:
-                radius = reach(
-                    cap_log_det[r, j, 0], cap_floor[r, j, 0], cap_inflation[r, j, 0], cap_bias[r, j, 0], noise_sd,
-                    cap_failure,
-                )  # fmt: skip
-                estimate(cap_inverse[r, j, 0], cap_moment[r, j, 0], parameter[r, j])
-                upper_bounds(
-                    contexts[r, j], cap_inverse[r, j, 0], parameter[r, j],
-                    scale * radius if constant < 0.0 else constant, scale * cap_tilt[r, j, 0], width, cap,
-                )  # fmt: skip
-            e = round_[r, j, 0] % moment.shape[2]
-            radius = reach(
-                log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], noise_sd, log_failure
-            )
-            estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
-            upper_bounds(
-                contexts[r, j], inverse[r, j, e], parameter[r, j],
-                scale * radius if constant < 0.0 else constant, scale * tilt[r, j, e], width, bound,
-            )  # fmt: skip
+                _bound(r, j, 0, contexts, *caps, noise_sd, scale, constant, width, parameter, cap)
+            e = round_[r, j, 0] % estimators[1].shape[2]
+            _bound(r, j, e, contexts, *estimators, noise_sd, scale, constant, width, parameter, bound)
             if caps is not None:
                 for k in range(contexts.shape[3]):
                     bound[k] = cap[k] if cap[k] < bound[k] else bound[k]

@@ -100,8 +100,8 @@ class ArmsEnv(Problem, name="arms_v0"):
     The means of films and jokes are those of SAMBA's experiments: the share of all users who rated an item high. With a
     smaller `num_arms` the largest means are kept. In version 1 of these two ids the episode's seed draws the order of
     the arms; in version 0, `FedArmsMovieLens-v0` and `FedArmsJester-v0`, it is the data set's in all episodes, so that
-    a policy that knows the number of the best arm has no regret. `fedbandit_envs.arms.ratings` computes means from your
-    own copy of the ratings, and from any table of ratings.
+    a policy that knows the number of the best arm has no regret. `fedbandit_envs.arms.ratings` computes means from any
+    table of ratings.
 
     `gym.make(id)` is one learning agent among peers, `gym.make(id, joint=True)` controls all agents;
     `fedbandit_envs.arms_v0.parallel_env()` is the federation itself, `env()` the same agent after agent.

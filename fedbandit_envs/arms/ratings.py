@@ -1,4 +1,4 @@
-"""Means of arms from ratings: packaged ones, your own table, or your own copy of MovieLens or Jester.
+"""Means of arms from ratings: packaged ones, or those of your own table.
 
 An arm is a rated item, such as a film or a joke, and its mean is the share of users who rated it high. The SAMBA paper
 divides by the number of ratings that the item has received (``definition="received"``); the files behind its plots, and
@@ -10,7 +10,6 @@ means. It is not about the people whose ratings are in a file: the means are com
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -18,7 +17,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.basics.tables import Table, data_library
+from fedbandit_envs.basics.tables import Table
 
 Definition = Literal["received", "all_users"]
 
@@ -239,46 +238,23 @@ def _read_table(
     return data, ratings, users, items
 
 
-def arm_means(source: str | Mapping[str, Any], arms: int) -> Array:
-    """Returns the largest means of a data set, in the order of its items, float64 ``(arms,)``.
+def arm_means(source: str | Mapping[str, Any], arms: int | None) -> Array:
+    """Returns the largest means of a data set, in the order of its items, float64 ``(arms,)`` or ``(agents, arms)``.
 
     Args:
-        source: ``"movielens"`` or ``"jester"`` for means that come with the package; a table, ``{"name": "ratings",
-            "table": "ratings.csv", "scale": [1, 5], "threshold": 4}`` with the arguments of :func:`table_means`; else
-            the path of a file of numbers, separated by commas, semicolons or tabs. That is MovieLens' ``u.data``: user,
-            film, rating from 1 to 5 and time in a line, separated by tabs; 4 is high. Or Jester's matrix as text: a
-            line for each user, how many jokes the user rated, then for each joke a rating from -10 to 10, or 99 for
-            none; 4.5 is high.
-        arms: Number of arms, K.
+        source: ``"movielens"`` or ``"jester"`` for means that come with the package; or a table, ``{"name": "ratings",
+            "table": "ratings.csv", "scale": [1, 5], "threshold": 4}`` with the arguments of :func:`table_means`.
+        arms: Number of arms, K; None for all.
 
     Raises:
         ImportError: pandas is missing.
         OSError: The file cannot be read.
         TypeError: ``arms`` is no integer.
-        ValueError: The source has fewer arms, has agents, or the file is malformed.
+        ValueError: The source is unknown or has fewer arms, or the file is malformed.
     """
     if isinstance(source, Mapping):
-        if source.get("agent") is not None:
-            raise ValueError(f"agent is {source['agent']!r}; None, the same means for all, is required here")
         rated: RatedItems = make("ratings", source, {"ratings": table_means}, RatedItems)
-        return keep_largest(rated.means, arms)
-    if source in get_args(DataName):
-        return keep_largest(packaged_means(source), arms)
-    return keep_largest(_means_of_file(Path(source)), arms)
-
-
-def _means_of_file(path: Path) -> Array:
-    """Returns the means in a copy of MovieLens' ``u.data`` or of Jester's matrix; see :func:`arm_means`."""
-    text = path.read_text("utf-8", errors="replace")
-    lines = text.replace(";", ",").replace("\t", ",").splitlines()
-    try:
-        rows = np.loadtxt(lines, delimiter=",", comments=None, ndmin=2)
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}; rows of numbers are required") from None
-    if text.partition("\n")[0].count("\t") == 3:
-        ratings, scale, threshold = rows[:, :3], (1, 5), 4.0
+        means = rated.means
     else:
-        users, jokes = np.nonzero(rows[:, 1:] != 99)
-        ratings, scale, threshold = np.stack([users, jokes, rows[users, jokes + 1]], axis=1), (-10, 10), 4.5
-    frame = data_library("pandas").DataFrame(ratings, columns=["user", "item", "rating"])
-    return table_means(frame, scale, threshold).means
+        means = packaged_means(require_choice("means", source, get_args(DataName)))
+    return means if arms is None else keep_largest(means, arms)

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
-from fedbandit_envs.arms.ratings import DataName, RatedItems, keep_largest, packaged_means, table_means
+from fedbandit_envs.arms.ratings import DataName, arm_means
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import (
     chosen_sizes,
@@ -16,7 +16,6 @@ from fedbandit_envs.basics.checks import (
     require_number,
 )
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
-from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Pair, Sensitivity, pairs_of
 from fedbandit_envs.randomness.draws import fill_bits, padded, threefry, u32
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -79,11 +78,7 @@ class Means:
         self._permuted = require_flag("permuted", permuted)
         self._given: Array | None = None
         if isinstance(means, str | Mapping):
-            if isinstance(means, str):
-                all_means = packaged_means(require_choice("means", means, get_args(DataName)))
-            else:
-                all_means = make("means", means, {"ratings": table_means}, RatedItems).means
-            self._given = all_means if num_arms is None else keep_largest(all_means, num_arms)
+            self._given = arm_means(means, num_arms)
         elif means is not None:
             self._given = require_array("means", means, {1: "(arms,)", 2: "(agents, arms)"}, 0, 1)
         shape = () if self._given is None else self._given.shape

@@ -50,20 +50,14 @@ class Buffers:
 
     def __init__(self, arrays: Arrays) -> None:
         """Makes views of ``arrays``."""
-        self._take(arrays)
-
-    def _take(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self.views: Arrays = {}
         for name, array in arrays.items():
             self.views[name] = array.view()
             self.views[name].flags.writeable = False
 
-    def __getstate__(self) -> Arrays:
-        return self.arrays
-
-    def __setstate__(self, arrays: Arrays) -> None:
-        self._take(arrays)
+    def __reduce__(self) -> tuple[type, tuple[Arrays]]:
+        return Buffers, (self.arrays,)
 
 
 class Parts(Generic[Cut]):
@@ -79,9 +73,6 @@ class Parts(Generic[Cut]):
         Args:
             cut: Maps arrays by name to views of their parts, in dicts or lists that are not written to.
         """
-        self._start(cut)
-
-    def _start(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
         self._cut = cut
         self._names: tuple[str, ...] | None = None
         self._arrays: tuple[Array, ...] = ()
@@ -93,8 +84,5 @@ class Parts(Generic[Cut]):
             self._parts = self._cut(arrays)
         return self._parts
 
-    def __getstate__(self) -> Callable[[Mapping[str, Array]], Cut]:
-        return self._cut
-
-    def __setstate__(self, cut: Callable[[Mapping[str, Array]], Cut]) -> None:
-        self._start(cut)
+    def __reduce__(self) -> tuple[type, tuple[Callable[[Mapping[str, Array]], Cut]]]:
+        return Parts, (self._cut,)

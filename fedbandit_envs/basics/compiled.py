@@ -1,17 +1,12 @@
-"""The decorators with which Numba compiles all kernels, processor instructions that Numba lacks, and its messages."""
+"""The decorators with which Numba compiles all kernels, and processor instructions that Numba lacks."""
 
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from multiprocessing import parent_process
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.core.event import Event, Listener, register
-from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 
 kernel: Callable[..., Any] = partial(
@@ -46,75 +41,16 @@ allocating_kernel: Callable[..., Any] = partial(kernel, _nrt=True)
 """Compiles a kernel that makes arrays, or calls a kernel that returns one."""
 
 
-class _InnerKernel(CPUDispatcher):
-    """A compiled function that kernels call and Python cannot call."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Raises a TypeError, instead of jumping to code that was not compiled, which would end the process."""
-        raise TypeError(
-            f"{self.py_func.__name__} can be called by kernels only; define a kernel that calls it"
-        )
-
-
-def inner_kernel(function: Callable[..., Any], **options: Any) -> Any:
-    """Compiles a kernel that only kernels call: no wrapper is compiled for calls from Python."""
-    compiled = kernel(function, no_cpython_wrapper=True, **options)
-    if isinstance(compiled, CPUDispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
-        compiled.__class__ = _InnerKernel
-    return compiled
-
+inner_kernel: Callable[..., Any] = partial(kernel, no_cpython_wrapper=True)
+"""Compiles a kernel that only kernels call: it has no wrapper for calls from Python, which would end the process."""
 
 inlined_kernel: Callable[..., Any] = partial(inner_kernel, forceinline=True)
 """Compiles an inner kernel that LLVM copies into each kernel that calls it, for small ones in loops."""
-
-
-class _Notice(Listener):
-    """Says on a terminal, once in a process, that kernels of this package are being compiled.
-
-    Numba notifies it of each function that it compiles, and neither of calls nor of functions that it finds in a cache.
-    Worker processes do not repeat the message.
-    """
-
-    _given = False
-
-    def on_start(self, event: Event) -> None:
-        """Says that kernels are being compiled, if the function is of this package."""
-        function = event.data["dispatcher"].py_func
-        if self._given or not function.__module__.startswith("fedbandit_envs.") or parent_process():
-            return
-        # A program without a console has no stream, and a terminal may have gone.
-        with suppress(AttributeError, OSError, ValueError):
-            if sys.stderr.isatty():
-                self._given = True
-                sys.stderr.write("fedbandit-envs: compiling kernels (once; later runs start at once)\n")
-
-    def on_end(self, event: Event) -> None:
-        """Does nothing; Numba's base class asks for it."""
-
-
-register("numba:compile", _Notice())
-
 
 LANES = 32
 """Number of 16-bit integers that are compared at once."""
 
 _instruction: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
-
-
-@_instruction
-def to_bits(context: Any, number: Any) -> Any:
-    """Returns the bits of a float32 as uint32."""
-    return types.uint32(types.float32), lambda _context, builder, _signature, args: builder.bitcast(
-        args[0], ir.IntType(32)
-    )
-
-
-@_instruction
-def from_bits(context: Any, bits: Any) -> Any:
-    """Returns the float32 with the bits of a uint32."""
-    return types.float32(types.uint32), lambda _context, builder, _signature, args: builder.bitcast(
-        args[0], ir.FloatType()
-    )
 
 
 @_instruction

@@ -50,7 +50,7 @@ class Table:
             TypeError: ``table`` is neither a path nor a data frame.
             ValueError: A column is not in the table, or several times; there are no rows; or the file is malformed.
         """
-        self._pandas = data_library("pandas")
+        self._pandas = optional_library("pandas")
         self._labels, self.of_numbers = labels, numbers
         # pyarrow counts the line of heads as row 1 of a CSV file.
         self._first_row = 0
@@ -59,7 +59,7 @@ class Table:
             self._frame = table[self._columns([*table.columns])]
         elif isinstance(table, str | PathLike):
             self.name = str(table)
-            arrow = data_library("pyarrow")
+            arrow = optional_library("pyarrow")
             read = self._parquet if Path(table).suffix == ".parquet" else self._csv
             try:
                 self._frame = read(arrow)
@@ -72,11 +72,11 @@ class Table:
             raise ValueError(f"{self.name} has no rows; at least one is required")
 
     def _parquet(self, arrow: Any) -> Any:
-        file = data_library("pyarrow.parquet").ParquetFile(self.name)
+        file = optional_library("pyarrow.parquet").ParquetFile(self.name)
         return file.read(self._columns(file.schema_arrow.names)).to_pandas()
 
     def _csv(self, arrow: Any) -> Any:
-        csv = data_library("pyarrow.csv")
+        csv = optional_library("pyarrow.csv")
         self._first_row = 2
         # A row must fit into a block. With threads, errors would not name the row.
         reading = csv.ReadOptions(use_threads=False, block_size=2**24)
@@ -174,11 +174,12 @@ class Table:
         return places.astype(np.int32)[codes], names.tolist()
 
 
-def data_library(name: str) -> Any:
-    """Imports and returns a library of the ``[data]`` extra.
+def optional_library(name: str, extra: str = "data") -> Any:
+    """Imports and returns a library of an extra.
 
     Args:
         name: The module's name, such as ``"pandas"``.
+        extra: The extra that it comes with.
 
     Raises:
         ImportError: The library is missing; the error names the extra.
@@ -187,5 +188,5 @@ def data_library(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise ImportError(
-            f"{name} is missing, which comes with the [data] extra: python -m pip install 'fedbandit-envs[data]'"
+            f"{name} is missing, which comes with the [{extra}] extra: python -m pip install 'fedbandit-envs[{extra}]'"
         ) from error

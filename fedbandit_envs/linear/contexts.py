@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_array, require_choice, require_integer, require_number
+from fedbandit_envs.basics.checks import require_array, require_integer, require_number, require_valid
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel, kernel
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.linear.labelled import LabelledContexts
@@ -51,11 +51,8 @@ class FixedContexts(Contexts):
             return
         self.matrix = require_array("contexts", matrix, {2: "(arms, dim)", 3: "(agents, arms, dim)"})
         lengths = np.linalg.norm(self.matrix, axis=-1)
-        if lengths.max() > bound * (1 + 1e-12):
-            where = [int(i) for i in np.argwhere(lengths == lengths.max())[0]]
-            raise ValueError(
-                f"contexts{where} has norm {lengths.max():.6g}; at most context_bound = {bound:g} is required"
-            )
+        allowed = f"norms of at most context_bound = {bound:g}"
+        require_valid("contexts", lengths, lengths <= bound * (1 + 1e-12), allowed)
         self.shape = self.matrix.shape
 
     def pool_size(self, arms: int) -> int:
@@ -420,23 +417,18 @@ def make_distribution(contexts: Any, bound: float, gap: float) -> Contexts:
         TypeError: An argument has the wrong type.
         ValueError: The name is unknown, or an argument is out of its range.
     """
-    if isinstance(contexts, Mapping):
-        laws: dict[str, Callable[..., Contexts]] = {
-            "queries": partial(QueryContexts, bound),
-            "table": partial(TableContexts, bound),
-            "pool": partial(PoolContexts, bound),
-            "classification": partial(LabelledContexts, bound),
-        }
-        return make("contexts", contexts, laws, Contexts)
-    if not isinstance(contexts, str):
+    if not isinstance(contexts, str | Mapping):
         return FixedContexts(contexts, bound)
-    named: dict[str, Callable[[], Contexts]] = {
-        "band": lambda: _Band(bound, gap),
-        "unit_ball": lambda: _Ball(bound),
-        "hypercube": lambda: _Cube(bound, signed=False),
-        "signed_hypercube": lambda: _Cube(bound, signed=True),
-        "sphere_and_bias": lambda: _SphereAndBias(bound),
-        "separated": lambda: FixedContexts(None, bound),
-        "pool": lambda: PoolContexts(bound),
+    laws: dict[str, Callable[..., Contexts]] = {
+        "band": partial(_Band, bound, gap),
+        "unit_ball": partial(_Ball, bound),
+        "hypercube": partial(_Cube, bound, False),
+        "signed_hypercube": partial(_Cube, bound, True),
+        "sphere_and_bias": partial(_SphereAndBias, bound),
+        "separated": partial(FixedContexts, None, bound),
+        "queries": partial(QueryContexts, bound),
+        "table": partial(TableContexts, bound),
+        "pool": partial(PoolContexts, bound),
+        "classification": partial(LabelledContexts, bound),
     }
-    return named[require_choice("contexts", contexts, named)]()
+    return make("contexts", contexts, laws, Contexts)

@@ -129,17 +129,16 @@ class LinearProblem(Problem):
         self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         agents, arms, dim = sizes["num_agents"], sizes["num_arms"], sizes["dim"]
-        named = contexts if isinstance(contexts, str) else ""
+        named = contexts.get("name") if isinstance(contexts, Mapping) else contexts
+        named = named if isinstance(named, str) else ""
         least = {"sphere_and_bias": max(dim, 2), "separated": 2}.get(named, 1)
         if (dim < 2 and (least > 1 or self._parameter_name == "sphere_without_bias")) or arms < least:
             raise ValueError(
                 f"num_arms is {arms} and dim {dim}; at least 2 dimensions and {least} arms are required with "
                 f"contexts={named!r} and parameter={parameter!r}"
             )
-        if self._parameter_name == "diagonal":
-            self._parameter = np.full(dim, dim**-0.5)
-        if self._parameter_name == "first_axis":
-            self._parameter = np.eye(dim)[0]
+        fixed = {"diagonal": np.full(dim, dim**-0.5), "first_axis": np.eye(1, dim)[0]}
+        self._parameter = fixed.get(self._parameter_name or "", self._parameter)
         if self._parameter is not None and self._parameter.ndim == 2 and named == "band":
             raise ValueError(
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"

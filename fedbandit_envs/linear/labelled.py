@@ -16,20 +16,13 @@ from fedbandit_envs.basics.checks import (
     require_number,
 )
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, data_library
+from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, optional_library
 from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
 
-# Tables of installed packages: what loads each, and the first digits of its SHA-256.
-_PACKAGED = {
-    "digits": ("sklearn", "load_digits", "f6d9e39f37dc45d3"),
-    "wine": ("sklearn", "load_wine", "3a28849ef2366c4b"),
-    "breast_cancer": ("sklearn", "load_breast_cancer", "25e2eb7b7a8745b1"),
-    "segments": ("river", "ImageSegments", "1f37b21dad2e0921"),
-    "shuttle": ("river", "Shuttle", "2993782d44e631e0"),
-    "banana": ("river", "Bananas", "53ef883d208eb17c"),
-}
+_PACKAGED = {"digits": "f6d9e39f37dc45d3", "wine": "3a28849ef2366c4b", "breast_cancer": "25e2eb7b7a8745b1"}
+"""The first digits of the SHA-256 of the tables that scikit-learn has."""
 
 
 class LabelledTable(NamedTuple):
@@ -47,18 +40,18 @@ class LabelledTable(NamedTuple):
 
 
 def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
-    """Returns a labelled table from arrays, a frame, a file, or an installed package.
+    """Returns a labelled table from arrays, a frame, a file, or scikit-learn.
 
     Args:
         data: The name of a table of scikit-learn, which comes with the extra ``data``: ``"digits"``, ``"wine"`` or
-            ``"breast_cancer"``; or of river: ``"segments"``, ``"shuttle"`` or ``"banana"``. Or the path of a CSV or
-            Parquet file, or a pandas ``DataFrame``, all of whose columns but ``labels`` are features (see
-            :class:`~fedbandit_envs.basics.tables.Table`); or an array or nested lists ``(rows, columns)``.
+            ``"breast_cancer"``. Or the path of a CSV or Parquet file, or a pandas ``DataFrame``, all of whose columns
+            but ``labels`` are features (see :class:`~fedbandit_envs.basics.tables.Table`); or an array or nested lists
+            ``(rows, columns)``.
         labels: The name of the column of classes in a file or a frame, or one class for each row of an array; None for
             a named table, which has its own. Classes are all text, all whole numbers or all truth values.
 
     Raises:
-        ImportError: The package that has the table, or pandas for a file, is missing.
+        ImportError: scikit-learn, or pandas for a file, is missing.
         OSError: The file cannot be read.
         ValueError: The table is empty or has one class; a cell is no finite number, or a label is missing or no class.
             The error names file, row and column.
@@ -71,8 +64,6 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
     if isinstance(data, str) and labels is None:
         require_choice("data", data, _PACKAGED)
         return _packaged(data)
-    if isinstance(data, str) and data in _PACKAGED:
-        raise ValueError(f"labels is {labels!r}; None is required with data={data!r}, which has its own")
     if hasattr(data, "columns") or isinstance(data, str | PathLike):
         table = Table(data, [labels])
         if not table.of_numbers:
@@ -98,25 +89,16 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
 
 @lru_cache(maxsize=len(_PACKAGED))
 def _packaged(name: str) -> LabelledTable:
-    """Returns a table of an installed package."""
-    package, loader, digest = _PACKAGED[name]
-    load = getattr(data_library(f"{package}.datasets"), loader)
-    if package == "sklearn":
-        features, labels = load(return_X_y=True)
-    else:
-        rows, labels = zip(*load(), strict=True)
-        # River leaves out zeros.
-        columns = sorted({column for row in rows for column in row})
-        features = [[row.get(column, 0.0) for column in columns] for row in rows]
-    table = read_labelled(features, labels)
+    """Returns a table of scikit-learn."""
+    table = read_labelled(*getattr(optional_library("sklearn.datasets"), f"load_{name}")(return_X_y=True))
     found = hashlib.sha256(table.features.tobytes() + table.labels.tobytes()).hexdigest()[:16]
-    if found != digest:
-        raise ValueError(f"data is {name!r}, whose digest is {found} in {package}; {digest} is required")
+    if found != _PACKAGED[name]:
+        raise ValueError(f"data is {name!r}, whose digest is {found}; {_PACKAGED[name]} is required")
     return table
 
 
 FormName = Literal["disjoint", "shared"]
-RowsName = Literal["with_replacement", "one_pass", "in_order"]
+RowsName = Literal["with_replacement", "one_pass"]
 
 
 class LabelledContexts(Contexts):
@@ -173,10 +155,8 @@ class LabelledContexts(Contexts):
             features: ``"disjoint"`` or ``"shared"``, see above.
             components: Number of principal components that replace the standardised features; None for all features.
             rows: ``"with_replacement"``; or ``"one_pass"``, where each row is shown to one agent and once, in random
-                order; or ``"in_order"``, one pass in which each agent is shown its rows in the order of the table, so
-                that what drifts in the table drifts for all agents.
-            alpha: How alike the agents' classes are, > 0; None for equal distributions. In one pass an agent draws from
-                what earlier agents have left.
+                order.
+            alpha: How alike the agents' classes are, > 0; None for equal distributions, as one pass requires.
             scrambled: Whether features are rotated and arms numbered at random, anew in each instance, so that what is
                 known of the table from elsewhere does not help. Rotations do not change what ridge regression predicts.
 
@@ -187,10 +167,10 @@ class LabelledContexts(Contexts):
             ValueError: A parameter is out of its range, or the table is malformed.
         """
         shared = require_choice("contexts features", features, get_args(FormName)) == "shared"
-        self._in_order = require_choice("contexts rows", rows, get_args(RowsName)) == "in_order"
-        self._once = rows != "with_replacement"
+        self._once = require_choice("contexts rows", rows, get_args(RowsName)) == "one_pass"
         if alpha is not None:
             require_number("contexts alpha", alpha, 0, np.inf, open_below=True)
+            require_choice("contexts rows with alpha", rows, ("with_replacement",))
         self._alpha = alpha
         self._scrambled = require_flag("contexts scrambled", scrambled)
         table = read_labelled(data, labels)
@@ -260,44 +240,14 @@ class LabelledContexts(Contexts):
         self._up_to = shares.cumsum(axis=-1)
         # Without rounding errors, so that no number lies above the last of them.
         self._up_to[..., -1] = 1.0
-        dealt = [self._dealt(seed, own) for seed, own in zip(instances.randomness.seeds, shares, strict=True)]
-        self._dealt_rows = np.array(dealt, np.int64).reshape(*instances.means.shape[:2], -1)
+        self._dealt_rows = np.stack([self._dealt(seed, agents) for seed in instances.randomness.seeds])
 
-    def _dealt(self, seed: int, shares: Array) -> Array:
-        """Returns the rows that agents are shown in one pass, ``(agents, rounds)``; with replacement ``(agents, 0)``.
-
-        Args:
-            seed: The episode's seed.
-            shares: The agents' distributions over classes, ``(agents, classes)``.
-        """
+    def _dealt(self, seed: int, agents: int) -> Array:
+        """Returns the rows that agents are shown in one pass, ``(agents, rounds)``, else ``(agents, 0)``."""
         if not self._once:
-            return np.empty((len(shares), 0), np.int64)
-        draws = stream(seed, Purpose.CONTEXT, 1)
-        mixed = draws.permutation(len(self._labels))
-        if self._alpha is None:
-            dealt = mixed[: len(shares) * self._rounds].reshape(len(shares), -1)
-        else:
-            of_class = [mixed[self._labels[mixed] == k] for k in range(self._classes)]
-            used = np.zeros(self._classes, np.int64)
-            dealt = np.empty((len(shares), self._rounds), np.int64)
-            for own, share in zip(dealt, shares, strict=True):
-                took = self._taken(draws, share, self._counts - used)
-                own[:] = np.concatenate(
-                    [of_class[k][used[k] : used[k] + took[k]] for k in range(self._classes)]
-                )
-                used += took
-                draws.shuffle(own)
-        return np.sort(dealt, axis=1) if self._in_order else dealt
-
-    def _taken(self, draws: np.random.Generator, share: Array, left: Array) -> Array:
-        """Returns how many rows of each class an agent takes: drawn from its distribution over those that are left."""
-        took = np.zeros_like(left)
-        while missing := self._rounds - int(took.sum()):
-            chances = np.where(took < left, share, 0.0)
-            if chances.sum() == 0.0:
-                chances = (left - took).astype(np.float64)
-            took = np.minimum(took + draws.multinomial(missing, chances / chances.sum()), left)
-        return took
+            return np.empty((agents, 0), np.int64)
+        mixed = stream(seed, Purpose.CONTEXT, 1).permutation(len(self._labels))
+        return mixed[: agents * self._rounds].reshape(agents, -1)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Shows the active agents their next rows; an arm's mean is 1 if it is the row's class, else 0."""

@@ -6,10 +6,8 @@ is left out is 0); what follows a ``#`` is a comment. The documents of a query s
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 from numbers import Integral
 from os import PathLike
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -17,7 +15,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_array, require_choice, require_flag, require_integer
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import FINITE, Table, data_library
+from fedbandit_envs.basics.tables import FINITE, Table, optional_library
 from fedbandit_envs.linear.ridge import expect
 from fedbandit_envs.linear.rounds import Contexts, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
@@ -69,14 +67,7 @@ def read_queries(path: str | PathLike[str], features: FeatureSet = "all") -> Que
         ValueError: ``features`` is unknown or not in the file, a line is malformed, or the file is empty.
     """
     require_choice("features", features, get_args(FeatureSet))
-    path = Path(path).resolve()
-    return _read(path, features, path.stat().st_mtime_ns)
-
-
-# An environment and its copies read the same file. The time of its last change is in the key.
-@lru_cache(maxsize=1)
-def _read(path: Path, features: FeatureSet, changed: int) -> Queries:
-    load = data_library("sklearn.datasets").load_svmlight_file
+    load = optional_library("sklearn.datasets").load_svmlight_file
     try:
         found, relevance, query = load(path, zero_based=False, query_id=True)
     except ValueError as error:

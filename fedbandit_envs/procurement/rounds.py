@@ -15,6 +15,7 @@ leading bits are equal to those of a cutoff; for these all bits are compared.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, exp, floor, lgamma, log, log1p, prod, sqrt
 from typing import Any, Literal
 
@@ -108,22 +109,20 @@ class MarketDistribution:
     do not depend on the number of agents: under one seed, federations of 2 and of 40 agents meet the same producers.
 
     Attributes:
-        name: ``uniform``: q, c ~ U[0, 1]; ``normal``: q, c ~ N(mean, sd) clipped to [0, 1].
         num_agents: Number of agents.
         num_producers: Number of producers.
         mean: Mean of the normal distribution; in the papers it is the quality threshold.
-        sd: Standard deviation of the normal distribution.
+        sd: q, c ~ N(mean, sd) clipped to [0, 1]; with None q, c ~ U[0, 1].
         homogeneous: Whether all agents share costs and capacities.
         max_capacity: Capacities are uniform on ``1 .. max_capacity``.
     """
 
-    name: DistributionName
     num_agents: int
     num_producers: int
     mean: float
-    sd: float
-    homogeneous: bool
-    max_capacity: int
+    sd: float | None = 0.1
+    homogeneous: bool = False
+    max_capacity: int = 50
 
     def __post_init__(self) -> None:
         """Checks the parameters.
@@ -135,7 +134,8 @@ class MarketDistribution:
         require_integer("max_capacity", self.max_capacity, 1)
         require_flag("homogeneous", self.homogeneous)
         # One place of the paper prints sd = 0, with which every quality equals every cost and every regret is 0.
-        require_number("sd", self.sd, 0, np.inf, open_below=True)
+        if self.sd is not None:
+            require_number("sd", self.sd, 0, np.inf, open_below=True)
 
     def draw(self, seed: int) -> Market:
         """Returns the market drawn with ``seed``; the same seed gives the same market."""
@@ -150,7 +150,7 @@ class MarketDistribution:
         )
 
     def _unit_interval(self, generator: np.random.Generator, shape: tuple[int, ...]) -> Array:
-        if self.name == "uniform":
+        if self.sd is None:
             return generator.random(shape)
         return np.clip(generator.normal(self.mean, self.sd, shape), 0.0, 1.0)
 
@@ -178,17 +178,8 @@ def make_market(
         given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
         chosen_sizes(asked, given, {}, "in the market given")
         return market
-
-    def normal(
-        sd: float = 0.1, homogeneous: bool = False, max_capacity: int = 50, name: DistributionName = "normal"
-    ) -> MarketDistribution:
-        agents, producers = sizes["num_agents"], sizes["num_producers"]
-        return MarketDistribution(name, agents, producers, quality_threshold, sd, homogeneous, max_capacity)
-
-    def uniform(homogeneous: bool = False, max_capacity: int = 50) -> MarketDistribution:
-        return normal(0.1, homogeneous, max_capacity, "uniform")
-
-    return make("market", spec, {"uniform": uniform, "normal": normal}, MarketDistribution)
+    drawn = partial(MarketDistribution, sizes["num_agents"], sizes["num_producers"], quality_threshold)
+    return make("market", spec, {"uniform": partial(drawn, None), "normal": drawn}, MarketDistribution)
 
 
 _WINDOW = LANES

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.compiled import from_bits, inlined_kernel, inner_kernel, kernel, to_bits
+from fedbandit_envs.basics.compiled import inlined_kernel, inner_kernel, kernel
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 
 u32 = np.uint32
@@ -103,9 +103,9 @@ def _minus_log(bits):
     """Returns an exponential number with mean 1, float32: -ln u with u uniform, made of the 31 leading bits."""
     number = _f32(_f32(np.int32(bits >> u32(1))) * _f32(2.0**-31) + _f32(2.0**-32))
     # number = 2^exponent m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh(s) with s = (m - 1) / (m + 1).
-    shifted = u32(to_bits(number) - _ROOT_HALF)
+    shifted = u32(number.view(u32) - _ROOT_HALF)
     exponent = np.int32(shifted) >> np.int32(23)
-    m = from_bits(u32(to_bits(number) - u32(u32(exponent) << u32(23))))
+    m = u32(number.view(u32) - u32(u32(exponent) << u32(23))).view(_f32)
     s = _f32(_f32(m - _f32(1.0)) / _f32(m + _f32(1.0)))
     z = _f32(s * s)
     series = _f32(_L4 * z + _L3)
@@ -137,7 +137,7 @@ def normal_pair(x, y):
     sine = _f32(sine * z + _S2)
     sine = _f32(sine * z + _S1)
     sine = _f32(_f32(sine * z + _S0) * part)
-    radius = from_bits(u32(to_bits(radius) ^ u32(y & u32(0x80000000))))
+    radius = u32(radius.view(u32) ^ u32(y & u32(0x80000000))).view(_f32)
     swapped = (y & u32(0x40000000)) != u32(0)
     return _f32(radius * (sine if swapped else cosine)), _f32(radius * (cosine if swapped else sine))
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from fedbandit_envs.basics.tables import optional_library
+
 if TYPE_CHECKING:
     from fedbandit_envs.core.federated_env import FederatedEnv
     from fedbandit_envs.views.sb3 import FederationVecEnv
@@ -32,13 +34,7 @@ def to_sb3(
         ValueError: The action format is unknown or one that SB3 does not take, there are no features, or ``replicas``
             is below 1.
     """
-    try:
-        from fedbandit_envs.views.sb3 import FederationVecEnv
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("stable_baselines3", "torch"):
-            raise
-        raise ImportError(
-            f"{error.name} cannot be imported ({error}); to_sb3 needs the [sb3] extra: "
-            "python -m pip install 'fedbandit-envs[sb3]'"
-        ) from error
+    optional_library("stable_baselines3.common.vec_env", "sb3")
+    from fedbandit_envs.views.sb3 import FederationVecEnv
+
     return FederationVecEnv(env, action_format, replicas, features)

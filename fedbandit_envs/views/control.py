@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.basics.arrays import Array, Arrays, Parts
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
 from fedbandit_envs.core.actions import add_entry, require_action_entries
@@ -161,7 +161,6 @@ class Rows:
         self.federation = federation
         self._format = formats[action_format]
         self._peers = peers
-        self._of_observation, self._of_info = Parts(_first_agents), Parts(_first_agents)
         self.agents = federation.possible_agents[: None if peers is None else 1]
         self.features = _features_of(federation) if features else None
         self.observation_space = (
@@ -176,16 +175,17 @@ class Rows:
             seeds: Non-negative integers, one for each replica.
 
         Returns:
-            First observations and information, ``(replicas, agents, ...)``, of the agents that learn.
+            First observations and information, ``(replicas, agents, ...)``. Features are those of the agents that
+            learn; all else is of all agents, of which those that learn are the first.
         """
         reset = self.federation.reset_batch(seeds)
         if self._peers is not None:
             self._peers.reset(seeds, reset.observation)
-        self._observation = self._own(self._of_observation, reset.observation)
+        self._observation = reset.observation
         if self.features is not None:
             self.features = _features_of(self.federation)
             self.features.reset((len(seeds), len(self.agents)))
-        return self._shown(), self._own(self._of_info, reset.info)
+        return self._shown(), reset.info
 
     def step(self, choice: Any) -> tuple[Observation, Array, Array, Arrays]:
         """Plays one round.
@@ -195,27 +195,21 @@ class Rows:
                 for a ``Dict`` a mapping of them. Views must have checked the shapes.
 
         Returns:
-            Observations, rewards, whether the horizon is reached, and information of those agents, ``(replicas, agents,
-            ...)``.
+            Observations, rewards, whether the horizon is reached, and information, for the same agents as in
+            :meth:`reset`.
 
         Raises:
             TypeError: The choice has the wrong dtype.
             ValueError: The choice has a forbidden value. The state does not change.
         """
-        action = self._format.to_action(choice, self._observation)
+        action = self._format.to_action(choice, self._learners())
         if self._peers is not None:
             action = _merged(self._peers.act(), action)
         step = self.federation.step_batch(action)
         if self._peers is not None:
             self._peers.see(step.observation)
-        self._observation = self._own(self._of_observation, step.observation)
-        learners = len(self.agents)
-        return (
-            self._shown(),
-            step.reward[:, :learners],
-            step.truncated[:, :learners],
-            self._own(self._of_info, step.info),
-        )
+        self._observation = step.observation
+        return self._shown(), step.reward, step.truncated, step.info
 
     @property
     def masked(self) -> bool:
@@ -234,16 +228,14 @@ class Rows:
         masks: Array = self._format.allowed(self._observation)  # type: ignore[attr-defined]
         return masks
 
-    def _own(self, parts: Parts[Arrays], arrays: Arrays) -> Arrays:
-        """Returns the parts of arrays that belong to the agents that learn."""
-        return arrays if self._peers is None else dict(parts.of(arrays))
+    def _learners(self) -> Arrays:
+        """Returns the last observations of the agents that learn."""
+        if self._peers is None:
+            return self._observation
+        return {name: array[:, :1] for name, array in self._observation.items()}
 
     def _shown(self) -> Observation:
-        return self._observation if self.features is None else self.features.see(self._observation)
-
-
-def _first_agents(arrays: Mapping[str, Array]) -> Arrays:
-    return {name: array[:, :1] for name, array in arrays.items()}
+        return self._observation if self.features is None else self.features.see(self._learners())
 
 
 def flat(arrays: Observation) -> Any:
@@ -296,20 +288,26 @@ class Control:
 
     def __init__(
         self,
-        federation: FederatedEnv,
-        *,
         batched: bool,
+        federation: str,
+        max_cycles: int = 1000,
+        stack: Stack = (),
+        preset_stack: Stack = (),
         joint: bool = False,
         peers: str | Peer | None = None,
         action_format: str | None = None,
         features: bool = False,
         peers_send: Any = None,
+        **settings: Any,
     ) -> None:
-        """Chooses which agents are controlled, and how.
+        """Makes the federation, and chooses which agents are controlled, and how.
 
         Args:
-            federation: The environment, with its wrappers.
             batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
+            federation: Entry point of the environment's class.
+            max_cycles: Rounds until truncation.
+            stack: Wrappers from the innermost to the outermost, see :func:`~fedbandit_envs.core.wrapper.build`.
+            preset_stack: Wrappers inside of ``stack``, which belong to the environment's id.
             joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
             peers: The other agents' policy, or the entry point ``"module:Class"`` that makes it; None for the problem's
                 default. Unused when joint.
@@ -317,22 +315,23 @@ class Control:
                 own actions.
             features: Whether observations are features instead of raw observations.
             peers_send: The schedule by which peers send, see :class:`Peers`. Unused when joint.
+            **settings: Arguments of the environment's class.
 
         Raises:
             TypeError: A parameter has the wrong type.
-            ValueError: ``action_format`` is unknown, peers are missing, the problem has no features, or control is
-                joint and the format's space is a ``Dict``.
+            ValueError: A parameter is out of its range, ``action_format`` is unknown, peers are missing, the problem
+                has no features, or control is joint and the format's space is a ``Dict``.
         """
-        if not joint and peers is None:
-            peers = _default_peers(federation)
-        others = None if joint or peers is None else Peers(federation, peers, peers_send)
-        rows = Rows(federation, action_format=action_format, features=features, peers=others)
+        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
+        policy = _default_peers(env) if peers is None and not joint else peers
+        others = None if joint else Peers(env, policy, peers_send)
+        rows = Rows(env, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
             raise ValueError(
                 f"joint is True, but actions are mappings of {list(rows.action_space)}; joint=False, an action_format "
                 "with a flat space, or a stack in which agents choose actions only is required"
             )
-        self.federation = federation
+        self.federation = env
         self._rows = rows
         self._joint = joint
         self._batched = batched
@@ -385,37 +384,6 @@ class Control:
         return {
             name: array[part].copy() if array.ndim > axes else array[part] for name, array in arrays.items()
         }
-
-
-def make_control(
-    batched: bool,
-    federation: str,
-    max_cycles: int = 1000,
-    stack: Stack = (),
-    preset_stack: Stack = (),
-    **settings: Any,
-) -> Control:
-    """Builds a federation with its wrappers, and a :class:`Control` of its learning agents.
-
-    Args:
-        batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
-        federation: Entry point ``"module:Class"`` of the federation.
-        max_cycles: The horizon: number of rounds until truncation.
-        stack: Wrappers around the federation from the inside out, as pairs of an entry point and keyword arguments.
-            They determine, for example, who sends to whom, when, and with how much noise.
-        preset_stack: Wrappers of a registered id, inside of those in ``stack``.
-        **settings: Arguments of :class:`Control`, and those of the federation's class.
-
-    Raises:
-        TypeError: The stack is malformed, or a parameter has the wrong type.
-        ValueError: A parameter is out of its range.
-    """
-    controlled = {name: settings.pop(name) for name in _CONTROLLED & settings.keys()}
-    env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
-    return Control(env, batched=batched, **controlled)
-
-
-_CONTROLLED = {"joint", "peers", "action_format", "features", "peers_send"}
 
 
 def _default_peers(federation: FederatedEnv) -> Peer:

@@ -13,7 +13,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import EpisodeSeeds
-from fedbandit_envs.views.control import Observation, make_control, row_of
+from fedbandit_envs.views.control import Control, Observation, row_of
 
 
 class FederationEnv(gymnasium.Env[Observation, Any]):
@@ -43,14 +43,14 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         Args:
             federation: Entry point ``"module:Class"`` of the federation.
             **settings: ``joint``, ``peers``, ``action_format``, ``features``, ``peers_send``, ``max_cycles``, ``stack``
-                and ``preset_stack``, see :func:`~fedbandit_envs.views.control.make_control`, and arguments of the
+                and ``preset_stack``, see :class:`~fedbandit_envs.views.control.Control`, and arguments of the
                 federation.
 
         Raises:
             TypeError: The stack is malformed, or a parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        self._control = make_control(batched=False, federation=federation, **settings)
+        self._control = Control(False, federation, **settings)
         self._episode_seeds = EpisodeSeeds()
         self.render_mode = self._control.federation.render_mode
         self.observation_space = self._control.observation_space
@@ -127,7 +127,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         require_integer("num_envs", num_envs, 1)
         if max_episode_steps is not None:
             require_integer("max_episode_steps", max_episode_steps, 1)
-        self._control = make_control(batched=True, federation=federation, **single)
+        self._control = Control(True, federation, **single)
         self.autoreset_mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps

@@ -109,14 +109,17 @@ def test_parameters_of_the_algorithm():
 
 
 def test_ratings_of_ones_own(tmp_path):
-    own = tmp_path / "u.data"
-    own.write_text("1\t1\t5\t0\n1\t2\t1\t0\n2\t1\t4\t0\n2\t3\t5\t0\n")
-    result = samba_json("--ratings", own, "--arms", 3, "--budget", 30, "--seed", 0)
+    pytest.importorskip("pandas")
+    own = tmp_path / "own.csv"
+    own.write_text("user,item,rating\n1,1,5\n1,2,1\n2,1,4\n2,3,5\n")
+    table = {"name": "ratings", "table": str(own), "scale": [1, 5], "threshold": 4}
+    result = samba_json("--ratings", json.dumps(table), "--arms", 3, "--budget", 30, "--seed", 0)
     assert result["cumulative_reward"] == plain(Algorithm("ucb"), [1.0, 0.0, 1.0], 30, 0)[0].reward
-    matrix = tmp_path / "jester.csv"
-    matrix.write_text("2,5.0,99,-3.0\n2,99,6.0,9.0\n")
-    result = samba_json("--ratings", matrix, "--arms", 3, "--budget", 30, "--seed", 0)
-    assert result["cumulative_reward"] == plain(Algorithm("ucb"), [1.0, 1.0, 0.5], 30, 0)[0].reward
+    apart = json.dumps({**table, "agent": "user", "definition": "all_users"})
+    assert_explained(
+        call("samba", "--ratings", apart, "--arms", 3),
+        "a table without 'agent', one mean an arm, is required",
+    )
 
 
 def test_an_algorithm_of_ones_own(monkeypatch):
@@ -136,7 +139,7 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
         (("--set", "epsilon"), "'epsilon' is given; key=value or part.key=value is required"),
         (("--set", "policy.scale=1"), "unexpected keyword argument 'policy.scale'"),
-        (("--ratings", "nowhere.data"), "No such file"),
+        (("--ratings", "nowhere.data"), "means is 'nowhere.data'; one of 'movielens', 'jester'"),
         (("--arms", 101), "an integer in [1, 100]"),
         (("--budget", 9), "budget is 9; an integer >= 10"),
         (("--transport", "pigeon"), "'pigeon'; one of 'local', 'tcp'"),

@@ -86,7 +86,7 @@ def test_parameter_seeds_fix_the_parameter_alone():
 
 BAD = [
     ({"num_arms": 0}, ValueError, r"num_arms is 0; an integer in \[1, 1048576\]"),
-    ({"contexts": "sphere"}, ValueError, "contexts is 'sphere'; one of 'band', 'unit_ball', 'hypercube'"),
+    ({"contexts": "sphere"}, ValueError, r"contexts name is 'sphere'; one of \['band', 'classification'"),
     ({"gap": 0.31}, ValueError, "gap is 0.31; at most 0.3 "),
     (
         {"reward": "beta", "contexts": "unit_ball"},
@@ -94,7 +94,7 @@ BAD = [
         r"reward is 'beta', which needs means in \[0, 1\]",
     ),
     ({"contexts": [[0.5], [float("nan")]]}, ValueError, r"contexts\[1, 0\] is nan; finite"),
-    ({"contexts": [[0.5], [1.2]]}, ValueError, r"contexts\[1\] has norm 1.2; at most context_bound = 1 "),
+    ({"contexts": [[0.5], [1.2]]}, ValueError, r"contexts\[1\] is 1.2; norms of at most context_bound = 1 "),
     ({"contexts": [[-0.5]], "parameter": [1.0]}, ValueError, "needs means in"),
     ({"parameter": [1.0, 1.0]}, ValueError, r"parameter is \[1.0, 1.0\]; .* norm of at most 1"),
     ({"parameter": [1.0, float("nan")]}, ValueError, r"parameter\[1\] is nan"),

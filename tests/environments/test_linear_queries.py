@@ -127,7 +127,7 @@ def test_rewards_are_linear_in_what_is_seen(made):
 
 
 @pytest.mark.parametrize(("given", "match"), [
-    ({"contexts": {"name": "querys", "path": "x"}}, "name is 'querys'; one of .*'pool', 'queries', 'table'"),
+    ({"contexts": {"name": "querys", "path": "x"}}, "name is 'querys'; one of .*'pool', 'queries', 'separated'"),
     ({"features": "url"}, "features is 'url'; one of 'anchor_and_url', 'body_title_and_document', 'all' is required"),
     ({"num_arms": 13}, "num_arms is 13 and num_agents 2; .* has 0 queries with as many documents as arms"),
     ({"num_agents": 10, "num_arms": 5}, "num_arms is 5 and num_agents 10; .* has 9 queries"),

@@ -246,7 +246,7 @@ def test_without_sb3_the_extra_is_named(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
     monkeypatch.delitem(sys.modules, "fedbandit_envs.views.sb3")
-    with pytest.raises(ImportError, match=r"to_sb3 needs the \[sb3\] extra: python -m pip install"):
+    with pytest.raises(ImportError, match=r"comes with the \[sb3\] extra: python -m pip install"):
         to_sb3(two_agents(ARMS))
 
 

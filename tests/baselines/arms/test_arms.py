@@ -234,15 +234,6 @@ def test_sleeping_arms_are_not_forced():
     assert (step.observation["total_pulls"] > 80).all()
 
 
-def test_r_regret_by_hand():
-    fair = FairLearn(shares=[0.29, 0.1, 0.0], tolerance=1.0)
-    means, pulls = np.array([0.2, 0.5, 0.9]), np.array([30, 5, 65])
-    # 0.29 * 100 is 28.999999999999996 in floating point, and 29 pulls are meant.
-    expected = 0.7 * (30 - (29 - 1)) + 0.4 * (5 - (10 - 1))
-    assert fair.r_regret(means, pulls, 100) == pytest.approx(expected)
-    assert FairLearn(shares=0.0).r_regret(means, pulls, 100) == pytest.approx(0.7 * 30 + 0.4 * 5)
-
-
 @pytest.mark.parametrize(
     ("env_kwargs", "shares", "message"),
     [
