@@ -192,8 +192,9 @@ def test_what_is_left_for_others_is_found_by_who_plays_first(tmp_path):
 
 
 @pytest.mark.usefixtures("new_processes")
-def test_every_episode_begins_in_a_folder_of_its_own(tmp_path):
+def test_every_episode_begins_in_a_folder_of_its_own(monkeypatch, tmp_path):
     table, _, row = submitted(tmp_path, "Looks")
+    monkeypatch.setattr(plays, "Popen", Forked)
     assert refuted(table, row) == ""
 
 
