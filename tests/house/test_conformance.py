@@ -16,9 +16,7 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_federation, check_policy, check_wrapper, policy
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
-from fedbandit_envs.wrappers import (
-    WRAPPERS,
-)
+from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 pytestmark = pytest.mark.usefixtures("blank_pictures", "wide_intervals")

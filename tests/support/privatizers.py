@@ -4,11 +4,7 @@ import numpy as np
 
 from fedbandit_envs.core.federated_env import BatchStep, FederatedEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
-from fedbandit_envs.wrappers import (
-    GaussianPrivatizer,
-    LaplacePrivatizer,
-    RandomizedResponsePrivatizer,
-)
+from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 
 PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
 VARIANTS = [*PRIVATIZERS, lambda env, epsilon: GaussianPrivatizer(env, epsilon, pair="good_and_defective")]
