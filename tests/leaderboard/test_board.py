@@ -8,6 +8,7 @@ import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
+from subprocess import Popen
 
 import numpy as np
 import pytest
@@ -85,16 +86,9 @@ class Forked:
 
 
 @pytest.fixture(autouse=True)
-def _tiny(monkeypatch, request):
-    """Plays a tiny suite, in new processes of Python where a test asks for them."""
+def _tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
-    if "new_processes" not in request.fixturenames:
-        monkeypatch.setattr(plays, "Popen", Forked)
-
-
-@pytest.fixture
-def new_processes():
-    """Says that a test needs processes as the leaderboard starts them."""
+    monkeypatch.setattr(plays, "Popen", Forked)
 
 
 def submitted(folder, name, track="silent"):
@@ -191,10 +185,10 @@ def test_what_is_left_for_others_is_found_by_who_plays_first(tmp_path):
         list(plays.verify(table, row))
 
 
-@pytest.mark.usefixtures("new_processes")
 def test_every_episode_begins_in_a_folder_of_its_own(monkeypatch, tmp_path):
-    table, _, row = submitted(tmp_path, "Looks")
-    monkeypatch.setattr(plays, "Popen", Forked)
+    with monkeypatch.context() as patch:
+        patch.setattr(plays, "Popen", Popen)
+        table, _, row = submitted(tmp_path, "Looks")
     assert refuted(table, row) == ""
 
 
