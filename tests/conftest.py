@@ -2,7 +2,6 @@
 
 import gc
 import os
-import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -16,12 +15,13 @@ from joblib import parallel_config
 from numba.core.caching import IndexDataCacheFile
 from registered import few
 
-from fedbandit_envs.baselines import BASELINES, peers_of
+from fedbandit_envs.baselines import peers_of
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.registration import REGISTRY
+from fedbandit_envs.wrappers.privacy.accounting import calibration, event
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.
 os.environ.pop("COLUMNS", None)
@@ -48,17 +48,21 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 50)
 
 
-@pytest.fixture(autouse=True)
-def search_path(monkeypatch):
-    """Commands append the working directory to the path on which modules are found; the next test must not find it."""
-    monkeypatch.setattr(sys, "path", [*sys.path])
-
-
 @pytest.fixture
 def in_this_process():
     """Plays shards here: a new process imports and loads kernels for longer than tests play."""
     with parallel_config(backend="sequential"):
         yield
+
+
+@pytest.fixture(scope="module")
+def wide_intervals():
+    """Budgets that are composed numerically are so a hundred times as coarsely: no check looks at their digits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "_INTERVAL", 1e-2)
+        event._composed.cache_clear()
+        yield
+    event._composed.cache_clear()
 
 
 @pytest.fixture
@@ -86,11 +90,6 @@ def make_federation(env_id) -> Callable[..., FederatedEnv]:
 @pytest.fixture
 def make_peers(env_id) -> Callable[[], Policy]:
     return peers_of(REGISTRY[env_id].federation.split(".")[1])
-
-
-@pytest.fixture(params=sorted(BASELINES))
-def baseline(request):
-    return BASELINES[request.param]
 
 
 def random_actions(env: FederatedEnv, replicas: int, seed: int, rounds: int) -> list[Array]:

@@ -13,16 +13,13 @@ from undrawn import undrawn
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.registry.registration import make_federation
-from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
+from fedbandit_envs.testing import check_federation, check_policy, check_wrapper, policy
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
-from fedbandit_envs.wrappers import (
-    WRAPPERS,
-)
-from fedbandit_envs.wrappers.privacy.accounting import calibration, event
+from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-pytestmark = pytest.mark.usefixtures("blank_pictures")
+pytestmark = pytest.mark.usefixtures("blank_pictures", "wide_intervals")
 """Drawn are pictures of every problem's first id in test_registry.py, and of every transport in its test_viewer.py."""
 
 SMALL = {
@@ -86,16 +83,6 @@ AROUND = [
 ]  # fmt: skip
 
 
-@pytest.fixture(autouse=True, scope="module")
-def wide_intervals():
-    """Budgets that are composed numerically are so a hundred times as coarsely: no check looks at their digits."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration, "_INTERVAL", 1e-2)
-        event._composed.cache_clear()
-        yield
-    event._composed.cache_clear()
-
-
 def test_registered_environments(make_federation, env_id):
     """With pictures those that are the first of their problem, since ids of one problem are drawn by the same code."""
     with nullcontext() if env_id in FIRST else undrawn():
@@ -140,15 +127,25 @@ def test_a_horizon_set_later_is_as_good_as_one_given(wrapper, example):
     assert not difference(*episodes)
 
 
+# The first baseline of every policy with constants and wrappers of these names.
+LONG = {
+    (baseline.policy, *baseline.policy_kwargs, *baseline.wrappers): name
+    for name, baseline in sorted(BASELINES.items(), reverse=True)
+}.values()
+
+
 @pytest.mark.parametrize(
-    "baseline",
+    "name",
     [
         pytest.param(name, marks=pytest.mark.slow if name.endswith(("-placebo", "-true", "-tuned")) else ())
         for name in sorted(BASELINES)
     ],
-    indirect=True,
 )
-def test_baselines(baseline):
+def test_baselines(name, monkeypatch):
+    """What is an earlier baseline with other values of constants plays fewer rounds."""
+    if name not in LONG:
+        monkeypatch.setattr(policy, "HORIZON", 40)
+    baseline = BASELINES[name]
     problem = baseline.federation
     make = partial(make_federation, baseline.only) if baseline.only else problem
     check_policy(baseline.make_policy, lambda: baseline.wrap(make(**PROBLEMS[problem].small, num_agents=4)))

@@ -69,20 +69,13 @@ def constructed():
         yield from (thing for thing in public if isinstance(thing, type))
 
 
-CONSTRUCTED = sorted(
-    {
-        kind
-        for kind in constructed()
-        if not (isabstract(kind) or is_protocol(kind) or Exception in getmro(kind))
-        and kind.__module__.startswith("fedbandit_envs.")
-    },
-    key=lambda kind: kind.__qualname__,
-)
-
-
-@pytest.mark.parametrize("kind", CONSTRUCTED, ids=lambda kind: kind.__qualname__)
-def test_what_users_construct_has_an_example(kind):
-    said = vars(kind).get("__doc__") or ""
-    assert re.search(r"Example[s]?:?\n(.|\n)*>>> ", said), (
-        f"{kind.__module__}.{kind.__qualname__} has no Example"
-    )
+def test_what_users_construct_has_an_example():
+    for kind in set(constructed()):
+        if isabstract(kind) or is_protocol(kind) or Exception in getmro(kind):
+            continue
+        if not kind.__module__.startswith("fedbandit_envs."):
+            continue
+        said = vars(kind).get("__doc__") or ""
+        assert re.search(r"Example[s]?:?\n(.|\n)*>>> ", said), (
+            f"{kind.__module__}.{kind.__qualname__} has no Example"
+        )

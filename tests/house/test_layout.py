@@ -9,7 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tree import FILES, FLOORS, ROOT, installed_name, short
+from tree import FILES, FLOORS, ROOT, installed_name
 
 
 def floor_of(name: str) -> int:
@@ -25,7 +25,7 @@ def check(path: Path, own: int) -> None:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
+            assert node.level == 0, f"{path}: imports are absolute"
             names = [f"{node.module}.{alias.name}" for alias in node.names] + [node.module]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # An entry point, such as those that Gymnasium is given, may name what the folder could import.
@@ -38,16 +38,18 @@ def check(path: Path, own: int) -> None:
                 f"{path} imports {first.value} by a string"
             )
         for name in names:
-            assert name.split(".")[0] not in FLOORS[1:], f"{name}: import as fedbandit_envs.{name}"
+            assert name.split(".")[0] not in FLOORS[1:], (
+                f"{path} imports {name}: import as fedbandit_envs.{name}"
+            )
             if name.split(".")[0] == "fedbandit_envs":
                 assert floor_of(name) <= own, f"{path} imports {name} from a floor above"
 
 
-@pytest.mark.parametrize("path", FILES, ids=short)
-def test_imports_go_down_only(path):
-    # The package's own modules hold all floors together.
-    root = path.parent == ROOT / "fedbandit_envs" and path.stem in ("__init__", "__main__")
-    check(path, len(FLOORS) if root else floor_of(installed_name(path)))
+def test_imports_go_down_only():
+    for path in FILES:
+        # The package's own modules hold all floors together.
+        root = path.parent == ROOT / "fedbandit_envs" and path.stem in ("__init__", "__main__")
+        check(path, len(FLOORS) if root else floor_of(installed_name(path)))
 
 
 @pytest.mark.ci

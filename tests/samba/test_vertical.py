@@ -6,14 +6,7 @@ from samba_runs import streams_of
 
 from fedbandit_envs.arms.ratings import packaged_means
 from fedbandit_envs.samba.keys import Keystream, derive_key, owner_keys
-from fedbandit_envs.samba.owners import (
-    RULES,
-    Algorithm,
-    SambaPlan,
-    choose,
-    owner_rewards,
-    run_vertical,
-)
+from fedbandit_envs.samba.owners import RULES, Algorithm, SambaPlan, choose, owner_rewards, run_vertical
 
 ALGORITHMS = {
     "epsilon-greedy": {"epsilon": 0.2},

@@ -17,13 +17,7 @@ KNOWN = {
 
 
 def check_booked(wrap, make, releases=3):
-    """Checks that noise is as large as the recorded events require, and that events promise no more than they keep.
-
-    Args:
-        wrap: A function that puts a privatizer, and perhaps other wrappers, around a federation.
-        make: A function that makes the federation inside.
-        releases: Releases of each agent; two rounds are played before each of them.
-    """
+    """Checks that noise is as large as the recorded events require, and that events promise no more than they keep."""
     noisy = Trial(lambda: find_layer(wrap(make()), "noise"), rounds=2 * releases)
     clear = Trial(lambda: find_layer(wrap(make()), "noise").env, rounds=2 * releases)
     layer, before = noisy.env, {}

@@ -41,11 +41,6 @@ def until(browser, script: str, *arguments):
     return WebDriverWait(browser, WAIT).until(lambda driver: driver.execute_script(script, *arguments))
 
 
-def complaints(browser) -> list[str]:
-    """Errors of the console since the last call."""
-    return [line["message"] for line in browser.get_log("browser") if line["level"] == "SEVERE"]
-
-
 def asked_elsewhere(browser) -> list[str]:
     """Addresses beyond this machine that pages have asked for since the last call."""
     messages = [json.loads(line["message"])["message"] for line in browser.get_log("performance")]

@@ -10,10 +10,6 @@ def shares_of(theta, contexts):
     return merits / merits.sum()
 
 
-def value_of(theta, contexts):
-    return shares_of(theta, contexts) @ (contexts @ theta)
-
-
 def gradient_of(theta, contexts):
     """By the product rule: shares move as well as means."""
     means, shares = contexts @ theta, shares_of(theta, contexts)

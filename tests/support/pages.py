@@ -1,8 +1,6 @@
 """What a page of a reproduction says, set against its CSV file."""
 
-import csv
 import re
-from pathlib import Path
 
 from fedbandit_envs.papers.page import read_numbers
 
@@ -49,15 +47,8 @@ def _digits(text):
     return len(text.partition(".")[2])
 
 
-def check_page(path: Path):
-    """Demands of a page that its numbers are those of its CSV file, and of both that intervals hold their values."""
-    with path.with_suffix(".csv").open() as file:
-        rows = list(csv.DictReader(file))
-    return check_numbers(path.read_text(), rows)
-
-
 def check_section(section):
-    """Demands the same of the tables of a section and of its rows."""
+    """Demands that the numbers of a section's tables are those of its rows, and that intervals hold their values."""
     check_numbers(
         "\n\n".join(text for name, text in section.tables.items() if name != "numbers"), section.rows, ""
     )

@@ -11,9 +11,6 @@ def every_pair(*of: list[Any]) -> list[Any]:
     """Returns all combinations of one value of each list; half of them, every second one, are slow.
 
     With lists of two values each, and three lists or more, every pair of values of two lists is in the other half.
-
-    Args:
-        *of: The lists.
     """
     return [
         pytest.param(*values, marks=pytest.mark.slow if sum(places) % 2 else ())
@@ -34,9 +31,6 @@ def every_second(values: Iterable[Any]) -> list[Any]:
     """Returns parameters of which ordinary runs try every second one, and continuous integration the others.
 
     Parameters that are marked as slow stay so, and do not count.
-
-    Args:
-        values: Values, or results of ``pytest.param``.
     """
     params = [one if hasattr(one, "marks") else pytest.param(one) for one in values]
     left = [place for place, one in enumerate(params) if not one.marks][1::2]

@@ -102,9 +102,6 @@ def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
 
     What a view shows depends on an id's kind, so that of ids of one kind the first has all views in ordinary runs, and
     the others have them in slow ones.
-
-    Args:
-        stack: Makes a stack of wrappers for a schedule.
     """
     parameters = []
     firsts = _first_of_their_kind()

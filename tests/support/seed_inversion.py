@@ -25,12 +25,7 @@ def _hashed(value, before, after):
 
 
 def entropy_behind(words, spawn_key):
-    """Returns the entropy, of up to 128 bits, behind the first four words that a seed sequence generates.
-
-    Args:
-        words: The first four of ``generate_state``, uint32.
-        spawn_key: Of the sequence: numbers below 2**32.
-    """
+    """Returns the entropy, of up to 128 bits, behind the first four words that a seed sequence generates."""
     constants = _hashes(INIT_B, MULT_B, WORDS)
     pool = [
         (_unshift(int(word)) * pow(after, -1, 1 << 32) & MASK) ^ before

@@ -209,19 +209,7 @@ class Leader(Data):
 
 
 def pf_by_phases(mu, alpha, horizon, rng, c=1.0, growth=2.0):
-    """Plays PF-UCB with standard deviation 1 phase by phase, as the sum of n rewards is one normal draw.
-
-    Args:
-        mu: Means, ``(agents, arms)``.
-        alpha: The aim.
-        horizon: T.
-        rng: Source of the draws.
-        c: Constant of the radius.
-        growth: Factor from a phase's length to the next one's.
-
-    Returns:
-        Pseudo-regret of all agents, and messages: two of each agent in a phase.
-    """
+    """Plays PF-UCB with standard deviation 1 phase by phase, as the sum of n rewards is one normal draw."""
     agents, arms = mu.shape
     worth = alpha * mu + (1 - alpha) * mu.mean(axis=0)
     gap = worth.max(axis=1, keepdims=True) - worth

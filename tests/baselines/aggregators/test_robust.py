@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import every_pair
 
-from fedbandit_envs.baselines.aggregators import (
-    InboxSpec,
-    MedianOfMeans,
-    Sum,
-    TrimmedMean,
-    TrimmedSenders,
-)
+from fedbandit_envs.baselines.aggregators import InboxSpec, MedianOfMeans, Sum, TrimmedMean, TrimmedSenders
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.linear_v0 import parallel_env as linear

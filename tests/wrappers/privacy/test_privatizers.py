@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
-from privatizers import PRIVATIZERS, VARIANTS, everyone, play, small
 
+from fedbandit_envs.core.federated_env import BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
@@ -20,6 +20,25 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, decreasing
 from fedbandit_envs.wrappers.privacy.privatizer import Budget, BudgetExhaustedError, Privatizer
+
+PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
+VARIANTS = [*PRIVATIZERS, lambda env, epsilon: GaussianPrivatizer(env, epsilon, pair="good_and_defective")]
+
+
+def small(**kwargs) -> ProcurementEnv:
+    return ProcurementEnv(num_agents=3, num_producers=4, instance_seed=1, **{"max_cycles": 50, **kwargs})
+
+
+def play(env: FederatedEnv, rounds: int = 5) -> BatchStep:
+    """Buys at capacity for some rounds; returns the last step."""
+    for _ in range(rounds):
+        action = env.sensitivity().scale["delivered"].astype(np.int64)
+        step = env.step_batch(action)
+    return step
+
+
+def everyone(env: FederatedEnv) -> np.ndarray:
+    return np.ones(env.sensitivity().scale["delivered"].shape[:2], np.bool_)
 
 
 @pytest.mark.parametrize("privatize", VARIANTS)

@@ -5,7 +5,6 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
-from secure_sums import unknown_shares
 from stage_sums import AGENTS, DELTA, EXACT, MULTIPLIER, SEEDS, STAGES, TRANSPORTS, captured, gaussian, mu_of
 
 from fedbandit_envs.arms.env import ArmsEnv
@@ -17,6 +16,24 @@ from fedbandit_envs.wrappers.privacy.stage_claims import Shares, shuffled_epsilo
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.schedule import Combined
 from fedbandit_envs.wrappers.transport.server import Server
+
+
+def unknown_shares(present: np.ndarray, known: int = 0, every_release: bool = False) -> np.ndarray:
+    """Returns how many agents' noise protects each agent in secure sums: the shares that an observer does not know.
+
+    A share is the noise that one agent has added to a sum. ``present`` says whose data and noise were in each sum, bool
+    ``(sums, agents)``; of their shares the observer knows ``known``. Counted are those of the sum with the fewest; or,
+    with ``every_release``, of agents that were in every sum: for a change of all data under a matrix mechanism.
+    """
+    agents = present.shape[1]
+    if every_release:
+        # For each pair of agents, how often the first one was in a sum without the second one.
+        alone = present.T.astype(np.float64) @ ~present
+        shares = (alone == 0).sum(axis=1)
+    else:
+        sizes = np.where(present, present.sum(axis=1, keepdims=True), agents)
+        shares = sizes.min(axis=0, initial=agents)
+    return np.maximum(shares - known, 1).astype(np.int64)
 
 
 def claims_of(env, rounds=3, seeds=SEEDS):
