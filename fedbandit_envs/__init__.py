@@ -51,7 +51,14 @@ def _attack() -> Callable[..., Any]:
     return attack
 
 
+def _claims() -> Callable[..., Any]:
+    from fedbandit_envs.wrappers.privacy.privatizer import booked_claims
+
+    return booked_claims
+
+
 HANDED_DOWN.update(
+    claims=_claims,
     wrappers=_wrappers,
     server_policies=_server_policies,
     peers=_peers,

@@ -6,7 +6,8 @@ by agent, one replica) converts between arrays and dicts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from inspect import getattr_static
 from typing import Any, NamedTuple, final
 
@@ -187,6 +188,20 @@ class BatchStep(NamedTuple):
     info: Arrays
 
 
+_FINAL = ("release", "privacy", "privacy_claims")
+
+
+def _counted(release: Callable[[Any, Array], Arrays]) -> Callable[[Any, Array], Arrays]:
+    """Returns a ``_release`` whose calls the release ledger counts, whoever makes them."""
+
+    @wraps(release)
+    def counted(env: "FederatedEnv", sends: Array) -> Arrays:
+        with env._ledger.passage(env, sends):
+            return release(env, sends)
+
+    return counted
+
+
 class FederatedEnv(PettingZooApi, ABC):
     """A federation of agents, each of which faces a bandit problem of one kind, in many independent replicas.
 
@@ -221,11 +236,18 @@ class FederatedEnv(PettingZooApi, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("release", "privacy", "privacy_claims"):
+        for name in _FINAL:
             if getattr_static(cls, name) is not vars(FederatedEnv)[name]:
                 raise TypeError(
                     f"{cls.__name__} overrides {name}, which is final; override _release or allowed_senders instead"
                 )
+        if "_release" in vars(cls):
+            cls._release = _counted(vars(cls)["_release"])  # type: ignore[method-assign]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FINAL or (name == "_ledger" and name in vars(self)):
+            raise AttributeError(f"{name} is final; override _release or allowed_senders instead")
+        super().__setattr__(name, value)
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -295,9 +317,8 @@ class FederatedEnv(PettingZooApi, ABC):
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
         sends = self.allowed_senders(self._checked_senders(senders))
-        released = self._release(sends)
-        self._ledger.count(self._height, sends)
-        return released
+        with self._ledger.passage(self, sends):
+            return self._release(sends)
 
     def _checked_senders(self, senders: Array) -> Array:
         if self._ledger.episode is None:
@@ -313,9 +334,10 @@ class FederatedEnv(PettingZooApi, ABC):
 
     @abstractmethod
     def _release(self, sends: Array) -> Arrays:
-        """Returns the data that :meth:`release` releases, without counting a release.
+        """Returns the data that :meth:`release` releases.
 
-        Wrappers call this method of the environment inside of them.
+        Wrappers call this method of the environment inside of them, from their own. Where anything else calls it, the
+        data have left there, past all wrappers outside, and the ledger counts them like a release.
 
         Args:
             sends: Whether each agent sends, bool ``(replicas, agents)``, checked and allowed.
@@ -367,9 +389,9 @@ class FederatedEnv(PettingZooApi, ABC):
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        if self._ledger.episode is None:
-            raise ResetNeeded("privacy() was called before reset()")
-        return self._ledger.claim()
+        first, *others = self.privacy_claims()
+        fellow = next((claim for claim in others if claim.observer == "fellow"), first)
+        return first if fellow.epsilon is None and fellow.trust != "server" else fellow
 
     @final
     def privacy_claims(self) -> list[Claim]:
@@ -382,8 +404,9 @@ class FederatedEnv(PettingZooApi, ABC):
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        claim = self.privacy()
-        return [claim] if self._ledger.claims_fn is None else self._ledger.claims_fn()
+        if self._ledger.episode is None:
+            raise ResetNeeded("privacy() was called before reset()")
+        return self._ledger.claims()
 
     @abstractmethod
     def hidden(self) -> Arrays:

@@ -145,7 +145,6 @@ def check_claims(trial: Trial) -> None:
     trial.env.reset_batch(SEEDS)
     for action in trial.actions:
         trial.env.step_batch(action)
-    # A layer that takes data from inside by _release would not be noticed here.
     _require_all_is_kept("after an episode in which nobody sent", list(layers(trial.env)))
 
 

@@ -12,6 +12,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
@@ -308,7 +309,10 @@ class Privatizer(FederatedWrapper):
         self._correlated = self.mechanism.correlated or not independent(self.single_release_space)
         adjacencies = tuple(sensitivity.changes)
         adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
-        as_agent = tuple(self.unwrapped.sensitivity().changes) if self.env.message_bits else ()
+        why = "one event may change all later rounds" if self.stateful else ""
+        if self.env.message_bits:
+            why = "authored messages: what an event changes in them is unknown"
+        as_agent = dict.fromkeys(self.unwrapped.sensitivity().changes, why) if why else {}
         require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
         self._measured: dict[str, Any] = {
             "delta": self.budget.delta,
@@ -326,7 +330,7 @@ class Privatizer(FederatedWrapper):
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]
         self._measured_at = -1
-        self._ledger.claim_fn, self._ledger.claims_fn = self._claim, self.claims
+        self._ledger.noise = self
         return reset._replace(info={**reset.info, **self._shown.views})
 
     def _start_stage(
@@ -445,15 +449,6 @@ class Privatizer(FederatedWrapper):
             accounts = accounts.rescaled(np.array(1 / unknown))
         return accounts.epsilon_by_agent(**self._measured)
 
-    def _claim(self) -> Claim:
-        """Returns the privacy claim for the releases so far, measured as :attr:`budget` says.
-
-        With a stage it is the claim for a fellow agent; the one for everybody where the stage has none.
-        """
-        first, *others = self.claims()
-        fellow = next((claim for claim in others if claim.observer == "fellow"), first)
-        return first if fellow.epsilon is None and fellow.trust != "server" else fellow
-
     def claims(self, **asked: Any) -> list[Claim]:
         """Returns the privacy claims for the releases so far against every observer, those that trust least first.
 
@@ -490,3 +485,10 @@ class Privatizer(FederatedWrapper):
             spent = self._spent(accountant.after(booked))
             affordable &= (spent <= self.budget.epsilon * (1 + 1e-12)) & ~accountant.unrecorded()[0]
         return affordable | ~sends
+
+
+def booked_claims(layer: FederatedWrapper, ledger: ReleaseLedger) -> list[Claim]:
+    """Returns the claims of a privatizer whose accountant keeps a ledger's books; none of other layers of noise."""
+    if not isinstance(layer, Privatizer) or not hasattr(layer, "_accountant"):
+        return []
+    return Privatizer.claims(layer) if layer._accountant.keeps_books_of(ledger) else []
