@@ -1,9 +1,11 @@
 """The wrapper that adds noise to releases by a mechanism and counts their privacy loss; its budget and its clip."""
 
+import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
+from weakref import WeakSet
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -141,6 +143,18 @@ class Clip(FederatedWrapper):
 
 OnExhausted = Literal["raise", "silence"]
 
+_ORIGINALS: WeakSet["Privatizer"] = WeakSet()
+
+
+def _before_fork() -> None:
+    """Makes the noise of all privatizers repeatable, since another process is about to have copies of them."""
+    for original in list(_ORIGINALS):
+        original.__getstate__()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)
+
 
 class Privatizer(FederatedWrapper):
     """A wrapper that adds noise to every release by a mechanism and records the release's privacy loss.
@@ -239,6 +253,7 @@ class Privatizer(FederatedWrapper):
         self._noise_seed = noise_seed
         self._episodes = 0
         self._copied = False
+        _ORIGINALS.add(self)
         self._stage: Stage | None = None
 
     def __getstate__(self) -> dict[str, Any]:

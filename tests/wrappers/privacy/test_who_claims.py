@@ -1,5 +1,9 @@
 """Nobody but an accountant makes a claim, and only of data that have passed its noise; each of these lied once."""
 
+import multiprocessing
+import os
+from functools import partial
+
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
@@ -17,6 +21,7 @@ EVERYONE = np.ones((1, AGENTS), np.bool_)
 BUDGET = {"delta": 1e-5, "composition": "exact"}
 SMALL = Claim(0.1, 0.0, "one-observation", "basic", "so I say")
 STAGES = [None, "shuffler", {"name": "aggregator", "honest": 2}, "server"]
+SECRET = 3**90
 
 
 def private(env, **kwargs):
@@ -355,6 +360,63 @@ def test_one_event_of_a_stateful_problem_may_change_all_later_releases():
     assert worn.privacy().epsilon == event[1].epsilon
     assert bare.privacy().epsilon is None
     assert "not clipped" in bare.privacy().reason
+
+
+def _said(pipe, env, resets):
+    if resets:
+        env.reset_batch([5])
+    play(env, 1)
+    released = find_layer(env, "noise").release(EVERYONE)["pulls"]
+    pipe.send((released, env.privacy().noise, find_layer(env, "noise").accountant.epsilon().noise))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("resets", [False, True])
+@pytest.mark.parametrize("wrap", [lambda env: env, partial(Channel, schedule="doubling")])
+def test_another_process_repeats_secret_noise(wrap, resets):
+    """Two workers draw the same noise, so that the difference of their releases is that of their data."""
+    fork = multiprocessing.get_context("fork")
+    env = wrap(private(ArmsEnv(), noise_seed=SECRET))
+    apart = private(ArmsEnv(), noise_seed=SECRET + 1)
+    for each in (env, apart):
+        each.reset_batch([4])
+    play(env, 1)
+    assert env.privacy().noise == "secret"
+    said = []
+    for _ in range(2):
+        here, there = fork.Pipe()
+        worker = fork.Process(target=_said, args=(there, env, resets))
+        worker.start()
+        said.append(here.recv())
+        worker.join()
+    np.testing.assert_array_equal(said[0][0], said[1][0])
+    assert {noise for _, *noises in said for noise in noises} == {"repeatable"}
+    for each in (env, apart):
+        assert each.privacy().noise == "repeatable", "the child has its seed"
+        each.reset_batch([4])
+        assert each.privacy().noise == "repeatable", "for good"
+    later = private(ArmsEnv(), noise_seed=SECRET + 2)
+    later.reset_batch([4])
+    assert later.privacy().noise == "secret"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_bare_fork_is_noticed_before_the_first_episode():
+    env = private(ArmsEnv(), noise_seed=SECRET)
+    if not (child := os.fork()):
+        os._exit(0)
+    os.waitpid(child, 0)
+    env.reset_batch([0])
+    assert env.privacy().noise == "repeatable"
+
+
+def test_a_program_that_is_started_is_no_copy():
+    env = private(ArmsEnv(), noise_seed=SECRET)
+    env.reset_batch([0])
+    worker = multiprocessing.get_context("spawn").Process(target=len, args=("",))
+    worker.start()
+    worker.join()
+    assert env.privacy().noise == "secret"
 
 
 def test_messages_are_counted_like_statistics():
