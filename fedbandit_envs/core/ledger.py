@@ -86,30 +86,29 @@ class ReleaseLedger:
     def passage(self, level: Any, senders: Array, holds: bool = False) -> Iterator[None]:
         """A context manager in which data pass a wrapper or leave the problem; counts them if they leave the stack.
 
-        They do unless the next wrapper outside has asked for them, in a passage of its own, which then has them.
+        They do unless the next wrapper outside has asked for them, in a passage of its own, which then has them. If an
+        error ends the passage, what has been taken from inside has left.
 
         Args:
             level: The wrapper or problem.
             senders: Whose data, bool ``(replicas, agents)``.
             holds: Whether a data layer keeps what it takes, as the agents' own; for other layers it is ignored.
         """
-        layer = getattr(type(level), "layer", "")
+        layer, height = getattr(type(level), "layer", ""), level._height
         if layer == "noise":
             self.noise = level
-        taken = np.array(np.broadcast_to(senders, self.shape), np.bool_)
-        self._running.append((level._height, taken))
+        taken = np.zeros(self.shape, np.bool_)
+        self._running.append((height, taken))
         try:
             yield
+            taken |= senders
         finally:
             self._running.pop()
-        if holds and layer == "data":
-            return
-        if self.passing(level._height) or self.passing(level._height + 1):
-            self._running[-1][1][...] |= taken
-        elif taken.any():
-            self.num_releases += 1
-            left = self._left.get(level._height, np.zeros(self.shape, np.int64))
-            self._left[level._height] = left + taken
+            if self.passing(height) or self.passing(height + 1):
+                self._running[-1][1][...] |= taken
+            elif taken.any() and not (holds and layer == "data"):
+                self.num_releases += 1
+                self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + taken
 
     def passing(self, height: int) -> bool:
         """Returns whether data are passing the wrapper of this height just now."""

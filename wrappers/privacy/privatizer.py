@@ -504,6 +504,5 @@ class Privatizer(FederatedWrapper):
 
 def booked_claims(layer: FederatedWrapper, ledger: ReleaseLedger) -> list[Claim]:
     """Returns the claims of a privatizer whose accountant keeps a ledger's books; none of other layers of noise."""
-    if not isinstance(layer, Privatizer) or not hasattr(layer, "_accountant"):
-        return []
-    return Privatizer.claims(layer) if layer._accountant.keeps_books_of(ledger) else []
+    kept = isinstance(layer, Privatizer) and hasattr(layer, "_accountant")
+    return Privatizer.claims(layer) if kept and layer._accountant._ledger is ledger else []

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
@@ -124,6 +125,21 @@ def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise
     play(env, 1)
     assert env.delivered["pulls"].any()
     assert claimed(env) == {np.inf}
+
+
+def test_an_error_does_not_hide_what_was_taken():
+    class Fails(Channel):
+        def _release(self, sends):
+            self.taken = self.env._release(sends)
+            raise KeyError("caught outside")
+
+    env = Fails(ArmsEnv())
+    env.reset_batch([0])
+    for release in (env._release, env.release):
+        with pytest.raises(KeyError):
+            release(EVERYONE)
+        assert claimed(env) == {np.inf}
+        env.reset_batch([0])
 
 
 def test_what_an_honest_transport_takes_by_the_inner_method_is_booked():
@@ -331,6 +347,20 @@ def test_where_agents_interact_silence_is_no_privacy():
         assert claimed(env) == {None}
         env.release(EVERYONE)
         assert claimed(env) == {np.inf}
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_controller_of_all_agents_sees_data_that_nobody_released(joint):
+    kwargs = {"joint": joint, "num_agents": 2, "num_arms": 3}
+    one, many = gymnasium.make("FedArms-v0", **kwargs), gymnasium.make_vec("FedArms-v0", num_envs=2, **kwargs)
+    for env in (one, many):
+        env.reset(seed=0)
+        claim = env.unwrapped.privacy()
+        assert (claim.epsilon, claim.reason) == (
+            (None, "one controller acts on the data of all agents")
+            if joint
+            else (0.0, "nothing has been released")
+        )
 
 
 def test_a_wrapper_may_declare_that_agents_interact():

@@ -433,10 +433,6 @@ class Accountant:
             why = past if below.any() else "more has been released than is in the books"
         return exposed, why, unclaimable
 
-    def keeps_books_of(self, ledger: ReleaseLedger) -> bool:
-        """Returns whether the accountant compares its events with this ledger."""
-        return self._ledger is ledger
-
     def close(self, found: tuple[Array, str, str]) -> None:
         """Ends the episode: from now on ``found``, a result of :meth:`unrecorded`, replaces the ledger."""
         self._found, self._ledger = found, None
