@@ -242,7 +242,7 @@ class FederatedEnv(PettingZooApi, ABC):
                     f"{cls.__name__} overrides {name}, which is final; override _release or allowed_senders instead"
                 )
         if "_release" in vars(cls):
-            cls._release = _counted(vars(cls)["_release"])  # type: ignore[method-assign]
+            cls._release = _counted(vars(cls)["_release"])  # type: ignore[assignment, method-assign]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FINAL or (name == "_ledger" and name in vars(self)):

@@ -172,9 +172,8 @@ class ReleaseLedger:
             if claims := HANDED_DOWN["claims"]()(self.noise, self):
                 return claims
         bare, noisy = self.left(height)
-        epsilon, reason = 0.0, "nothing has been released"
         if bare.any():
-            epsilon, reason = np.inf, "released without noise"
-        elif self._reason or noisy.any():
-            epsilon, reason = None, self._reason or "no accountant has booked the noise"
-        return [Claim(epsilon, 0.0, self._adjacency, "basic", reason)]
+            return [Claim(np.inf, 0.0, self._adjacency, "basic", "released without noise")]
+        if reason := self._reason or "no accountant has booked the noise" * bool(noisy.any()):
+            return [Claim(None, 0.0, self._adjacency, "basic", reason)]
+        return [Claim(0.0, 0.0, self._adjacency, "basic", "nothing has been released")]
