@@ -51,14 +51,14 @@ def _attack() -> Callable[..., Any]:
     return attack
 
 
-def _claims() -> Callable[..., Any]:
-    from fedbandit_envs.wrappers.privacy.privatizer import booked_claims
+def _privatizer() -> Callable[..., Any]:
+    from fedbandit_envs.wrappers import Privatizer
 
-    return booked_claims
+    return Privatizer
 
 
 HANDED_DOWN.update(
-    claims=_claims,
+    privatizer=_privatizer,
     wrappers=_wrappers,
     server_policies=_server_policies,
     peers=_peers,

@@ -316,21 +316,16 @@ class FederatedEnv(PettingZooApi, ABC):
             ValueError: ``senders`` has the wrong shape, or a number other than 0 and 1.
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        sends = self.allowed_senders(self._checked_senders(senders))
-        with self._ledger.passage(self, sends):
-            return self._release(sends)
-
-    def _checked_senders(self, senders: Array) -> Array:
         if self._ledger.episode is None:
             raise ResetNeeded("release() was called before reset()")
         sends = np.array(senders, np.bool_)
-        if (sends != senders).any():
-            raise ValueError(f"senders is {senders!r}; bool is required")
-        if sends.shape != self._ledger.shape:
+        if sends.shape != self._ledger.shape or (sends != senders).any():
             raise ValueError(
-                f"senders has shape {sends.shape}; (replicas, agents) = {self._ledger.shape} is required"
+                f"senders is {senders!r}; bool of shape (replicas, agents) = {self._ledger.shape} is required"
             )
-        return sends
+        sends = self.allowed_senders(sends)
+        with self._ledger.passage(self, sends):
+            return self._release(sends)
 
     @abstractmethod
     def _release(self, sends: Array) -> Arrays:

@@ -21,8 +21,7 @@ from fedbandit_envs.core.privacy import Adjacency, Claim
 
 Counts = npt.NDArray[np.int64]
 
-INTERACTING = "what agents do changes what others experience, whatever they release"
-"""Why nothing is claimed where a problem or a wrapper declares ``interacting``."""
+_INTERACTING = "what agents do changes what others experience, whatever they release"
 
 
 class ReleaseLedger:
@@ -66,7 +65,7 @@ class ReleaseLedger:
         self.num_releases = 0
         self.clipped_releases = np.zeros(shape, np.int64)
         self.noise = None
-        self._reason = INTERACTING if self.interacting else ""
+        self._reason = _INTERACTING if self.interacting else ""
         self._adjacency = adjacency
         self._left = {}
 
@@ -169,8 +168,9 @@ class ReleaseLedger:
         height = np.inf
         if self.noise is not None:
             height = self.noise._height
-            if claims := HANDED_DOWN["claims"]()(self.noise, self):
-                return claims
+            books, privatizer = getattr(self.noise, "_accountant", None), HANDED_DOWN["privatizer"]()
+            if isinstance(self.noise, privatizer) and books is not None and books._ledger is self:
+                return privatizer.claims(self.noise)
         bare, noisy = self.left(height)
         if bare.any():
             return [Claim(np.inf, 0.0, self._adjacency, "basic", "released without noise")]

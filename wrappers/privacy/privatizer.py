@@ -14,7 +14,6 @@ from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
@@ -500,9 +499,3 @@ class Privatizer(FederatedWrapper):
             spent = self._spent(accountant.after(booked))
             affordable &= (spent <= self.budget.epsilon * (1 + 1e-12)) & ~accountant.unrecorded()[0]
         return affordable | ~sends
-
-
-def booked_claims(layer: FederatedWrapper, ledger: ReleaseLedger) -> list[Claim]:
-    """Returns the claims of a privatizer whose accountant keeps a ledger's books; none of other layers of noise."""
-    kept = isinstance(layer, Privatizer) and hasattr(layer, "_accountant")
-    return Privatizer.claims(layer) if kept and layer._accountant._ledger is ledger else []

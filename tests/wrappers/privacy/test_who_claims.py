@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from contextlib import nullcontext
 from functools import partial
 
 import gymnasium
@@ -72,6 +73,17 @@ class TakesInItsOwnRelease:
         return self.release(senders)
 
 
+class TakesBoth:
+    """Its own release passes the noise, and shows what has not."""
+
+    def _release(self, sends):
+        super()._release(sends)
+        return self.env.env._release(sends)
+
+    def _released(self, senders):
+        return self.release(senders)
+
+
 class TakesForNobody:
     """Its own release is by nobody; what it takes for it is everybody's."""
 
@@ -113,10 +125,18 @@ def test_a_transport_that_takes_data_inside_of_the_noise_has_no_privacy(takes, t
     assert claimed(env) == {np.inf}
 
 
-def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise():
+@pytest.mark.parametrize("holds", [False, True])
+def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise(holds):
+    """Only a data layer may hold data."""
+
     class Takes(Channel):
         def _arrive(self):
-            taken = self.env._release(self._everyone)
+            with (
+                self._ledger.passage(self, np.zeros_like(self._everyone), holds=True)
+                if holds
+                else nullcontext()
+            ):
+                taken = self.env._release(self._everyone)
             self.delivered = {name: array.copy() for name, array in taken.items()}
 
     env = Takes(ArmsEnv(), schedule="silent")

@@ -24,7 +24,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import ceil, isfinite, isinf, sqrt
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -314,7 +313,7 @@ class Accountant:
         adjacencies: Sequence[Adjacency] = (),
         noise: str = "none",
         drawn: Iterable[str] = (),
-        as_agent: Mapping[Adjacency, str] = MappingProxyType({}),
+        as_agent: Mapping[Adjacency, str] = {},
     ) -> None:
         """Starts with nothing released.
 
