@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import getattr_static
 from typing import Any, NamedTuple, final
+from weakref import WeakSet
 
 import numpy as np
 from gymnasium import spaces
@@ -189,6 +190,8 @@ class BatchStep(NamedTuple):
 
 
 _FINAL = ("release", "privacy", "privacy_claims")
+# The functions that `_counted` has made.
+_COUNTED: WeakSet[Callable[[Any, Array], Arrays]] = WeakSet()
 
 
 def _counted(release: Callable[[Any, Array], Arrays]) -> Callable[[Any, Array], Arrays]:
@@ -199,6 +202,7 @@ def _counted(release: Callable[[Any, Array], Arrays]) -> Callable[[Any, Array], 
         with env._ledger.passage(env, sends):
             return release(env, sends)
 
+    _COUNTED.add(counted)
     return counted
 
 
@@ -241,8 +245,9 @@ class FederatedEnv(PettingZooApi, ABC):
                 raise TypeError(
                     f"{cls.__name__} overrides {name}, which is final; override _release or allowed_senders instead"
                 )
-        if "_release" in vars(cls):
-            cls._release = _counted(vars(cls)["_release"])  # type: ignore[assignment, method-assign]
+        release = getattr_static(cls, "_release")
+        if release not in _COUNTED:
+            cls._release = _counted(release)  # type: ignore[assignment, method-assign]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in _FINAL or (name == "_ledger" and name in vars(self)):

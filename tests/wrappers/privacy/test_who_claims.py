@@ -103,6 +103,7 @@ class SaysThatItHolds:
 
 
 TAKERS = [
+    TakesBoth,
     TakesBefore,
     TakesInstead,
     TakesFromTheProblem,
@@ -245,6 +246,11 @@ class NamesAnother(SetsAClaim):
 
     def write(self):
         self._ledger.noise = self.other or self
+        self._accountant = self.accountant = self
+        self._measured, self._stage = {}, None
+
+    def epsilon(self, **asked):
+        return SMALL
 
 
 def test_noise_without_an_accountant_has_no_claim():
@@ -353,6 +359,7 @@ def test_where_agents_interact_nothing_is_claimed(make, stage, clip):
         play(env)
         # A trusted server, and who sees what is on its way, has data without noise.
         assert claimed(env) == ({None, np.inf} if stage == "server" else {None})
+        assert env.privacy().epsilon is None
         reasons = {claim.reason for claim in env.privacy_claims() if claim.epsilon is None}
         assert reasons == {"what agents do changes what others experience, whatever they release"}
         private_to_the_end = env.env.accountant
@@ -470,6 +477,16 @@ def test_a_program_that_is_started_is_no_copy():
 
 
 def test_messages_are_counted_like_statistics():
+    """And what any other layer writes, wherever it has the method from."""
+
+    class Writes:
+        def _release(self, sends):
+            return {"pulls": self.unwrapped._observation["total_pulls"] * sends[..., np.newaxis]}
+
+    env = Channel(type("Own", (Writes, FederatedWrapper), {"layer": "data"})(ArmsEnv()), schedule="silent")
+    env.reset_batch([0])
+    env.env._release(EVERYONE)
+    assert claimed(env) == {np.inf}
     env = Channel(private(Messages(ArmsEnv(), {"bit": {"shape": [1]}}), clip=1.0))
     env.reset_batch([0])
     env.env.env.env._release(EVERYONE)
