@@ -152,8 +152,7 @@ class Interleaved(FederatedWrapper):
         step = self.env.step_batch(action)
         slot = self._round % self._period
         # The ledger counts no release, since the statistics stay with the agents.
-        with self._ledger.passage(self, self._everyone, holds=True):
-            moved = self.env._release(self._everyone)
+        moved = self._ledger.carry(self, self.env._release, self._everyone, holds=True)
         for name, grown in moved.items():
             self._slots[name][:, :, slot] += grown
         self._round += 1

@@ -7,7 +7,7 @@ by agent, one replica) converts between arrays and dicts.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from inspect import getattr_static
 from typing import Any, NamedTuple, final
 from weakref import WeakSet
@@ -199,8 +199,7 @@ def _counted(release: Callable[[Any, Array], Arrays]) -> Callable[[Any, Array], 
 
     @wraps(release)
     def counted(env: "FederatedEnv", sends: Array) -> Arrays:
-        with env._ledger.passage(env, sends):
-            return release(env, sends)
+        return env._ledger.carry(env, partial(release, env), sends)
 
     _COUNTED.add(counted)
     return counted
@@ -328,9 +327,7 @@ class FederatedEnv(PettingZooApi, ABC):
             raise ValueError(
                 f"senders is {senders!r}; bool of shape (replicas, agents) = {self._ledger.shape} is required"
             )
-        sends = self.allowed_senders(sends)
-        with self._ledger.passage(self, sends):
-            return self._release(sends)
+        return self._release(self.allowed_senders(sends))
 
     @abstractmethod
     def _release(self, sends: Array) -> Arrays:

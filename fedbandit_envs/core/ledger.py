@@ -8,8 +8,7 @@ where the next one has not asked for them. A claim follows from this count and f
 the layer of noise has booked. Nothing else can make one.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,33 +80,37 @@ class ReleaseLedger:
     def unclaimable_reason(self, reason: str) -> None:
         self._reason = self._reason or reason
 
-    @contextmanager
-    def passage(self, level: Any, senders: Array, holds: bool = False) -> Iterator[None]:
-        """A context manager in which data pass a wrapper or leave the problem; counts them if they leave the stack.
+    def carry(
+        self, level: Any, release: Callable[[Array], Arrays], senders: Array, holds: bool = False
+    ) -> Arrays:
+        """Returns ``release(senders)``, data that pass a wrapper or leave the problem, and counts those that leave.
 
-        They do unless the next wrapper outside has asked for them, in a passage of its own, which then has them. If an
-        error ends the passage, what has been taken from inside has left.
+        They leave unless the next wrapper outside has asked for them, in a release of its own, which then has them. If an
+        error ends the release, what has been taken from inside has left.
 
         Args:
             level: The wrapper or problem.
+            release: The function that takes the data.
             senders: Whose data, bool ``(replicas, agents)``.
             holds: Whether a data layer keeps what it takes, as the agents' own; for other layers it is ignored.
         """
-        layer, height = getattr(type(level), "layer", ""), level._height
+        layer, height, taken = getattr(type(level), "layer", ""), level._height, np.array(senders, np.bool_)
         if layer == "noise":
             self.noise = level
-        taken = np.zeros(self.shape, np.bool_)
-        self._running.append((height, taken))
+        running, inside = self._running, np.zeros(self.shape, np.bool_)
+        running.append((height, inside))
         try:
-            yield
-            taken |= senders
+            released = release(senders)
+            inside |= taken
+            return released
         finally:
-            self._running.pop()
+            running.pop()
             if self.passing(height) or self.passing(height + 1):
-                self._running[-1][1][...] |= taken
-            elif taken.any() and not (holds and layer == "data"):
+                outside = running[-1][1]
+                outside |= inside
+            elif not (holds and layer == "data") and inside.any():
                 self.num_releases += 1
-                self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + taken
+                self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + inside
 
     def passing(self, height: int) -> bool:
         """Returns whether data are passing the wrapper of this height just now."""

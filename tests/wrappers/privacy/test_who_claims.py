@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-from contextlib import nullcontext
 from functools import partial
 
 import gymnasium
@@ -98,8 +97,7 @@ class TakesForNobody:
 
 class SaysThatItHolds:
     def _released(self, senders):
-        with self._ledger.passage(self, senders, holds=True):
-            return self.env.env._release(senders)
+        return self._ledger.carry(self, self.env.env._release, senders, holds=True)
 
 
 TAKERS = [
@@ -132,12 +130,12 @@ def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise
 
     class Takes(Channel):
         def _arrive(self):
-            with (
-                self._ledger.passage(self, np.zeros_like(self._everyone), holds=True)
+            take = (
+                partial(self._ledger.carry, self, holds=True)
                 if holds
-                else nullcontext()
-            ):
-                taken = self.env._release(self._everyone)
+                else lambda release, nobody: release(nobody)
+            )
+            taken = take(lambda nobody: self.env._release(self._everyone), np.zeros_like(self._everyone))
             self.delivered = {name: array.copy() for name, array in taken.items()}
 
     env = Takes(ArmsEnv(), schedule="silent")
@@ -185,8 +183,9 @@ class Shows(FederatedWrapper):
     def step_batch(self, action):
         step = self.env.step_batch(action)
         everyone = np.ones(step.reward.shape, np.bool_)
-        with self._ledger.passage(self, np.zeros_like(everyone), holds=self.holds):
-            self.taken = self.env._release(everyone)
+        self.taken = self._ledger.carry(
+            self, lambda nobody: self.env._release(everyone), np.zeros_like(everyone), self.holds
+        )
         return step
 
 
