@@ -85,8 +85,8 @@ class ReleaseLedger:
     ) -> Arrays:
         """Returns ``release(senders)``, data that pass a wrapper or leave the problem, and counts those that leave.
 
-        They leave unless the next wrapper outside has asked for them, in a release of its own, which then has them. If an
-        error ends the release, what has been taken from inside has left.
+        Data leave unless the next wrapper outside has asked for them, in a release of its own, which then has them. If
+        an error ends the release, what has been taken from inside has left.
 
         Args:
             level: The wrapper or problem.
