@@ -51,7 +51,14 @@ def _attack() -> Callable[..., Any]:
     return attack
 
 
+def _privatizer() -> Callable[..., Any]:
+    from fedbandit_envs.wrappers import Privatizer
+
+    return Privatizer
+
+
 HANDED_DOWN.update(
+    privatizer=_privatizer,
     wrappers=_wrappers,
     server_policies=_server_policies,
     peers=_peers,

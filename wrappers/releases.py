@@ -151,8 +151,9 @@ class Interleaved(FederatedWrapper):
         """Plays one round and adds its statistics to their slot; see :meth:`FederatedEnv.step_batch`."""
         step = self.env.step_batch(action)
         slot = self._round % self._period
-        # The inner method is called directly: the ledger counts no release, since the statistics stay with the agents.
-        for name, grown in self.env._release(self._everyone).items():
+        # The ledger counts no release, since the statistics stay with the agents.
+        moved = self._ledger.carry(self, self.env._release, self._everyone, holds=True)
+        for name, grown in moved.items():
             self._slots[name][:, :, slot] += grown
         self._round += 1
         return step

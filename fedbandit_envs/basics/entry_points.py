@@ -19,7 +19,8 @@ HANDED_DOWN: dict[str, Callable[..., Any]] = {}
 
 ``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
 ``peers(problem)`` the class of a problem's default peers, or None. ``attack()`` returns the
-function of this name, which checks use. The package's ``__init__`` sets them.
+function of this name, which checks use; ``privatizer()`` the class whose accountants make claims. The package's
+``__init__`` sets them.
 """
 
 

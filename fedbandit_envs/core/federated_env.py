@@ -6,9 +6,11 @@ by agent, one replica) converts between arrays and dicts.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
 from inspect import getattr_static
 from typing import Any, NamedTuple, final
+from weakref import WeakSet
 
 import numpy as np
 from gymnasium import spaces
@@ -187,6 +189,22 @@ class BatchStep(NamedTuple):
     info: Arrays
 
 
+_FINAL = ("release", "privacy", "privacy_claims")
+# The functions that `_counted` has made.
+_COUNTED: WeakSet[Callable[[Any, Array], Arrays]] = WeakSet()
+
+
+def _counted(release: Callable[[Any, Array], Arrays]) -> Callable[[Any, Array], Arrays]:
+    """Returns a ``_release`` whose calls the release ledger counts, whoever makes them."""
+
+    @wraps(release)
+    def counted(env: "FederatedEnv", sends: Array) -> Arrays:
+        return env._ledger.carry(env, partial(release, env), sends)
+
+    _COUNTED.add(counted)
+    return counted
+
+
 class FederatedEnv(PettingZooApi, ABC):
     """A federation of agents, each of which faces a bandit problem of one kind, in many independent replicas.
 
@@ -221,11 +239,19 @@ class FederatedEnv(PettingZooApi, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        for name in ("release", "privacy", "privacy_claims"):
+        for name in _FINAL:
             if getattr_static(cls, name) is not vars(FederatedEnv)[name]:
                 raise TypeError(
                     f"{cls.__name__} overrides {name}, which is final; override _release or allowed_senders instead"
                 )
+        release = getattr_static(cls, "_release")
+        if release not in _COUNTED:
+            cls._release = _counted(release)  # type: ignore[assignment, method-assign]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FINAL or (name == "_ledger" and name in vars(self)):
+            raise AttributeError(f"{name} is final; override _release or allowed_senders instead")
+        super().__setattr__(name, value)
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -294,28 +320,21 @@ class FederatedEnv(PettingZooApi, ABC):
             ValueError: ``senders`` has the wrong shape, or a number other than 0 and 1.
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        sends = self.allowed_senders(self._checked_senders(senders))
-        released = self._release(sends)
-        self._ledger.count(self._height, sends)
-        return released
-
-    def _checked_senders(self, senders: Array) -> Array:
         if self._ledger.episode is None:
             raise ResetNeeded("release() was called before reset()")
         sends = np.array(senders, np.bool_)
-        if (sends != senders).any():
-            raise ValueError(f"senders is {senders!r}; bool is required")
-        if sends.shape != self._ledger.shape:
+        if sends.shape != self._ledger.shape or (sends != senders).any():
             raise ValueError(
-                f"senders has shape {sends.shape}; (replicas, agents) = {self._ledger.shape} is required"
+                f"senders is {senders!r}; bool of shape (replicas, agents) = {self._ledger.shape} is required"
             )
-        return sends
+        return self._release(self.allowed_senders(sends))
 
     @abstractmethod
     def _release(self, sends: Array) -> Arrays:
-        """Returns the data that :meth:`release` releases, without counting a release.
+        """Returns the data that :meth:`release` releases.
 
-        Wrappers call this method of the environment inside of them.
+        Wrappers call this method of the environment inside of them, from their own. Where anything else calls it, the
+        data have left there, past all wrappers outside, and the ledger counts them like a release.
 
         Args:
             sends: Whether each agent sends, bool ``(replicas, agents)``, checked and allowed.
@@ -367,9 +386,9 @@ class FederatedEnv(PettingZooApi, ABC):
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        if self._ledger.episode is None:
-            raise ResetNeeded("privacy() was called before reset()")
-        return self._ledger.claim()
+        first, *others = self.privacy_claims()
+        fellow = next((claim for claim in others if claim.observer == "fellow"), first)
+        return first if fellow.epsilon is None and fellow.trust != "server" else fellow
 
     @final
     def privacy_claims(self) -> list[Claim]:
@@ -382,8 +401,9 @@ class FederatedEnv(PettingZooApi, ABC):
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        claim = self.privacy()
-        return [claim] if self._ledger.claims_fn is None else self._ledger.claims_fn()
+        if self._ledger.episode is None:
+            raise ResetNeeded("privacy() was called before reset()")
+        return self._ledger.claims()
 
     @abstractmethod
     def hidden(self) -> Arrays:

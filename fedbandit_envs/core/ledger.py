@@ -1,19 +1,26 @@
-"""The release ledger counts all releases of agents, so that privacy claims can be compared with the count.
+"""The release ledger counts all data that leave agents, and compares privacy claims with the count.
 
 All wrappers of a stack share the ledger of the environment inside. The height of a wrapper is the number of wrappers
-inside of it. Data that are released at some height have passed every wrapper below it and none above it. The methods
-that release data and make claims are final: subclasses cannot override them.
+inside of it. Data that leave at some height have passed every wrapper below it and none above it.
+
+Every call of a ``_release`` is counted, whoever makes it: data go from a wrapper to the next one outside, and leave
+where the next one has not asked for them. A claim follows from this count and from the events that the accountant of
+the layer of noise has booked. Nothing else can make one.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.privacy import Adjacency, Claim
 
 Counts = npt.NDArray[np.int64]
+
+_INTERACTING = "what agents do changes what others experience, whatever they release"
 
 
 class ReleaseLedger:
@@ -23,12 +30,11 @@ class ReleaseLedger:
         episode: Number of the running episode; None before the first.
         shape: ``(replicas, agents)`` of the episode.
         num_releases: How often at least one agent has released data in this episode.
-        unclaimable_reason: Why no privacy can be claimed for the episode, however much noise is added; empty if it can.
         clipped_releases: How many releases of each agent :meth:`clipped` has scaled down in the latest round, int64
             ``(replicas, agents)``; the wrapper that clips sets it to 0 in every round.
-        claim_fn: A function that returns the claim for releases with noise, set by the wrapper that adds noise; None if
-            there is no such wrapper.
-        claims_fn: A function that returns the claims for all observers, least trust first, set likewise.
+        interacting: Whether the problem, or a wrapper around it, declares that agents affect each other.
+        noise: The layer of noise that data pass; None if no such layer is known. Only a privatizer's accountant of
+            these very data makes a claim, so that writing another layer here cannot make a claim smaller.
     """
 
     def __init__(self) -> None:
@@ -36,15 +42,17 @@ class ReleaseLedger:
         self.episode: int | None = None
         self.shape: tuple[int, int] = (0, 0)
         self.num_releases = 0
-        self.unclaimable_reason = ""
         self.clipped_releases: Counts = np.zeros(self.shape, np.int64)
-        self.claim_fn: Callable[[], Claim] | None = None
-        self.claims_fn: Callable[[], list[Claim]] | None = None
+        self.interacting = False
+        self.noise: Any = None
+        self._reason = ""
         self._adjacency: Adjacency = ""
         self._left: dict[int, Counts] = {}
+        # The calls of `_release` that are running, from the outermost in: the height, and whose data have been taken.
+        self._running: list[tuple[int, npt.NDArray[np.bool_]]] = []
 
     def begin(self, shape: tuple[int, int], adjacency: Adjacency) -> None:
-        """Starts an episode without releases. After this, wrappers may set ``claim_fn`` and ``unclaimable_reason``.
+        """Starts an episode without releases. After this, wrappers may set ``unclaimable_reason``.
 
         Args:
             shape: ``(replicas, agents)``.
@@ -54,17 +62,59 @@ class ReleaseLedger:
         self.episode = 0 if self.episode is None else self.episode + 1
         self.shape = shape
         self.num_releases = 0
-        self.unclaimable_reason = ""
         self.clipped_releases = np.zeros(shape, np.int64)
-        self.claim_fn = self.claims_fn = None
+        self.noise = None
+        self._reason = _INTERACTING if self.interacting else ""
         self._adjacency = adjacency
         self._left = {}
 
-    def count(self, height: int, senders: npt.NDArray[np.bool_]) -> None:
-        """Counts one release at a height, of the agents for which ``senders``, bool ``(replicas, agents)``, is true."""
-        if senders.any():
-            self.num_releases += 1
-            self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + senders
+    @property
+    def unclaimable_reason(self) -> str:
+        """Why no privacy can be claimed for the episode, however much noise is added; empty if it can.
+
+        The first reason that is set stays until the episode ends.
+        """
+        return self._reason
+
+    @unclaimable_reason.setter
+    def unclaimable_reason(self, reason: str) -> None:
+        self._reason = self._reason or reason
+
+    def carry(
+        self, level: Any, release: Callable[[Array], Arrays], senders: Array, holds: bool = False
+    ) -> Arrays:
+        """Returns ``release(senders)``, data that pass a wrapper or leave the problem, and counts those that leave.
+
+        Data leave unless the next wrapper outside has asked for them, in a release of its own, which then has them. If
+        an error ends the release, what has been taken from inside has left.
+
+        Args:
+            level: The wrapper or problem.
+            release: The function that takes the data.
+            senders: Whose data, bool ``(replicas, agents)``.
+            holds: Whether a data layer keeps what it takes, as the agents' own; for other layers it is ignored.
+        """
+        layer, height, taken = getattr(type(level), "layer", ""), level._height, np.array(senders, np.bool_)
+        if layer == "noise":
+            self.noise = level
+        running, inside = self._running, np.zeros(self.shape, np.bool_)
+        running.append((height, inside))
+        try:
+            released = release(senders)
+            inside |= taken
+            return released
+        finally:
+            running.pop()
+            if self.passing(height) or self.passing(height + 1):
+                outside = running[-1][1]
+                outside |= inside
+            elif not (holds and layer == "data") and inside.any():
+                self.num_releases += 1
+                self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + inside
+
+    def passing(self, height: int) -> bool:
+        """Returns whether data are passing the wrapper of this height just now."""
+        return bool(self._running) and self._running[-1][0] == height
 
     def clipped(self, statistic: Arrays, senders: npt.NDArray[np.bool_], clip: float) -> Arrays:
         """Returns releases of a Euclidean norm of at most ``clip``; larger ones are scaled down, and counted.
@@ -101,7 +151,7 @@ class ReleaseLedger:
             for name, array in statistic.items()
         }
 
-    def left(self, height: int) -> tuple[Counts, Counts]:
+    def left(self, height: float) -> tuple[Counts, Counts]:
         """Returns how often each agent has released below a height, and how often at this height or above it.
 
         Both arrays are int64 ``(replicas, agents)``.
@@ -111,16 +161,22 @@ class ReleaseLedger:
             (below if place < height else above)[...] += times
         return below, above
 
-    def claim(self) -> Claim:
-        """Returns the privacy claim for all releases of this episode, for the agent with the largest privacy loss.
+    def claims(self) -> list[Claim]:
+        """Returns the privacy claims for all releases of this episode, against every observer, least trust first.
 
-        If no wrapper adds noise, epsilon is infinite once anything has been released. Before that it is None if there
-        is an ``unclaimable_reason``, and 0 otherwise.
+        If data pass a privatizer, its accountant makes the claims. Otherwise epsilon is infinite once anything has been
+        released without passing a layer of noise. Before that it is None if there is an ``unclaimable_reason``, or if
+        no accountant has booked the noise, and 0 if nothing has been released.
         """
-        if self.claim_fn is not None:
-            return self.claim_fn()
-        if self.num_releases:
-            return Claim(np.inf, 0.0, self._adjacency, "basic", "released without noise")
-        if self.unclaimable_reason:
-            return Claim(None, 0.0, self._adjacency, "basic", self.unclaimable_reason)
-        return Claim(0.0, 0.0, self._adjacency, "basic", "nothing has been released")
+        height = np.inf
+        if self.noise is not None:
+            height = self.noise._height
+            books, privatizer = getattr(self.noise, "_accountant", None), HANDED_DOWN["privatizer"]()
+            if isinstance(self.noise, privatizer) and books is not None and books._ledger is self:
+                return privatizer.claims(self.noise)
+        bare, noisy = self.left(height)
+        if bare.any():
+            return [Claim(np.inf, 0.0, self._adjacency, "basic", "released without noise")]
+        if reason := self._reason or "no accountant has booked the noise" * bool(noisy.any()):
+            return [Claim(None, 0.0, self._adjacency, "basic", reason)]
+        return [Claim(0.0, 0.0, self._adjacency, "basic", "nothing has been released")]

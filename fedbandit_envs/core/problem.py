@@ -48,8 +48,9 @@ class Problem(FederatedEnv):
         viewers: Functions that render, by render mode.
         features: Class that computes features of an agent's history for neural networks; None without one.
         interacting: Whether what an agent does changes what others experience; if not, agents learn of each other by
-            releases alone.
-        stateful: Whether what an agent does changes its later rounds, as where arms wear out.
+            releases alone. If so, no privacy is claimed, whatever is released.
+        stateful: Whether what an agent does changes its later rounds, as where arms wear out. If so, one event may
+            change all later releases, and claims are those under the adjacency ``agent``.
         added_arguments: Arguments of the constructor that were added after the problem was first published, with the
             values at which it is as it was before. With these values they do not make a leaderboard's task another one.
         approximate_oracle: Whether regret is measured against an oracle that actions may beat, and may be negative.
@@ -155,6 +156,7 @@ class Problem(FederatedEnv):
             {"reward": self._reward, "going_on": np.zeros(rows, np.bool_), "over": np.ones(rows, np.bool_)}
         )
         self._round = 0
+        self._ledger.interacting |= self.interacting
         self._ledger.begin(rows, next(iter(self.sensitivity().changes)))
         return BatchReset(dict(self._observation_views.views), dict(self._info_views.views))
 

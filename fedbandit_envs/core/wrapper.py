@@ -41,6 +41,8 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
 
     Attributes:
         layer: The wrapper's layer.
+        interacting: Whether what an agent does changes what others experience, because of the problem or of a wrapper,
+            which then sets it to True; see :class:`~fedbandit_envs.core.problem.Problem`.
         examples: Keyword arguments with which the tests try the wrapper around every registered environment.
 
     Example:
@@ -69,6 +71,7 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         FederatedEnv.__init__(self)
         self.env = env
         self._ledger = env._ledger
+        self._ledger.interacting |= self.interacting
         self._wrapped_in = self._ledger.episode
         self._height = env._height + 1
 

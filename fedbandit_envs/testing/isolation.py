@@ -25,10 +25,9 @@ def check_isolation(trial: Trial) -> None:
     environment are replaced by zeros, or if the environment does not allow the agent to send. If agents choose when to
     send, the times of messages may differ. Problems whose agents interact are not checked; a warning says so.
     """
-    problem = list(layers(trial.env))[-1]
-    if getattr(problem, "interacting", False):
+    if getattr(trial.env, "interacting", False):
         unchecked = "not checked is whether agents see of others what was not released"
-        warn(f"{type(problem).__name__} declares interacting = True: {unchecked}", stacklevel=2)
+        warn(f"{type(trial.env.unwrapped).__name__} declares interacting = True: {unchecked}", stacklevel=2)
         return
     _require_isolation(trial, "as they are", 0)
     _require_isolation(trial, "as they are", len(trial.actions) // 2)

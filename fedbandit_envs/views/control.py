@@ -351,6 +351,8 @@ class Control:
         """
         self._leading = (len(seeds),) if self._batched else ()
         observation, info = self._rows.reset(seeds)
+        if self._joint:
+            self.federation._ledger.unclaimable_reason = "one controller acts on the data of all agents"
         return self._own(observation), self._own(info)
 
     def step(self, choice: Any) -> tuple[Any, Array, bool, dict[str, Any]]:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from arms_env import ArmsEnv
 
-from fedbandit_envs.basics.arrays import Buffers
+from fedbandit_envs.basics.arrays import Buffers, zeros
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.testing import check_policy, check_wrapper
+from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
@@ -42,8 +43,14 @@ class ForgesRawReward(DoublesReward):
         return step._replace(info={**step.info, "raw_reward": step.reward})
 
 
-class PromisesNothing(NoiseStub):
+class BooksNothing(GaussianPrivatizer):
     """which passes noise, is .*a finite epsilon, or None and a reason"""
+
+    def __init__(self, env):
+        super().__init__(env, noise_multiplier=1.0)
+
+    def _release(self, sends):
+        return {**zeros(self.single_release_space, sends.shape), **self.env._release(sends)}
 
 
 class OpensTheDoor(FederatedWrapper):
@@ -68,7 +75,7 @@ WRAPPERS = [
     NoLayer,
     DoublesReward,
     ForgesRawReward,
-    PromisesNothing,
+    BooksNothing,
     OpensTheDoor,
     OwnHorizon,
 ]

@@ -9,33 +9,31 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Buffers
-from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
-from fedbandit_envs.wrappers import Channel, Quota
+from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Quota
 
 
-class ClaimsWithoutNoise(FederatedWrapper):
+class ClaimsWithoutNoise(GaussianPrivatizer):
     """release has no '.*_noise_variance', but privacy\\(\\) is finite"""
 
-    layer = "noise"
+    def __init__(self, env):
+        super().__init__(env, noise_multiplier=9.0)
+        self.single_release_space = env.single_release_space
 
     def reset_batch(self, seeds):
-        reset = self.env.reset_batch(seeds)
-        self._ledger.claim_fn = self._claim
+        reset = super().reset_batch(seeds)
+        self.single_release_space = self.env.single_release_space
         return reset
 
-    def _claim(self):
-        adjacency = next(iter(self.sensitivity().changes))
-        below, above = self._ledger.left(self._height)
-        return Claim(np.inf if below.any() else 0.4 * above.any(), 0.0, adjacency, "basic", "so I say")
+    def _release(self, sends):
+        released = super()._release(sends)
+        return {name: released[name] for name in self.single_release_space}
 
 
-class ClaimsNothing(ClaimsWithoutNoise):
-    def _claim(self):
-        adjacency = next(iter(self.sensitivity().changes))
-        below, above = self._ledger.left(self._height)
-        epsilon = np.inf if below.any() else None if above.any() else 0.0
-        return Claim(epsilon, 0.0, adjacency, "basic", "there is no noise")
+class ClaimsNothing(FederatedWrapper):
+    """An honest one: its noise, which it adds to nothing, is in no books."""
+
+    layer = "noise"
 
 
 class OwnMean(FederatedWrapper):
@@ -104,7 +102,7 @@ class SaysThatItSendsWhenItWins(SendsWhenItWins):
 
 
 class TakesWithoutTheLedger(Channel):
-    """shows agents the data .* before the ledger counted a release of it"""
+    """releases data of agents that allowed_senders inside of it does not allow"""
 
     def _arrive(self):
         taken = self.env._release(self._everyone)

@@ -1,9 +1,11 @@
 """The wrapper that adds noise to releases by a mechanism and counts their privacy loss; its budget and its clip."""
 
+import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
+from weakref import WeakSet
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -140,6 +142,18 @@ class Clip(FederatedWrapper):
 
 OnExhausted = Literal["raise", "silence"]
 
+_ORIGINALS: WeakSet["Privatizer"] = WeakSet()
+
+
+def _before_fork() -> None:
+    """Makes the noise of all privatizers repeatable, since another process is about to have copies of them."""
+    for original in list(_ORIGINALS):
+        original.__getstate__()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)
+
 
 class Privatizer(FederatedWrapper):
     """A wrapper that adds noise to every release by a mechanism and records the release's privacy loss.
@@ -238,6 +252,7 @@ class Privatizer(FederatedWrapper):
         self._noise_seed = noise_seed
         self._episodes = 0
         self._copied = False
+        _ORIGINALS.add(self)
         self._stage: Stage | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -308,7 +323,10 @@ class Privatizer(FederatedWrapper):
         self._correlated = self.mechanism.correlated or not independent(self.single_release_space)
         adjacencies = tuple(sensitivity.changes)
         adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
-        as_agent = tuple(self.unwrapped.sensitivity().changes) if self.env.message_bits else ()
+        why = "one event may change all later rounds" if self.stateful else ""
+        if self.env.message_bits:
+            why = "authored messages: what an event changes in them is unknown"
+        as_agent = dict.fromkeys(self.unwrapped.sensitivity().changes, why) if why else {}
         require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
         self._measured: dict[str, Any] = {
             "delta": self.budget.delta,
@@ -326,7 +344,7 @@ class Privatizer(FederatedWrapper):
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
         self._epsilon_spent = self._shown.arrays["epsilon_spent"]
         self._measured_at = -1
-        self._ledger.claim_fn, self._ledger.claims_fn = self._claim, self.claims
+        self._ledger.noise = self
         return reset._replace(info={**reset.info, **self._shown.views})
 
     def _start_stage(
@@ -444,15 +462,6 @@ class Privatizer(FederatedWrapper):
                 unknown = 1
             accounts = accounts.rescaled(np.array(1 / unknown))
         return accounts.epsilon_by_agent(**self._measured)
-
-    def _claim(self) -> Claim:
-        """Returns the privacy claim for the releases so far, measured as :attr:`budget` says.
-
-        With a stage it is the claim for a fellow agent; the one for everybody where the stage has none.
-        """
-        first, *others = self.claims()
-        fellow = next((claim for claim in others if claim.observer == "fellow"), first)
-        return first if fellow.epsilon is None and fellow.trust != "server" else fellow
 
     def claims(self, **asked: Any) -> list[Claim]:
         """Returns the privacy claims for the releases so far against every observer, those that trust least first.

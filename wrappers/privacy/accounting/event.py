@@ -313,7 +313,7 @@ class Accountant:
         adjacencies: Sequence[Adjacency] = (),
         noise: str = "none",
         drawn: Iterable[str] = (),
-        as_agent: Sequence[Adjacency] = (),
+        as_agent: Mapping[Adjacency, str] = {},
     ) -> None:
         """Starts with nothing released.
 
@@ -326,8 +326,8 @@ class Accountant:
             adjacencies: Names of the environment's adjacencies; others are errors. Without a ledger all are allowed.
             noise: ``secret``, ``repeatable`` or ``none``; see :class:`~fedbandit_envs.core.privacy.Claim`.
             drawn: Names of the noise that the releases have; the same noise has the same name in all accountants.
-            as_agent: Further adjacencies, for which the epsilon is that under ``agent``: those of the environment if
-                agents release authored messages, in which one event may change this release and all later ones.
+            as_agent: Adjacencies of single events for which the epsilon is that under ``agent``, since one event may
+                change this release and all later ones, each with the reason.
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
@@ -338,7 +338,7 @@ class Accountant:
         self._noise = noise
         self.absent = np.zeros(self._shape, np.int64)
         self._drawn = frozenset(drawn)
-        self._as_agent = tuple(as_agent)
+        self._as_agent = dict(as_agent)
         self._found = (np.zeros(self._shape, np.bool_), "", "")
 
     @property
@@ -358,8 +358,14 @@ class Accountant:
 
         Raises:
             TypeError: ``times`` is neither bool nor integer.
-            ValueError: ``times`` has the wrong shape, or makes a count negative.
+            ValueError: ``times`` has the wrong shape, or makes a count negative; or no data are passing the layer of
+                noise whose books these are.
         """
+        if self._ledger is not None and not self._ledger.passing(self._height):
+            raise ValueError("events are booked while data pass the layer of noise, and at no other time")
+        self._add(event, times)
+
+    def _add(self, event: Event, times: Array) -> None:
         if times.dtype.kind not in "bui":
             raise TypeError(f"times has dtype {times.dtype}; bool or an integer dtype is required")
         if times.shape != self._shape:
@@ -435,7 +441,7 @@ class Accountant:
         future = copy(self)
         future._counts = dict(self._counts)
         for event, times in releases.items():
-            future.record(event, times)
+            future._add(event, times)
         return future
 
     def rescaled(self, ratio: Array) -> "Accountant":
@@ -448,7 +454,7 @@ class Accountant:
         ratio = np.broadcast_to(ratio, self._shape)
         for event, times in self._counts.items():
             for each in np.unique(ratio[times > 0]).tolist():
-                future.record(event.rescaled(each), times * (ratio == each))
+                future._add(event.rescaled(each), times * (ratio == each))
         return future
 
     def epsilon(
@@ -473,7 +479,7 @@ class Accountant:
         adjacency = self._first_adjacency() if adjacency is None else adjacency
         rows, delta, reason = self._compose(delta, composition, self.covering(adjacency))
         if adjacency in self._as_agent and self._counts:
-            covers = f"authored messages: what an event changes in them is unknown, so this is the epsilon of {AGENT!r}"
+            covers = f"{self._as_agent[adjacency]}, so this is the epsilon of {AGENT!r}"
             reason = f"{covers}; {reason}" if reason else covers
         epsilon = None
         if np.isinf(rows).any() or not np.isnan(rows).any():
@@ -504,7 +510,7 @@ class Accountant:
         return np.where(np.isnan(rows), np.inf, rows)
 
     def covering(self, adjacency: Adjacency | None) -> Adjacency:
-        """Returns the adjacency under which epsilon is computed: always ``agent`` if policies write the messages."""
+        """Returns the adjacency under which epsilon is computed: ``agent`` if one event may change more."""
         adjacency = self._first_adjacency() if adjacency is None else adjacency
         return AGENT if adjacency in self._as_agent else adjacency
 
