@@ -162,7 +162,9 @@ def _exp2(plan: Plan) -> list[RunSpec]:
     # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
     # of another experiment and is played only once.
     private = [
-        _run(plan, "P-FCB", wrappers={} if at == 1 else {"privatizer": {"epsilon": at}}, budget=at)
+        _run(
+            plan, "P-FCB", wrappers={} if at == 1 else {"privatizer": {"epsilon_per_release": at}}, budget=at
+        )
         for at in plan.scale.sweeps["epsilon"]
     ]
     return private + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]

@@ -148,7 +148,12 @@ def test_a_stack_is_the_federation_it_names():
     """The view's rounds are those of the federation wrapped by hand, with the peers' policy on the other rows."""
     view = FederationEnv(FEDERATION, stack=stack("every_round"), peers=PFCB, max_cycles=30)
     env = Channel(
-        GaussianPrivatizer(parallel_env(max_cycles=30), 1.0), "complete", "every_round", 1, None, 0.1
+        GaussianPrivatizer(parallel_env(max_cycles=30), epsilon_per_release=1.0),
+        "complete",
+        "every_round",
+        1,
+        None,
+        0.1,
     )
     policy = PFCBPolicy()
     view.reset(seed=4)

@@ -11,7 +11,10 @@ from fedbandit_envs.wrappers import (
 )
 
 PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
-VARIANTS = [*PRIVATIZERS, lambda env, epsilon: GaussianPrivatizer(env, epsilon, pair="good_and_defective")]
+VARIANTS = [
+    *PRIVATIZERS,
+    lambda env, epsilon: GaussianPrivatizer(env, epsilon_per_release=epsilon, pair="good_and_defective"),
+]
 
 
 def small(**kwargs) -> ProcurementEnv:

@@ -39,16 +39,18 @@ class Budget:
 
     Attributes:
         epsilon: The most that any agent may spend in an episode, > 0; with infinity spending is measured, not limited.
-        delta: The delta at which epsilon is measured, in [0, 1). None takes the sum of the deltas of all releases;
-            a finite ``epsilon`` needs a number.
-        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.event`.
-        adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
-            them.
+        delta: The delta at which epsilon is measured, in [0, 1). None takes that of the mechanism
+            (:attr:`.Mechanism.total_delta`), and where it has none the sum of the deltas of all releases; a finite
+            ``epsilon`` needs a number.
+        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.event`. None takes
+            ``exact`` for a mechanism with a delta of all releases, and ``basic`` for others.
+        adjacency: The neighbouring histories that are protected, one that the environment names; None for that of the
+            mechanism, or the environment's first.
     """
 
     epsilon: float = np.inf
     delta: float | None = None
-    composition: Composition = "basic"
+    composition: Composition | None = None
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +65,7 @@ class Budget:
             require_number("budget delta", self.delta, 0, 1, open_above=True)
         if self.delta is None and np.isfinite(self.epsilon):
             raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
-        require_choice("budget composition", self.composition, get_args(Composition))
+        require_choice("budget composition", self.composition, (None, *get_args(Composition)))
 
 
 GivenBudget = Budget | Mapping[str, Any] | None
@@ -207,8 +209,7 @@ class Privatizer(FederatedWrapper):
                 :data:`~fedbandit_envs.wrappers.privacy.mechanisms.MECHANISMS` or ``"module:Class"``, or a
                 mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0}``.
             budget: How the epsilon that agents have spent is measured and limited: a :class:`Budget` or a mapping of
-                its arguments. By default the epsilons of all releases are added up (composition ``basic``) under the
-                environment's first adjacency, without a limit.
+                its arguments. By default it is measured as the mechanism's own epsilon is, without a limit.
             on_exhausted: What happens to a release that would exceed the budget: ``"raise"`` raises an error,
                 ``"silence"`` lets the agent not send (:meth:`allowed_senders` leaves it out).
             noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
@@ -232,6 +233,8 @@ class Privatizer(FederatedWrapper):
                 f"clip is {clip!r} or env has Clip, and mechanism is a {type(self.mechanism).__name__}, which does not "
                 "randomise clipped releases (Mechanism.takes_clip); None, and no Clip, is required"
             )
+        if self.mechanism.adjacency is None and not self.env.message_bits:
+            self.mechanism.adjacency = self.budget.adjacency
         self.mechanism.prepare(self.env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
         self._on_exhausted = on_exhausted
@@ -307,12 +310,13 @@ class Privatizer(FederatedWrapper):
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         self._correlated = self.mechanism.correlated or not independent(self.single_release_space)
         adjacencies = tuple(sensitivity.changes)
-        adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
+        adjacency = self.budget.adjacency or self.mechanism.adjacency or adjacencies[0]
         as_agent = tuple(self.unwrapped.sensitivity().changes) if self.env.message_bits else ()
         require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
+        delta = self.mechanism.total_delta
         self._measured: dict[str, Any] = {
-            "delta": self.budget.delta,
-            "composition": self.budget.composition,
+            "delta": delta if self.budget.delta is None else self.budget.delta,
+            "composition": self.budget.composition or ("basic" if delta is None else "exact"),
             "adjacency": adjacency,
         }
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
@@ -372,9 +376,11 @@ class Privatizer(FederatedWrapper):
         if self._on_exhausted == "raise" and not (affordable := self._can_afford(sends)).all():
             replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
             raise BudgetExhaustedError(
+                f"releases is {self.mechanism.max_releases} and the budget {self.budget}; "
                 f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
-                f"{self._epsilon_spent[replica, agent]:.4g} in {self._index[replica, agent]} releases; "
-                f"another one is beyond what is allowed: {self.budget}, releases={self.mechanism.max_releases}"
+                f"{self._epsilon_spent[replica, agent]:.4g} in {self._index[replica, agent]} releases, and another one "
+                "is beyond that; a plan of all releases, such as the channel's schedule, a larger budget, or "
+                "on_exhausted='silence' is required"
             )
         statistic = self.env._release(sends)
         index, counted = self._index, sends

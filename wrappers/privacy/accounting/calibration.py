@@ -192,7 +192,7 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
 
     Returns:
         The arguments by name: ``noise_multiplier``, the ``delta`` at which the epsilon of a single release is stated,
-        ``releases``, and ``epsilon``, which is None.
+        ``releases``, and None for the other sizes of noise.
 
     Raises:
         TypeError: A parameter has the wrong type.
@@ -213,7 +213,13 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
         # Multiplied and divided to have the same rounding as in earlier versions, where privatizers were given the
         # epsilon of all releases and divided it: so the noise is equal to the bit.
         multiplier = analytic_noise_multiplier(releases * share / releases, _DELTA_OF_ONE)
-    return {"epsilon": None, "delta": _DELTA_OF_ONE, "releases": releases, "noise_multiplier": multiplier}
+    return {
+        "epsilon": None,
+        "epsilon_per_release": None,
+        "delta": _DELTA_OF_ONE,
+        "releases": releases,
+        "noise_multiplier": multiplier,
+    }
 
 
 # Smaller numbers, and the noise that they need, leave the range of floating-point numbers.
