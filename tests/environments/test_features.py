@@ -19,7 +19,7 @@ from fedbandit_envs.views.control import Rows
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 0.5}]
+NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon_per_release": 0.5}]
 CHANNEL = ["fedbandit_envs.wrappers:Channel", {"echo": True}]
 STACKS = {
     "noise": [NOISE, CHANNEL],

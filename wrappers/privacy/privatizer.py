@@ -9,7 +9,13 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
-from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
+from fedbandit_envs.basics.checks import (
+    require_choice,
+    require_epsilon,
+    require_number,
+    require_seeds,
+    require_size,
+)
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
@@ -35,7 +41,7 @@ class Budget:
         >>> from fedbandit_envs.wrappers import GaussianPrivatizer
         >>> from fedbandit_envs.wrappers.privacy.privatizer import Budget
         >>> budget = Budget(epsilon=2.0, delta=1e-5, composition="exact")
-        >>> env = GaussianPrivatizer(parallel_env(), epsilon=0.9, budget=budget, on_exhausted="silence")
+        >>> env = GaussianPrivatizer(parallel_env(), epsilon_per_release=0.9, budget=budget)
 
     Attributes:
         epsilon: The most that any agent may spend in an episode, > 0; with infinity spending is measured, not limited.
@@ -102,15 +108,14 @@ class Clip(FederatedWrapper):
 
         Args:
             env: The environment, without a privatizer.
-            clip: The largest norm of a release, a number > 0.
+            clip: The largest norm of a release, a number in [1e-60, 1e60].
 
         Raises:
             TypeError: ``clip`` is no number.
-            ValueError: It is not positive, or not finite.
+            ValueError: It is out of its range.
         """
-        require_number("clip", clip, 0, float("inf"), open_below=True, open_above=True)
         super().__init__(env)
-        self._clip = float(clip)
+        self._clip = require_size("clip", clip)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
@@ -177,8 +182,8 @@ class Privatizer(FederatedWrapper):
         >>> env = Privatizer(parallel_env(num_agents=2), Laplace(epsilon=1.0, releases=5))
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
-        >>> round(env.privacy().epsilon, 6)  # twice 1/5: quantity and outcome change together
-        0.4
+        >>> round(env.privacy().epsilon, 6)
+        0.2
 
     Attributes:
         mechanism: The mechanism that adds the noise; a copy of the argument.
@@ -207,7 +212,7 @@ class Privatizer(FederatedWrapper):
             mechanism: The mechanism that adds noise to releases. It is copied, so that one object may be given to
                 several privatizers. Instead of an object, its name in
                 :data:`~fedbandit_envs.wrappers.privacy.mechanisms.MECHANISMS` or ``"module:Class"``, or a
-                mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0}``.
+                mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0, "releases": 5}``.
             budget: How the epsilon that agents have spent is measured and limited: a :class:`Budget` or a mapping of
                 its arguments. By default it is measured as the mechanism's own epsilon is, without a limit.
             on_exhausted: What happens to a release that would exceed the budget: ``"raise"`` raises an error,

@@ -150,3 +150,24 @@ def test_the_printed_form_is_per_release():
             env.env.env.reset_batch([0]) and next(iter(env.env.env.sensitivity().changes.values())).values
         )
         assert played(env, releases).epsilon == pytest.approx(0.5 * releases * values)
+
+
+@pytest.mark.parametrize("size", [1e-308, 1e308])
+@pytest.mark.parametrize("privatizer", [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer])
+def test_sizes_whose_powers_are_no_numbers_are_refused(privatizer, size):
+    for name, rest in {"clip": {"epsilon": 1.0}, "epsilon": {}, "epsilon_per_release": {}}.items():
+        if (name, privatizer) != ("clip", RandomizedResponsePrivatizer):
+            with pytest.raises(
+                ValueError, match=rf"{name} is {size!r}; a number in \[1e-60, 1e\+60\]".replace("+3", r"\+3")
+            ):
+                privatizer(ArmsEnv(), releases=2, **{**rest, name: size})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("size", [1e-60, 1e60])
+def test_sizes_at_the_bounds_give_numbers(size):
+    for arguments in ({"epsilon": size}, {"epsilon": 1.0, "clip": size}, {"noise_multiplier": size}):
+        env = GaussianPrivatizer(ArmsEnv(num_agents=1), releases=2, **arguments)
+        env.reset_batch([0])
+        assert all(np.isfinite(array).all() for array in env.release([[True]]).values())
+        assert env.privacy().epsilon <= arguments.get("epsilon", np.inf)

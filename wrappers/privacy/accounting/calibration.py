@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import erfcx, expit, log_ndtr, ndtri_exp
 
-from fedbandit_envs.basics.checks import require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.checks import require_integer, require_number
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -227,7 +227,8 @@ _LEAST = 1e-300
 
 
 def _check(epsilon: float, delta: float, least: float = 0.0) -> None:
-    require_epsilon(epsilon)
+    if epsilon != inf:
+        require_number("epsilon", epsilon, 0, inf, open_below=True)
     require_number("delta", delta, 0, 1, open_below=True, open_above=True)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if value < least:

@@ -12,7 +12,13 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.checks import (
+    require_choice,
+    require_epsilon,
+    require_integer,
+    require_number,
+    require_size,
+)
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import (
     AGENT,
@@ -449,42 +455,38 @@ class Gaussian(AdditiveMechanism):
             )
         self._delta, self._pair, self._given = delta, pair, noise_multiplier
         self._classic = epsilon_per_release is not None and calibration != "analytic"
-        if noise_multiplier is not None:
-            require_number("noise_multiplier", noise_multiplier, 0, np.inf, open_above=True)
-            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
-            # the noise is so large that delta suffices alone; shares of epsilon must be positive.
-            epsilon_per_release = (
-                float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
-            )
-            epsilon_per_release = max(epsilon_per_release, 1e-300)
-        super().__init__(epsilon, releases, epsilon_per_release)
+        super().__init__(epsilon, releases, epsilon_per_release if noise_multiplier is None else 1.0)
         if epsilon is not None:
             self.total_delta = delta
         if noise_multiplier is not None:
-            # All releases have the same noise, whether or not their number is planned.
-            self._parts = np.array([epsilon_per_release])
+            if noise_multiplier != 0:
+                require_size("noise_multiplier", noise_multiplier)
+            # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
+            # the noise is so large that delta suffices alone; shares of epsilon must be positive.
+            each = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
+            self.epsilon_per_release, self._parts = None, np.array([max(each, 1e-300)])
 
     def prepare(self, env: FederatedEnv) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
-            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
-                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
+            UserWarning: The classic formula gives a release more than ``delta``, as it may where epsilon is 1 or more;
+                the warning names the true delta, which claims use.
         """
         super().prepare(env)
-        place = self._shares.argmax()
-        most = float(self._shares[place])
-        # Workers of a sweep leave it to the process that started them.
+        most = float(self._shares.max())
+        # Workers of a sweep leave the warning to the process that started them.
         if self._classic and 1 <= most < np.inf and parent_process() is None:
-            true = float(gaussian_delta(most, 1 / self._multipliers[place]))
-            warnings.warn(
-                f"the classic calibration is proven for epsilon < 1; at the largest share of a release, "
-                f"{most:.4g}, its noise gives delta {true:.3g} where {self._delta:g} was asked for; claims have that "
-                "delta, and calibration='analytic' or an epsilon of all releases meets what was asked for",
-                UserWarning,
-                # The warning points at the line that constructs the privatizer.
-                stacklevel=4,
-            )
+            true = float(gaussian_delta(most, 1 / classic_noise_multiplier(most, self._delta)))
+            if true > self._delta:
+                warnings.warn(
+                    f"calibration is 'classic', which is proven for epsilon < 1; at the largest share of a release, "
+                    f"{most:.4g}, its noise gives delta {true:.3g} where {self._delta:g} was asked for, and claims say "
+                    "so; 'analytic', or epsilon in place of epsilon_per_release, meets what was asked for",
+                    UserWarning,
+                    # The warning points at the line that constructs the privatizer.
+                    stacklevel=4,
+                )
 
     def _calibrated(self, changes: Changes, times: Array) -> tuple[Array, Array]:
         change = changes[self.protected(changes)]
@@ -692,7 +694,7 @@ def _positive(name: str, values: Sequence[float]) -> Array:
     """
     require_integer(f"len({name})", len(values), 1)
     for place, one in enumerate(values):
-        require_number(f"{name}[{place}]", one, 0, np.inf, open_below=True, open_above=True)
+        require_size(f"{name}[{place}]", one)
     return np.array(values, np.float64)
 
 

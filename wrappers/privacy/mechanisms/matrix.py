@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_size
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
@@ -109,7 +109,7 @@ class MatrixMechanism(Mechanism):
         require_choice("sigma", self.sigma, ("exact", "printed"))
         require_one_of(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
         if self.epsilon is None:
-            require_number("noise_multiplier", self.noise_multiplier, 0, np.inf, open_below=True)
+            require_size("noise_multiplier", self.noise_multiplier)
         else:
             require_epsilon(self.epsilon)
         require_choice("mechanism", self.matrix, (None, *NOISES))
