@@ -169,7 +169,8 @@ class Privatizer(FederatedWrapper):
     If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.schedule`), the privatizer makes the
     noise of that stage, whose scale is the same for all agents. For an ``aggregator`` each agent adds its share of one
     noise, if such noises add up (:attr:`.Event.adds_up`, as Gaussian ones do), and the mechanism's arguments are about
-    a sum of ``honest`` shares; other noise is not shared. For a ``server`` agents release without noise, and the
+    a sum of ``honest`` shares; an epsilon of all releases of independent noise is met by the shares alone that a fellow
+    agent does not know. Other noise is not shared. For a ``server`` agents release without noise, and the
     mechanism adds one noise to their sum. Then the accounts are those of each agent's own share, or of the server's
     noise. Budgets and ``epsilon_spent`` are measured for a fellow agent as the observer, of sums with as few shares as
     the stage lets pass (for correlated noise under the adjacency ``agent``: with the agent's own share alone, since any
@@ -347,7 +348,10 @@ class Privatizer(FederatedWrapper):
         first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
         if stage.trust == "aggregator" and all(event.adds_up for event in first):
             self._shares_each = stage.honest
-            self.mechanism.start_share(sensitivity, horizon, generators, stage.honest)
+            if self.mechanism.total_delta is not None and not self.mechanism.correlated:
+                # The epsilon of all releases is met against a fellow agent, who knows shares, at least its own.
+                self._shares_each = max(stage.honest - 1 - stage.colluders, 1)
+            self.mechanism.start_share(sensitivity, horizon, generators, self._shares_each)
         self._shares = Shares(rows)
         # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
         # releases announce still add up to the variance of the sum of releases.

@@ -82,12 +82,22 @@ def test_proportions_and_transports(transport):
         assert 2.0 * (1 - 1e-6) <= played(env, 3).epsilon <= 2.0
 
 
-def test_a_trusted_server_and_sums():
-    stage = {"name": "server"}
-    env = Channel(
-        GaussianPrivatizer(ArmsEnv(max_cycles=5), 2.0, releases=5), schedule="every_round", stage=stage
-    )
-    assert 2.0 * (1 - 1e-6) <= played(env, 5).epsilon <= 2.0
+@pytest.mark.parametrize(
+    "stage",
+    [
+        {"name": "server"},
+        {"name": "aggregator", "honest": 5},
+        {"name": "aggregator", "honest": 4, "colluders": 2},
+    ],
+)
+@pytest.mark.parametrize("agents", [5, 1])
+def test_a_trusted_server_and_sums(stage, agents):
+    if stage["name"] == "aggregator" and agents == 1:
+        stage = {"name": "aggregator", "honest": 1}
+    env = GaussianPrivatizer(ArmsEnv(num_agents=agents, max_cycles=5), 2.0, releases=5)
+    env = Channel(env, schedule="every_round", stage=stage)
+    # Claims assume that the sums were as small as the stage lets pass, and here nobody is absent.
+    assert 2.0 * (0.6 if "honest" in stage else 1 - 1e-6) <= played(env, 5).epsilon <= 2.0
 
 
 @pytest.mark.parametrize("stage", [None, {"name": "aggregator", "honest": 2}])
