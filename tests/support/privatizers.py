@@ -13,7 +13,7 @@ from fedbandit_envs.wrappers import (
 PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
 VARIANTS = [
     *PRIVATIZERS,
-    lambda env, epsilon: GaussianPrivatizer(env, epsilon_per_release=epsilon, pair="good_and_defective"),
+    lambda env, epsilon, **plan: GaussianPrivatizer(env, epsilon, pair="good_and_defective", **plan),
 ]
 
 

@@ -159,6 +159,7 @@ class Mechanism(ABC):
 # lost in rounding, so their shares are equal.
 _DISTINCT = 64
 
+Size = float | Sequence[float]
 PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
 Releases = PlannedReleases | Sequence[float]
 """Planned releases of an agent: their number; a schedule fixed in advance, whose rounds are counted; the proportions of
@@ -200,15 +201,17 @@ def decreasing(epsilon: float, horizon: int) -> Array:
     return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
 
 
-def require_one_of(**sizes: object) -> None:
-    """Checks that exactly one of the parameters, which determine the size of noise, is given.
+def require_one_of(**sizes: Size | None) -> tuple[str, Size]:
+    """Returns the name and the value of the only parameter that is given; together they determine the size of noise.
 
     Raises:
         ValueError: None or several are.
     """
-    if sum(size is not None for size in sizes.values()) != 1:
-        given = ", ".join(f"{name} is {size!r}" for name, size in sizes.items())
-        raise ValueError(f"{given}; exactly one of them is required")
+    given = [(name, size) for name, size in sizes.items() if size is not None]
+    if len(given) != 1:
+        listed = ", ".join(f"{name} is {size!r}" for name, size in sizes.items())
+        raise ValueError(f"{listed}; exactly one of them is required")
+    return given[0]
 
 
 class AdditiveMechanism(Mechanism):
@@ -239,37 +242,34 @@ class AdditiveMechanism(Mechanism):
             TypeError: An argument has the wrong type.
             ValueError: An argument is out of its range, or there is no plan for ``epsilon``.
         """
-        require_one_of(epsilon=epsilon, epsilon_per_release=epsilon_per_release)
-        listed, each = isinstance(releases, list | tuple), isinstance(epsilon_per_release, list | tuple)
-        if epsilon_per_release is not None and (listed or (each and releases is not None)):
-            raise ValueError(
-                f"epsilon_per_release is {epsilon_per_release!r} and releases {releases!r}; a number and a plan "
-                "without proportions, or a sequence and None, is required"
-            )
+        name, size = require_one_of(epsilon=epsilon, epsilon_per_release=epsilon_per_release)
         self.epsilon, self.epsilon_per_release = epsilon, epsilon_per_release
-        for name, size in (("epsilon", epsilon), ("epsilon_per_release", epsilon_per_release)):
-            if size is not None and not isinstance(size, list | tuple):
-                require_epsilon(size, name)
+        if isinstance(releases, list | tuple) and epsilon is not None:
+            name, size, releases = "releases", releases, None
+            require_epsilon(epsilon)
         self._plan: int | Schedule | None = None
-        # The epsilon of each release, or proportions of them, the last of which is repeated; None for P-FCB's.
-        self._parts: Array | None = None
-        if listed or each:
-            self._parts = (
-                _positive("releases", releases)
-                if listed
-                else _positive("epsilon_per_release", epsilon_per_release)
-            )
-            self._plan = len(self._parts)
-        elif releases is not None:
+        if isinstance(size, list | tuple):
+            self._plan = len(size)
+            self._parts = _positive(name, size)
+        else:
+            require_epsilon(size, name)
+            # The epsilon of each release, or proportions of them, the last of which is repeated.
+            self._parts = np.array([size], np.float64)
+            if releases is None and epsilon is not None and epsilon < np.inf:
+                raise ValueError(
+                    f"releases is None, a plan without an end, for all of which epsilon cannot be {epsilon!r}; a "
+                    "number of releases, the channel's schedule, or epsilon_per_release in place of epsilon is required"
+                )
+        if releases is not None:
+            if self._plan is not None or isinstance(releases, list | tuple):
+                raise ValueError(
+                    f"epsilon_per_release is {epsilon_per_release!r} and releases {releases!r}; a number and a plan "
+                    "without proportions, or a sequence and None, is required"
+                )
             self._plan = checked_plan(releases)
-            self._parts = np.array([epsilon_per_release or 1.0])
-        elif epsilon is not None and epsilon < np.inf:
-            raise ValueError(
-                f"releases is None, a plan without an end, for all of which epsilon cannot be {epsilon!r}; a number of "
-                "releases, the channel's schedule, or epsilon_per_release in place of epsilon is required"
-            )
         if epsilon == np.inf:
             self._parts = np.array([np.inf])
+        self._decreases = epsilon is None and self._plan is None
 
     @abstractmethod
     def noise_multiplier(self, share: float) -> float:
@@ -302,22 +302,21 @@ class AdditiveMechanism(Mechanism):
 
     def _share_out(self, horizon: int, changes: Changes | None = None) -> None:
         """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry."""
-        plan, parts = self._plan, self._parts
+        plan = self._plan
         self.max_releases = plan.count(horizon) if isinstance(plan, Schedule) else plan
-        if self.epsilon_per_release is not None and parts is None:
-            parts = decreasing(self.epsilon_per_release, horizon)
-        self._shares = parts
+        self._shares = decreasing(float(self._parts[0]), horizon) if self._decreases else self._parts
         if self.epsilon in (None, np.inf):
             self._multipliers = self._sizes(self._shares)
         elif changes is not None:
-            times = np.ones(len(parts))
-            times[-1] = max(self.max_releases, 1) - len(parts) + 1
-            self._shares, self._multipliers = self._calibrated(changes, times)
+            times = np.ones(len(self._parts))
+            times[-1] = max(self.max_releases or 0, 1) - len(times) + 1
+            self._shares, self._multipliers = self._calibrated(self.epsilon or 0.0, changes, times)
 
-    def _calibrated(self, changes: Changes, times: Array) -> tuple[Array, Array]:
+    def _calibrated(self, epsilon: float, changes: Changes, times: Array) -> tuple[Array, Array]:
         """Returns the shares and the noise multipliers with which all planned releases together cost epsilon.
 
         Args:
+            epsilon: The epsilon of all of them.
             changes: How much neighbours can differ in one release, by adjacency.
             times: How often each entry of ``_parts`` is spent.
         """
@@ -328,7 +327,7 @@ class AdditiveMechanism(Mechanism):
                 f"adjacency is {protected!r}; one that {type(self).__name__} protects is required"
             )
         # Slightly less, so that rounding cannot make the claimed epsilon exceed the given one.
-        shares = self.epsilon * (1 - 1e-12) / unit * (self._parts / (times @ self._parts))
+        shares = epsilon * (1 - 1e-12) / unit * (self._parts / (times @ self._parts))
         return shares, self._sizes(shares)
 
     def _sizes(self, shares: Array) -> Array:
@@ -453,7 +452,8 @@ class Gaussian(AdditiveMechanism):
                 f"calibration is 'classic', a formula for one release, and epsilon {epsilon!r} that of all; None, or "
                 "epsilon_per_release in place of epsilon, is required"
             )
-        self._delta, self._pair, self._given = delta, pair, noise_multiplier
+        self._asked_delta = self._delta = delta
+        self._pair, self._given = pair, noise_multiplier
         self._classic = epsilon_per_release is not None and calibration != "analytic"
         super().__init__(epsilon, releases, epsilon_per_release if noise_multiplier is None else 1.0)
         if epsilon is not None:
@@ -464,7 +464,8 @@ class Gaussian(AdditiveMechanism):
             # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
             # the noise is so large that delta suffices alone; shares of epsilon must be positive.
             each = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
-            self.epsilon_per_release, self._parts = None, np.array([max(each, 1e-300)])
+            self.epsilon_per_release, self._decreases = None, False
+            self._parts = np.array([max(each, 1e-300)])
 
     def prepare(self, env: FederatedEnv) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
@@ -488,14 +489,14 @@ class Gaussian(AdditiveMechanism):
                     stacklevel=4,
                 )
 
-    def _calibrated(self, changes: Changes, times: Array) -> tuple[Array, Array]:
+    def _calibrated(self, epsilon: float, changes: Changes, times: Array) -> tuple[Array, Array]:
         change = changes[self.protected(changes)]
         # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
         size = change.norm * sqrt(times @ self._parts**2) * (1 + 1e-11)
-        multipliers = size * analytic_noise_multiplier(self.epsilon, self.total_delta) / self._parts
+        multipliers = size * analytic_noise_multiplier(epsilon, self._asked_delta) / self._parts
         # Basic composition adds up to the delta of all releases.
-        self._delta = self.total_delta / (times.sum() * change.values)
-        return gaussian_epsilon(self._delta, 1 / multipliers), multipliers
+        self._delta = self._asked_delta / (times.sum() * change.values)
+        return np.asarray(gaussian_epsilon(self._delta, 1 / multipliers)), multipliers
 
     def noise_multiplier(self, share: float) -> float:
         """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""

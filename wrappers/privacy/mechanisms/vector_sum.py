@@ -201,12 +201,9 @@ class VectorSum(Mechanism):
 
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
-        sizes = {"epsilon": self.epsilon, "epsilon_per_release": self.epsilon_per_release}
-        require_one_of(**sizes)
-        for name, size in sizes.items():
-            if size is not None:
-                require_epsilon(size, name)
-                self._size = size
+        name, _ = require_one_of(epsilon=self.epsilon, epsilon_per_release=self.epsilon_per_release)
+        self._size = self.epsilon or self.epsilon_per_release or 0.0
+        require_epsilon(self._size, name)
         self.total_delta = self.delta
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         require_integer("gap", self.gap, 1)
@@ -270,7 +267,7 @@ class VectorSum(Mechanism):
         self._changes = tuple(sensitivity.changes.items())
         self.max_releases = horizon // self.gap
         self._plan(self._size)
-        if self.epsilon in (None, inf) or not self.max_releases:
+        if self.epsilon is None or self.epsilon == inf or not self.max_releases:
             return
         size, valid, invalid = self._size, 0.0, inf
         alone, protected = np.ones((1, 1, 1), np.int64), self.protected(sensitivity.changes)
