@@ -161,7 +161,7 @@ _DISTINCT = 64
 
 Size = float | Sequence[float]
 PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
-Releases = PlannedReleases | Sequence[float]
+Releases = PlannedReleases | list[float] | tuple[float, ...]
 """Planned releases of an agent: their number; a schedule fixed in advance, whose rounds are counted; the proportions of
 what each of them spends of epsilon, such as ``[1, 2, 4]``; or None where there is no plan."""
 

@@ -286,7 +286,7 @@ class VectorSum(Mechanism):
     def _plan(self, size: float) -> None:
         """Sets the constants of all levels for the epsilon of the program."""
         self._nodes = []
-        for level in range(max(self.max_releases, 1).bit_length()):
+        for level in range(max(self.max_releases or 0, 1).bit_length()):
             rounds = self.gap * 2**level
             fine = max(2 * sqrt(self._agents * rounds), self._dim, 4)
             bits = (fine * log(self._dim**2 / self.delta) / size) ** 2 / (self._honest * rounds)
