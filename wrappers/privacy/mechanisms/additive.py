@@ -80,7 +80,7 @@ class Mechanism(ABC):
             ValueError: The mechanism does not fit the environment.
         """
 
-    def protected(self, changes: Changes) -> Adjacency:
+    def _protected(self, changes: Changes) -> Adjacency:
         """Returns the adjacency for which epsilon is met.
 
         Raises:
@@ -320,7 +320,7 @@ class AdditiveMechanism(Mechanism):
             changes: How much neighbours can differ in one release, by adjacency.
             times: How often each entry of ``_parts`` is spent.
         """
-        protected = self.protected(changes)
+        protected = self._protected(changes)
         unit = self.event(1.0, self.noise_multiplier(1.0), changes).promised(protected)[0]
         if np.isinf(unit):
             raise ValueError(
@@ -490,7 +490,7 @@ class Gaussian(AdditiveMechanism):
                 )
 
     def _calibrated(self, epsilon: float, changes: Changes, times: Array) -> tuple[Array, Array]:
-        change = changes[self.protected(changes)]
+        change = changes[self._protected(changes)]
         # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
         size = change.norm * sqrt(times @ self._parts**2) * (1 + 1e-11)
         multipliers = size * analytic_noise_multiplier(epsilon, self._asked_delta) / self._parts

@@ -148,7 +148,7 @@ class MatrixMechanism(Mechanism):
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
         """Sets the planned number of releases, the noise and its multiplier, and how neighbours can differ."""
-        protected = self.protected(sensitivity.changes)
+        protected = self._protected(sensitivity.changes)
         for name, array in sensitivity.scale.items():
             # The entries (i, j) and (j, i) share one draw. If their scales differed, an observer could combine the two
             # noisy entries so that the draw cancels.

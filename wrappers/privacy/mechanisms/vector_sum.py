@@ -270,7 +270,7 @@ class VectorSum(Mechanism):
         if self.epsilon is None or self.epsilon == inf or not self.max_releases:
             return
         size, valid, invalid = self._size, 0.0, inf
-        alone, protected = np.ones((1, 1, 1), np.int64), self.protected(sensitivity.changes)
+        alone, protected = np.ones((1, 1, 1), np.int64), self._protected(sensitivity.changes)
         while invalid > valid * 1.001:
             self._plan(size)
             spent = float(exact([self.joint_event(self.max_releases)], alone, protected, self.delta)[0, 0])
