@@ -55,7 +55,7 @@ class Baseline:
         >>> from fedbandit_envs import procurement_v0
         >>> from fedbandit_envs.baselines import BASELINES
         >>> baseline = BASELINES["P-FCB"]
-        >>> env = baseline.wrap(procurement_v0.parallel_env(num_agents=3), {"privatizer": {"epsilon": 2.0}})
+        >>> env = baseline.wrap(procurement_v0.parallel_env(num_agents=3), {"channel": {"loss": 0.1}})
         >>> policy = baseline.make_policy(omega1=0.2)
     """
 

@@ -21,7 +21,7 @@ FORMATS = {
 STACKS = {
     "alone": lambda env: env,
     "channel": Channel,
-    "noise": lambda env: Channel(GaussianPrivatizer(env, epsilon=1.0, on_exhausted="silence")),
+    "noise": lambda env: Channel(GaussianPrivatizer(env, epsilon_per_release=1.0, on_exhausted="silence")),
 }
 ROUNDS = 100
 

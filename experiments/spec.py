@@ -319,7 +319,9 @@ class RunSpec:
     def _all_labels(self) -> dict[str, Any]:
         """Returns the constant columns of the result's table: environment, baseline, epsilon, and :attr:`labels`."""
         wrappers = self.recorded()["wrapper_kwargs"].values()
-        epsilon = next((given["epsilon"] for given in wrappers if "epsilon" in given), None)
+        # Epsilon of all releases, or where a paper's form has it that of one.
+        asked = [given.get("epsilon") or given.get("epsilon_per_release") for given in wrappers]
+        epsilon = next((size for size in asked if isinstance(size, int | float)), None)
         return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
 
 

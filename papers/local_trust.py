@@ -67,7 +67,7 @@ def run(line: str, scale: Scale, **varied: float) -> RunSpec:
     every = {"name": "fixed_gap", "gap": gap}
     wrappers: dict[str, dict[str, Any]] = {} if line == SILENT else {"channel": {"schedule": every}}
     if line == VECTOR_SUM:
-        wrappers["privatizer"] = noise | {"gap": gap}
+        wrappers["privatizer"] = {"epsilon_per_release": at["epsilon"], "delta": at["delta"], "gap": gap}
     elif line in NOISE_OF:
         sizes = {"horizon": scale.rounds, "gap": gap, "agents": agents}
         sd, _ = released_constants(NOISE_OF[line], **noise, **sizes)

@@ -146,7 +146,7 @@ def _exp2(plan: Plan) -> list[RunSpec]:
     # of another experiment and is played only once.
     runs = []
     for at in plan.scale.sweeps["epsilon"]:
-        noise = {} if at == 1 else {"privatizer": {"epsilon": at}}
+        noise = {} if at == 1 else {"privatizer": {"epsilon_per_release": at}}
         runs.append(_run(plan, "P-FCB", wrappers=noise, labels={"budget": at}))
     return runs + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
 

@@ -82,7 +82,8 @@ class Candidate:
         spent = shares / shares.sum() / calibration.classic_noise_multiplier(1.0, _LARGE_DELTA)
         mu = norm * float(np.sqrt(np.square(spent).sum()))
         largest = (1 - 1e-9) / (calibration.analytic_noise_multiplier(EPSILON, DELTA) * mu)
-        return {"epsilon": largest, "delta": _LARGE_DELTA, "releases": shares.tolist(), "pair": self.pair}
+        each = (largest * np.divide(shares, sum(shares.tolist()))).tolist()
+        return {"epsilon_per_release": each, "delta": _LARGE_DELTA, "pair": self.pair}
 
     def deviations(self, rounds: int) -> tuple[float, float]:
         """Returns the standard deviations of the noise in an agent's first release, and in the sum of all its releases.
@@ -104,8 +105,8 @@ class Candidate:
         if self.how == "equal":
             sizes = np.full(releases, given["noise_multiplier"])
         else:
-            multiplier = calibration.classic_noise_multiplier(given["epsilon"], given["delta"])
-            sizes = multiplier * sum(given["releases"]) / np.array(given["releases"])
+            each = given["epsilon_per_release"]
+            sizes = np.array([calibration.classic_noise_multiplier(share, given["delta"]) for share in each])
         return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
 
 

@@ -52,8 +52,8 @@ class ComparedProblem(NamedTuple):
         middle: Average over seeds, ``mean`` or ``median``, of which ratios are taken.
         rounds: Horizon, as a share of the scale's horizon.
         trials: Number of seeds, as a multiple of the scale's trials; sweeps have the scale's.
-        shared: Whether the privatizer divides epsilon over its releases. Then its arguments have to be computed from
-            the epsilon that is claimed for all releases together.
+        shared: Whether the privatizer has a printed form, of an epsilon per release. Then its arguments have to be
+            computed from the epsilon that is claimed for all releases together.
     """
 
     title: str
@@ -107,7 +107,8 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     if where.noise_sd is not None and line != TUNED:
         policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
     delta = labels.get("delta", problem.delta)
-    privatizer: dict[str, Any] = {"epsilon": where.epsilon}
+    promised = "epsilon_per_release" if problem.shared else "epsilon"
+    privatizer: dict[str, Any] = {promised: where.epsilon}
     if "epsilon" in labels and problem.shared:
         # With this pair of counts the sensitivity is 1 capacity under "one-quantity": altering one quantity changes the
         # numbers of good and of defective units by at most the capacity in total.

@@ -13,7 +13,7 @@ _DEVA = "Deva, Abhishek, Gujar (AAMAS 2021)"
 _SOLANKI = "Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)"
 
 _DOUBLING = {"schedule": {"name": "doubling"}}
-_GAUSSIAN = WrapperSpec(GaussianPrivatizer, {"epsilon": 1.0})
+_GAUSSIAN = WrapperSpec(GaussianPrivatizer, {"epsilon_per_release": 1.0})
 _POOLED = {"check": False, "omega2": 1.0}
 
 _baseline = partial(listed, ProcurementEnv)

@@ -20,7 +20,7 @@ GROUPS = ("leaderboard",)
 
 RUNS = {
     "run-procurement": "run SS-UCB FedProcurement-v0 --rounds 200 --seeds 3 --json",
-    "run-procurement-private": "run P-FCB FedProcurement-v0 --rounds 1000 --seeds 3 --json --set epsilon=0.5",
+    "run-procurement-private": "run P-FCB FedProcurement-v0 --rounds 1000 --seeds 3 --json --set pair=as_given",
     "run-linear": "run LinUCB FedLinear-v0 --rounds 200 --seeds 3 --json",
     "run-linear-private": "run FedUCB-min FedLinear-v0 --rounds 300 --seeds 3 --json --set privatizer.epsilon=2",
     "run-linear-async": "run FedLinUCB FedLinearAsync-v0 --rounds 500 --seeds 3 --json",

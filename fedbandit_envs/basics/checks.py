@@ -46,15 +46,21 @@ def require_number(
     return number
 
 
-def require_epsilon(epsilon: object, name: str = "epsilon") -> None:
-    """Raises an error unless ``epsilon`` is a number > 0, or infinity for no noise.
+def require_size(name: str, value: object) -> float:
+    """Returns ``value`` as a float if it is a number > 0 whose powers and quotients floating-point numbers can hold.
 
     Raises:
-        TypeError: It is no number.
-        ValueError: It is not > 0.
+        TypeError: The value is no number.
+        ValueError: The value is not > 0, below 1e-60 or above 1e60.
     """
+    number = require_number(name, value, 0, math.inf, open_below=True)
+    return require_number(name, number, 1e-60, 1e60)
+
+
+def require_epsilon(epsilon: object, name: str = "epsilon") -> None:
+    """Raises an error unless ``epsilon`` is a size (:func:`require_size`), or infinity for no noise."""
     if epsilon != math.inf:
-        require_number(name, epsilon, 0, math.inf, open_below=True)
+        require_size(name, epsilon)
 
 
 def require_integer(name: str, value: object, least: int, most: int | None = None) -> int:

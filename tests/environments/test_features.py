@@ -19,7 +19,7 @@ from fedbandit_envs.views.control import Rows
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 0.5}]
+NOISE = ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon_per_release": 0.5}]
 CHANNEL = ["fedbandit_envs.wrappers:Channel", {"echo": True}]
 STACKS = {
     "noise": [NOISE, CHANNEL],
@@ -135,7 +135,9 @@ def test_linear_by_hand(noisy):
         context_bound=2.5,
         reward="normal",
     )
-    env = Channel(GaussianPrivatizer(env, epsilon=200.0, calibration="analytic") if noisy else env)
+    env = Channel(
+        GaussianPrivatizer(env, epsilon_per_release=200.0, calibration="analytic") if noisy else env
+    )
     heard, noise = np.zeros((2, 3, 5, 5)), np.zeros((2, 3, 5, 5))
     unit = np.diag([0.4] * 4 + [1.0])
     for seen, found in told(env):
@@ -163,7 +165,7 @@ def test_linear_by_hand(noisy):
 def test_noise_makes_heard_counts_worth_less(pair):
     """As many exact outcomes as give a mean of the same variance, where one has 1 / 4; own data counts in full."""
     env = arms_env(num_agents=3, num_arms=2, max_cycles=40)
-    env = Channel(GaussianPrivatizer(env, epsilon=30.0, calibration="analytic", pair=pair))
+    env = Channel(GaussianPrivatizer(env, epsilon_per_release=30.0, calibration="analytic", pair=pair))
     pulls, successes, of_pulls, of_successes, of_both = np.zeros((5, 2, 3, 2))
     for seen, found in told(env):
         pulls += seen["inbox_pulls"].sum(2)

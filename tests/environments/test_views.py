@@ -43,7 +43,7 @@ def test_an_episode_ends_at_the_horizon_or_where_it_is_cut_short(limits, steps):
 def test_cutting_an_episode_short_moves_no_claim(steps):
     """Every view of the same call plans for the same horizon, and no number of steps exhausts its budget."""
     call = {"stack": stack("every_round"), "max_cycles": 60, "num_agents": 2, **steps}
-    call["stack"][0] = [GAUSSIAN, {"epsilon": 1.0, "releases": 60}]
+    call["stack"][0] = [GAUSSIAN, {"epsilon_per_release": 1 / 60, "releases": 60}]
     single = gymnasium.make("FedProcurement-v0", **call)
     vector = gymnasium.make_vec("FedProcurement-v0", num_envs=2, **call)
     sync = gymnasium.make_vec("FedProcurement-v0", num_envs=2, vectorization_mode="sync", **call)
@@ -148,7 +148,12 @@ def test_a_stack_is_the_federation_it_names():
     """The view's rounds are those of the federation wrapped by hand, with the peers' policy on the other rows."""
     view = FederationEnv(FEDERATION, stack=stack("every_round"), peers=PFCB, max_cycles=30)
     env = Channel(
-        GaussianPrivatizer(parallel_env(max_cycles=30), 1.0), "complete", "every_round", 1, None, 0.1
+        GaussianPrivatizer(parallel_env(max_cycles=30), epsilon_per_release=1.0),
+        "complete",
+        "every_round",
+        1,
+        None,
+        0.1,
     )
     policy = PFCBPolicy()
     view.reset(seed=4)
@@ -191,7 +196,7 @@ def test_a_refused_choice_does_not_count_for_peers():
         ([["Pigeons", {}]], ValueError, "wrapper is 'Pigeons'; one of 'Byzantine', 'Channel'"),
         ([[GAUSSIAN, {"epsilon": -1.0}]], ValueError, r"epsilon is -1.0(.|\n)*raised by stack\[0\]"),
         (
-            [[CHANNEL, {}], [GAUSSIAN, {"epsilon": 1.0}]],
+            [[CHANNEL, {}], [GAUSSIAN, {"epsilon_per_release": 1.0}]],
             ValueError,
             "Channel, of layer 'transport', inside of GaussianPrivatizer",
         ),

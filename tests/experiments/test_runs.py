@@ -246,7 +246,7 @@ def test_claims_are_those_against_every_observer(stage):
 def test_a_table_has_a_row_a_checkpoint_seed_and_agent():
     spec = RunSpec(
         "P-FCB", "FedProcurement-v0", 300, 3, 5, {"num_agents": 2},
-        wrapper_kwargs={"privatizer": {"epsilon": 2.0}}, labels={"line": "ours", "share": 0.5},
+        wrapper_kwargs={"privatizer": {"epsilon_per_release": 2.0}}, labels={"line": "ours", "share": 0.5},
     )  # fmt: skip
     result = spec.run()
     frame = result.to_frame()

@@ -31,7 +31,11 @@ from fedbandit_envs.wrappers.privacy.privatizer import Budget
             TypeError,
             "epsilon is '1'; a finite number > 0",
         ),
-        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon=-1), ValueError, "epsilon is -1; a finite number > 0"),
+        (
+            lambda: GaussianPrivatizer(ArmsEnv(), epsilon=-1),
+            ValueError,
+            "epsilon is -1; a finite number > 0",
+        ),
         (lambda: Laplace(True, 3), TypeError, "epsilon is True"),
         (lambda: Budget(epsilon=True, delta=0.1), TypeError, "epsilon is True"),
         (lambda: Budget(epsilon="1", delta=0.1), TypeError, "epsilon is '1'"),

@@ -36,7 +36,7 @@ def test_environments_show_themselves_before_they_are_reset(env_id):
 
 
 def test_wrappers_are_shown_from_the_outermost_in():
-    env = Channel(GaussianPrivatizer(make_federation("FedProcurement-v0"), epsilon=1.0))
+    env = Channel(GaussianPrivatizer(make_federation("FedProcurement-v0"), epsilon_per_release=1.0))
     assert cells(env)["layers"] == "Channel > GaussianPrivatizer > ProcurementEnv"
 
 

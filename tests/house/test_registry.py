@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def stack(schedule):
     """Noisy messages by this schedule, as a user of gymnasium.make writes it."""
     return [
-        ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon": 1.0}],
+        ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon_per_release": 1.0}],
         ["fedbandit_envs.wrappers.transport.channel:Channel", {"schedule": schedule}],
     ]
 

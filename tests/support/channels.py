@@ -21,7 +21,7 @@ def small(num_agents: int = 4, **kwargs) -> ProcurementEnv:
 
 
 def private(env, epsilon: float = 0.9, **kwargs) -> GaussianPrivatizer:
-    return GaussianPrivatizer(env, epsilon, **kwargs)
+    return GaussianPrivatizer(env, epsilon_per_release=epsilon, **kwargs)
 
 
 def buying(env, replicas: int = 1) -> np.ndarray:

@@ -16,8 +16,9 @@ EPSILON = 20.0
 """So large that clipping shows beside the noise."""
 
 
-def behind(mechanism, **arguments):
-    return lambda env: Privatizer(env, mechanism(EPSILON, **arguments))
+def behind(mechanism, releases=None):
+    each = EPSILON / (releases or 1)
+    return lambda env: Privatizer(env, mechanism(releases=releases, epsilon_per_release=each))
 
 
 class HalfOfTheNoise(Laplace):

@@ -8,4 +8,7 @@ SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
 
 
 def stack(schedule):
-    return [[GAUSSIAN, {"epsilon": 1.0}], [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}]]
+    return [
+        [GAUSSIAN, {"epsilon_per_release": 1.0}],
+        [CHANNEL, {"schedule": schedule, "delay": 1, "loss": 0.1}],
+    ]

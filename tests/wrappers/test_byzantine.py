@@ -142,8 +142,8 @@ def test_bad_parameters_are_named(kwargs, error, message):
 @pytest.mark.parametrize("attack", ["garbage", "sign_flip", "scaled"])
 def test_privatizers_add_their_noise_to_lies_and_claim_what_they_did(attack):
     for make, privatizer in (
-        ("procurement", lambda env: GaussianPrivatizer(env, 1.0)),
-        ("procurement", lambda env: RandomizedResponsePrivatizer(env, 1.0)),
+        ("procurement", lambda env: GaussianPrivatizer(env, epsilon_per_release=1.0)),
+        ("procurement", lambda env: RandomizedResponsePrivatizer(env, epsilon_per_release=1.0)),
         ("linear", lambda env: ContinualPrivatizer(env, 1.0, 0.1)),
     ):
         honest, lying = privatizer(MAKES[make]()), privatizer(Byzantine(MAKES[make](), LIARS, attack))

@@ -162,14 +162,14 @@ def test_inboxes_get_all_slots_and_traffic_counts_them():
     np.testing.assert_array_equal(split.traffic["bytes"], split.traffic["messages"] * per_message)
 
 
-@pytest.mark.parametrize("releases", [None, 4])
-def test_randomised_response_is_unbiased_slot_by_slot(releases):
+@pytest.mark.parametrize("shares", [4.0, [1.0] * 4])
+def test_randomised_response_is_unbiased_slot_by_slot(shares):
     """Counts of 700 replicas come out right in each slot: 5 standard errors, false alarm 6e-7 a value.
 
     Counts that are wrong by a fifteenth are off by more than 6.
     """
     wrapped = Interleaved(small(max_cycles=60), 3)
-    env = RandomizedResponsePrivatizer(wrapped, 4.0, releases=releases)
+    env = RandomizedResponsePrivatizer(wrapped, epsilon_per_release=shares)
     seeds = range(700)
     env.reset_batch(seeds)
     truth = Interleaved(small(max_cycles=60), 3)
@@ -189,4 +189,6 @@ def test_randomised_response_is_unbiased_slot_by_slot(releases):
         assert (np.abs(error.mean(axis=0)) <= 5 * spread + 1e-12).all()
         assert np.abs(error).max() > 0
     with np.errstate(all="raise"):
-        assert RandomizedResponsePrivatizer(Interleaved(small(), 2), np.inf).reset_batch([0])
+        assert RandomizedResponsePrivatizer(Interleaved(small(), 2), epsilon_per_release=np.inf).reset_batch(
+            [0]
+        )

@@ -54,7 +54,7 @@ class LayerlessPigeons(Pigeons):
         (lambda: Pigeons(Channel(small())), "Channel, of layer 'transport', inside of Pigeons"),
         (lambda: Channel(Reveal(Channel(small()))), "Reveal, of layer 'observation', inside of Channel"),
         (
-            lambda: LaplacePrivatizer(private(small()), 1.0),
+            lambda: LaplacePrivatizer(private(small()), epsilon_per_release=1.0),
             "GaussianPrivatizer, of layer 'noise', inside of LaplacePrivatizer",
         ),
     ],

@@ -33,14 +33,14 @@ def test_no_claim_without_a_clip():
 
 
 def test_privatizers_without_a_clip_refuse_messages():
-    private = GaussianPrivatizer(Messages(ArmsEnv(), ONE), 0.9)
+    private = GaussianPrivatizer(Messages(ArmsEnv(), ONE), epsilon_per_release=0.9)
     with pytest.raises(ValueError, match=r"'gradient' lies .* \(authored message without a clip\)"):
         private.reset_batch([0])
 
 
 PRIVATIZERS = {
     "gaussian": partial(GaussianPrivatizer, noise_multiplier=8.0, releases=30, clip=0.5),
-    "laplace": partial(LaplacePrivatizer, epsilon=1.0, clip=0.5),
+    "laplace": partial(LaplacePrivatizer, epsilon_per_release=1.0, clip=0.5),
     "continual": partial(ContinualPrivatizer, epsilon=1.0, delta=0.1, clip=0.5),
 }
 

@@ -206,7 +206,7 @@ def test_releases_are_replaced_first(inside):
         (lambda: Byzantine(Interleaved(Messages(ArmsEnv(), {"bit": {"shape": [], "dtype": "bool"}}), 3)), 17),
         (lambda: Messages(ArmsEnv(), {"x": {"shape": [3]}}), 16 + 24),
         (ArmsEnv, 16 + 8 * 8),
-        (lambda: GaussianPrivatizer(ArmsEnv(), 0.9), 16 + 8 * 16),
+        (lambda: GaussianPrivatizer(ArmsEnv(), epsilon_per_release=0.9), 16 + 8 * 16),
     ],
 )
 def test_bytes_are_counted_as_declared(make, size):

@@ -136,7 +136,10 @@ def test_baselines_learn_in_rounds_of_their_own(name):
 
 @pytest.mark.filterwarnings("ignore:the classic calibration")
 def test_the_statistic_leaves_once_however_agents_come_and_go():
-    env = Channel(GaussianPrivatizer(Interleaved(Participation(small(), PROBABLY), 3), 1e9), echo=True)
+    env = Channel(
+        GaussianPrivatizer(Interleaved(Participation(small(), PROBABLY), 3), epsilon_per_release=1e9),
+        echo=True,
+    )
     observation = env.reset_batch([0]).observation
     heard = np.zeros((1, 4, PRODUCERS))
     for _ in range(50):

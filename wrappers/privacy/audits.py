@@ -91,27 +91,37 @@ def _continual(problem: type[Problem] = LinearEnv, **kwargs: Any) -> AuditTarget
     return AuditTarget(make, 0.1, attacks, problem, altered=1, releases=6)
 
 
+def _divided(make: Callable[..., Privatizer], **kwargs: Any) -> Callable[..., Privatizer]:
+    """Returns a maker of privatizers that divides epsilon among the releases, for one number of each."""
+
+    def made(env: FederatedEnv, epsilon: float, releases: int | None, **own: Any) -> Privatizer:
+        each = epsilon / (releases or 1)
+        return make(env, epsilon_per_release=each, releases=releases, **kwargs, **own)
+
+    return made
+
+
 def _staged(stage: StageSpec, observer: Observer) -> AuditTarget:
     """Returns the target for an observer's view of a stage: two clipped releases of each of three agents."""
-    make = partial(GaussianPrivatizer, calibration="analytic", clip=1.0)
+    make = _divided(GaussianPrivatizer, calibration="analytic", clip=1.0)
     return AuditTarget(make, 0.01, _AGENT[:1], ArmsEnv, releases=_RELEASES, view=(stage, observer))
 
 
 _OWN = {
-    "gaussian": AuditTarget(GaussianPrivatizer, 0.01, _GAUSSIAN),
-    "gaussian-analytic": AuditTarget(partial(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
+    "gaussian": AuditTarget(_divided(GaussianPrivatizer), 0.01, _GAUSSIAN),
+    "gaussian-analytic": AuditTarget(_divided(GaussianPrivatizer, calibration="analytic"), 0.01, _GAUSSIAN),
     "gaussian-good-and-defective": AuditTarget(
-        partial(GaussianPrivatizer, pair="good_and_defective"), 0.01, _GAUSSIAN
+        _divided(GaussianPrivatizer, pair="good_and_defective"), 0.01, _GAUSSIAN
     ),
-    "laplace": AuditTarget(LaplacePrivatizer, 0.0, (*_EXACT, *_PURE)),
-    "randomized-response": AuditTarget(RandomizedResponsePrivatizer, 0.0, _OUTCOME),
+    "laplace": AuditTarget(_divided(LaplacePrivatizer), 0.0, (*_EXACT, *_PURE)),
+    "randomized-response": AuditTarget(_divided(RandomizedResponsePrivatizer), 0.0, _OUTCOME),
     "sqrt-toeplitz": _continual(mechanism="sqrt_toeplitz"),
     "blt": _continual(mechanism="blt"),
     "tree": _continual(mechanism="tree"),
     "tree-printed": _continual(mechanism="tree", sigma="printed"),
     "honaker": _continual(mechanism="honaker"),
     "blt-exposure": _continual(ExposureEnv, mechanism="blt"),
-    "gaussian-agent": AuditTarget(partial(GaussianPrivatizer, clip=1.0), 0.01, _AGENT, releases=_RELEASES),
+    "gaussian-agent": AuditTarget(_divided(GaussianPrivatizer, clip=1.0), 0.01, _AGENT, releases=_RELEASES),
     "sqrt-toeplitz-agent": _continual(mechanism="sqrt_toeplitz", adjacency=AGENT, clip=1.0)._replace(
         attacks=_AGENT[:1], altered=None
     ),

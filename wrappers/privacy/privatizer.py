@@ -11,7 +11,13 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
-from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_seeds
+from fedbandit_envs.basics.checks import (
+    require_choice,
+    require_epsilon,
+    require_number,
+    require_seeds,
+    require_size,
+)
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, Sensitivity, independent
@@ -37,20 +43,22 @@ class Budget:
         >>> from fedbandit_envs.wrappers import GaussianPrivatizer
         >>> from fedbandit_envs.wrappers.privacy.privatizer import Budget
         >>> budget = Budget(epsilon=2.0, delta=1e-5, composition="exact")
-        >>> env = GaussianPrivatizer(parallel_env(), epsilon=0.9, budget=budget, on_exhausted="silence")
+        >>> env = GaussianPrivatizer(parallel_env(), epsilon_per_release=0.9, budget=budget)
 
     Attributes:
         epsilon: The most that any agent may spend in an episode, > 0; with infinity spending is measured, not limited.
-        delta: The delta at which epsilon is measured, in [0, 1). None takes the sum of the deltas of all releases;
-            a finite ``epsilon`` needs a number.
-        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.event`.
-        adjacency: The neighbouring histories that are protected, one that the environment names; None for the first of
-            them.
+        delta: The delta at which epsilon is measured, in [0, 1). None takes that of the mechanism
+            (:attr:`.Mechanism.total_delta`), and where it has none the sum of the deltas of all releases; a finite
+            ``epsilon`` needs a number.
+        composition: How releases are composed; see :mod:`fedbandit_envs.wrappers.privacy.accounting.event`. None takes
+            ``exact`` for a mechanism with a delta of all releases, and ``basic`` for others.
+        adjacency: The neighbouring histories that are protected, one that the environment names; None for that of the
+            mechanism, or the environment's first.
     """
 
     epsilon: float = np.inf
     delta: float | None = None
-    composition: Composition = "basic"
+    composition: Composition | None = None
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
@@ -65,7 +73,7 @@ class Budget:
             require_number("budget delta", self.delta, 0, 1, open_above=True)
         if self.delta is None and np.isfinite(self.epsilon):
             raise ValueError("budget delta is None; a number in [0, 1) is required where epsilon is limited")
-        require_choice("budget composition", self.composition, get_args(Composition))
+        require_choice("budget composition", self.composition, (None, *get_args(Composition)))
 
 
 GivenBudget = Budget | Mapping[str, Any] | None
@@ -102,15 +110,14 @@ class Clip(FederatedWrapper):
 
         Args:
             env: The environment, without a privatizer.
-            clip: The largest norm of a release, a number > 0.
+            clip: The largest norm of a release, a number in [1e-60, 1e60].
 
         Raises:
             TypeError: ``clip`` is no number.
-            ValueError: It is not positive, or not finite.
+            ValueError: It is out of its range.
         """
-        require_number("clip", clip, 0, float("inf"), open_below=True, open_above=True)
         super().__init__(env)
-        self._clip = float(clip)
+        self._clip = require_size("clip", clip)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`."""
@@ -176,7 +183,8 @@ class Privatizer(FederatedWrapper):
     If the transport around it has a stage (:mod:`fedbandit_envs.wrappers.transport.schedule`), the privatizer makes the
     noise of that stage, whose scale is the same for all agents. For an ``aggregator`` each agent adds its share of one
     noise, if such noises add up (:attr:`.Event.adds_up`, as Gaussian ones do), and the mechanism's arguments are about
-    a sum of ``honest`` shares; other noise is not shared. For a ``server`` agents release without noise, and the
+    a sum of ``honest`` shares; an epsilon of all releases of independent noise is met by the shares alone that a fellow
+    agent does not know. Other noise is not shared. For a ``server`` agents release without noise, and the
     mechanism adds one noise to their sum. Then the accounts are those of each agent's own share, or of the server's
     noise. Budgets and ``epsilon_spent`` are measured for a fellow agent as the observer, of sums with as few shares as
     the stage lets pass (for correlated noise under the adjacency ``agent``: with the agent's own share alone, since any
@@ -189,8 +197,8 @@ class Privatizer(FederatedWrapper):
         >>> env = Privatizer(parallel_env(num_agents=2), Laplace(epsilon=1.0, releases=5))
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
-        >>> round(env.privacy().epsilon, 6)  # twice 1/5: quantity and outcome change together
-        0.4
+        >>> round(env.privacy().epsilon, 6)
+        0.2
 
     Attributes:
         mechanism: The mechanism that adds the noise; a copy of the argument.
@@ -219,10 +227,9 @@ class Privatizer(FederatedWrapper):
             mechanism: The mechanism that adds noise to releases. It is copied, so that one object may be given to
                 several privatizers. Instead of an object, its name in
                 :data:`~fedbandit_envs.wrappers.privacy.mechanisms.MECHANISMS` or ``"module:Class"``, or a
-                mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0}``.
+                mapping of this name and arguments: ``{"name": "laplace", "epsilon": 1.0, "releases": 5}``.
             budget: How the epsilon that agents have spent is measured and limited: a :class:`Budget` or a mapping of
-                its arguments. By default the epsilons of all releases are added up (composition ``basic``) under the
-                environment's first adjacency, without a limit.
+                its arguments. By default it is measured as the mechanism's own epsilon is, without a limit.
             on_exhausted: What happens to a release that would exceed the budget: ``"raise"`` raises an error,
                 ``"silence"`` lets the agent not send (:meth:`allowed_senders` leaves it out).
             noise_seed: Seed of the noise: a non-negative integer of any size, or a sequence of them. None derives the
@@ -246,6 +253,8 @@ class Privatizer(FederatedWrapper):
                 f"clip is {clip!r} or env has Clip, and mechanism is a {type(self.mechanism).__name__}, which does not "
                 "randomise clipped releases (Mechanism.takes_clip); None, and no Clip, is required"
             )
+        if self.mechanism.adjacency is None and not self.env.message_bits:
+            self.mechanism.adjacency = self.budget.adjacency
         self.mechanism.prepare(self.env)
         self.single_release_space = self.mechanism.release_space(env.single_release_space)
         self._on_exhausted = on_exhausted
@@ -322,15 +331,16 @@ class Privatizer(FederatedWrapper):
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         self._correlated = self.mechanism.correlated or not independent(self.single_release_space)
         adjacencies = tuple(sensitivity.changes)
-        adjacency = adjacencies[0] if self.budget.adjacency is None else self.budget.adjacency
+        adjacency = self.budget.adjacency or self.mechanism.adjacency or adjacencies[0]
         why = "one event may change all later rounds" if self.stateful else ""
         if self.env.message_bits:
             why = "authored messages: what an event changes in them is unknown"
         as_agent = dict.fromkeys(self.unwrapped.sensitivity().changes, why) if why else {}
         require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
+        delta = self.mechanism.total_delta
         self._measured: dict[str, Any] = {
-            "delta": self.budget.delta,
-            "composition": self.budget.composition,
+            "delta": delta if self.budget.delta is None else self.budget.delta,
+            "composition": self.budget.composition or ("basic" if delta is None else "exact"),
             "adjacency": adjacency,
         }
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
@@ -356,7 +366,10 @@ class Privatizer(FederatedWrapper):
         first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
         if stage.trust == "aggregator" and all(event.adds_up for event in first):
             self._shares_each = stage.honest
-            self.mechanism.start_share(sensitivity, horizon, generators, stage.honest)
+            if self.mechanism.total_delta is not None and not self.mechanism.correlated:
+                # The epsilon of all releases is met against a fellow agent, who knows shares, at least its own.
+                self._shares_each = max(stage.honest - 1 - stage.colluders, 1)
+            self.mechanism.start_share(sensitivity, horizon, generators, self._shares_each)
         self._shares = Shares(rows)
         # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
         # releases announce still add up to the variance of the sum of releases.
@@ -390,9 +403,11 @@ class Privatizer(FederatedWrapper):
         if self._on_exhausted == "raise" and not (affordable := self._can_afford(sends)).all():
             replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
             raise BudgetExhaustedError(
+                f"releases is {self.mechanism.max_releases} and the budget {self.budget}; "
                 f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
-                f"{self._epsilon_spent[replica, agent]:.4g} in {self._index[replica, agent]} releases; "
-                f"another one is beyond what is allowed: {self.budget}, releases={self.mechanism.max_releases}"
+                f"{self._epsilon_spent[replica, agent]:.4g} in {self._index[replica, agent]} releases, and another one "
+                "is beyond that; a plan of all releases, such as the channel's schedule, a larger budget, or "
+                "on_exhausted='silence' is required"
             )
         statistic = self.env._release(sends)
         index, counted = self._index, sends

@@ -1,5 +1,6 @@
 """The privatizers by name: short constructors of :class:`.Privatizer` with one mechanism each."""
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict, Unpack
 
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -10,12 +11,13 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Gaussian,
     Laplace,
     NoisyPair,
+    PlannedReleases,
     RandomizedResponse,
     Releases,
 )
-from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism, MatrixName, PlannedReleases
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism, MatrixName
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import VectorSum
-from fedbandit_envs.wrappers.privacy.privatizer import Budget, GivenBudget, OnExhausted, Privatizer
+from fedbandit_envs.wrappers.privacy.privatizer import GivenBudget, OnExhausted, Privatizer
 
 
 class NoiseOptions(TypedDict, total=False):
@@ -34,11 +36,6 @@ class NoiseOptions(TypedDict, total=False):
     clip: float | None
 
 
-def _measured(noise: NoiseOptions, budget: Budget) -> NoiseOptions:
-    """Returns the options with this budget if they have none."""
-    return noise if noise.get("budget") is not None else {**noise, "budget": budget}
-
-
 class GaussianPrivatizer(Privatizer):
     """Adds independent Gaussian noise to every release, as P-FCB does; see :class:`.Gaussian`.
 
@@ -48,15 +45,15 @@ class GaussianPrivatizer(Privatizer):
         >>> env = GaussianPrivatizer(parallel_env(num_agents=2), epsilon=0.5, delta=0.01, releases=1)
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
-        >>> claim = env.privacy()  # twice the promise for one value: quantity and outcome change together
-        >>> claim.epsilon, claim.delta
-        (1.0, 0.02)
+        >>> claim = env.privacy()
+        >>> round(claim.epsilon, 6), claim.delta
+        (0.5, 0.01)
     """
 
     examples = (
-        {"epsilon": 0.9},
-        {"epsilon": 0.9, "calibration": "analytic", "noise_seed": 2**64},
-        {"epsilon": 0.9, "clip": 1.5},
+        {"epsilon_per_release": 0.9},
+        {"epsilon": 0.9, "releases": "every_round", "noise_seed": 2**64},
+        {"epsilon": 0.9, "releases": "every_round", "clip": 1.5},
     )
 
     def __init__(
@@ -64,27 +61,33 @@ class GaussianPrivatizer(Privatizer):
         env: FederatedEnv,
         epsilon: float | None = None,
         delta: float = 0.01,
-        calibration: Calibration = "classic",
+        calibration: Calibration | None = None,
         releases: Releases = None,
         pair: NoisyPair = "as_given",
         noise_multiplier: float | None = None,
+        epsilon_per_release: float | Sequence[float] | None = None,
         **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
-                it is divided among the releases. Infinity adds no noise. None if ``noise_multiplier`` is given.
-            delta: Delta of each single release, if neighbours differ in one of its numbers.
-            calibration: ``"classic"``, the paper's formula, or ``"analytic"``, the smallest noise that suffices.
-            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
-                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
-                None for the paper's decreasing shares, which depend on the horizon and have no end.
+            epsilon: Epsilon of all planned releases of an agent together, under the budget's adjacency and by exact
+                composition; infinity adds no noise. One of it, ``epsilon_per_release`` and ``noise_multiplier`` is
+                given.
+            delta: Delta of all releases together; with the other two that of each release, if neighbours differ in one
+                of its numbers.
+            calibration: What ``epsilon_per_release`` stands for: ``"classic"``, the paper's formula and the default, or
+                ``"analytic"``, the smallest noise that suffices. Noise for ``epsilon`` is always the smallest one.
+            releases: The number of releases, after which no more are possible, or a schedule whose rounds are counted;
+                with ``epsilon`` also a sequence with the proportions of what the releases spend, such as ``[1, 2, 4]``.
+                None, which ``epsilon`` does not allow, for any number.
             pair: Which numbers get the noise: the arrays as the environment releases them (``"as_given"``), or the
                 numbers of good and of defective outcomes (``"good_and_defective"``).
-            noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0, instead
-                of calibrating it to ``epsilon``. The epsilon of a release then follows from it and ``delta``.
+            noise_multiplier: Standard deviation of the noise of every release in units of sensitivity, >= 0. The
+                epsilon of a release then follows from it and ``delta``.
+            epsilon_per_release: Epsilon of each release, if neighbours differ in one of its numbers; or a sequence with
+                that of each. A number without ``releases`` is P-FCB's epsilon, of which shares that decrease are spent.
             **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`.
 
         Raises:
@@ -92,10 +95,12 @@ class GaussianPrivatizer(Privatizer):
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
 
         Warns:
-            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
-                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
+            UserWarning: The classic formula gives a release more than ``delta``, as it may where epsilon is 1 or more;
+                the warning names the true delta, which claims use.
         """
-        mechanism = Gaussian(epsilon, delta, calibration, releases, pair, noise_multiplier)
+        mechanism = Gaussian(
+            epsilon, delta, calibration, releases, pair, noise_multiplier, epsilon_per_release
+        )
         super().__init__(env, mechanism, **noise)
 
 
@@ -112,27 +117,34 @@ class LaplacePrivatizer(Privatizer):
         0.0
     """
 
-    examples = ({"epsilon": 1.0}, {"epsilon": 1.0, "clip": 1.5})
+    examples = ({"epsilon_per_release": 1.0}, {"epsilon": 1.0, "releases": "every_round", "clip": 1.5})
 
     def __init__(
-        self, env: FederatedEnv, epsilon: float, releases: Releases = None, **noise: Unpack[NoiseOptions]
+        self,
+        env: FederatedEnv,
+        epsilon: float | None = None,
+        releases: Releases = None,
+        epsilon_per_release: float | Sequence[float] | None = None,
+        **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``.
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Epsilon of all releases of an agent together, if neighbours differ in one number of each release;
-                it is divided among the releases. Infinity adds no noise.
-            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
-                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
-                None for P-FCB's decreasing shares, which depend on the horizon and have no end.
+            epsilon: Epsilon of all planned releases of an agent together, under the budget's adjacency; infinity adds
+                no noise. One of it and ``epsilon_per_release`` is given.
+            releases: The number of releases, after which no more are possible, or a schedule whose rounds are counted;
+                with ``epsilon`` also a sequence with the proportions of what the releases spend, such as ``[1, 2, 4]``.
+                None, which ``epsilon`` does not allow, for any number.
+            epsilon_per_release: Epsilon of each release, if neighbours differ in one of its numbers; or a sequence with
+                that of each. A number without ``releases`` is divided into P-FCB's decreasing shares.
             **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        super().__init__(env, Laplace(epsilon, releases), **noise)
+        super().__init__(env, Laplace(epsilon, releases, epsilon_per_release), **noise)
 
 
 class RandomizedResponsePrivatizer(Privatizer):
@@ -144,38 +156,40 @@ class RandomizedResponsePrivatizer(Privatizer):
         >>> env = RandomizedResponsePrivatizer(parallel_env(num_agents=2), epsilon=1.0, releases=4)
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
-        >>> env.privacy().epsilon, env.privacy().adjacency
+        >>> round(env.privacy().epsilon, 6), env.privacy().adjacency
         (0.25, 'one-outcome')
     """
 
-    examples = ({"epsilon": 1.0},)
+    examples = ({"epsilon": 1.0, "releases": "every_round"},)
 
     def __init__(
         self,
         env: FederatedEnv,
-        epsilon: float,
+        epsilon: float | None = None,
         releases: Releases = None,
+        epsilon_per_release: float | Sequence[float] | None = None,
         **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``, whose statistic must count binary outcomes (:class:`~fedbandit_envs.core.privacy.Pair`).
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: The sum of the epsilons of all releases, if neighbours differ in one outcome of each release; it
-                is divided among the releases. Infinity flips no outcome.
-            releases: The number of releases that get equal shares of ``epsilon``, or a sequence with the proportions of
-                the releases' shares, such as ``[1, 2, 4]`` for shares that grow; after them no more are possible.
-                None for P-FCB's decreasing shares, which depend on the horizon and have no end.
-            **noise: ``budget``, ``on_exhausted`` and ``noise_seed``, see :class:`NoiseOptions`. Without a budget the
-                epsilons of all releases are added up (``basic``) under ``one-outcome``. Since each outcome is in one
-                release only, the composition ``parallel`` gives a smaller epsilon.
+            epsilon: Epsilon of all planned releases of an agent together, under ``one-outcome``; infinity flips no
+                outcome. One of it and ``epsilon_per_release`` is given.
+            releases: The number of releases, after which no more are possible, or a schedule whose rounds are counted;
+                with ``epsilon`` also a sequence with the proportions of what the releases spend, such as ``[1, 2, 4]``.
+                None, which ``epsilon`` does not allow, for any number.
+            epsilon_per_release: Epsilon of each release, if neighbours differ in one of its outcomes; or a sequence
+                with that of each. A number without ``releases`` is divided into P-FCB's decreasing shares.
+            **noise: ``budget``, ``on_exhausted`` and ``noise_seed``, see :class:`NoiseOptions`. By default the epsilons
+                of all releases are added up (``basic``). Since each outcome is in one release only, the composition
+                ``parallel`` gives a smaller epsilon.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized.
         """
-        mechanism = RandomizedResponse(epsilon, releases)
-        super().__init__(env, mechanism, **_measured(noise, Budget(adjacency="one-outcome")))
+        super().__init__(env, RandomizedResponse(epsilon, releases, epsilon_per_release), **noise)
 
 
 class ContinualPrivatizer(Privatizer):
@@ -230,8 +244,8 @@ class ContinualPrivatizer(Privatizer):
             adjacency: The neighbouring histories that are protected; None for the first that the environment names.
             noise_multiplier: The standard deviation of one draw in units of sensitivity; None for the one that follows
                 from ``epsilon`` and ``sigma``.
-            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`. Without a
-                budget epsilon is measured with the composition ``exact``, at ``delta`` and under ``adjacency``.
+            **noise: ``budget``, ``on_exhausted``, ``noise_seed`` and ``clip``, see :class:`NoiseOptions`. By
+                default epsilon is measured with the composition ``exact``, at ``delta`` and under ``adjacency``.
 
         Raises:
             TypeError: An argument has the wrong type.
@@ -239,8 +253,7 @@ class ContinualPrivatizer(Privatizer):
                 ``adjacency``, or the printed noise would not be (epsilon, delta) private.
         """
         matrix = MatrixMechanism(epsilon, delta, mechanism, sigma, releases, adjacency, noise_multiplier)
-        budget = Budget(delta=delta, composition="exact", adjacency=adjacency)
-        super().__init__(env, matrix, **_measured(noise, budget))
+        super().__init__(env, matrix, **noise)
 
 
 class VectorSumPrivatizer(Privatizer):
@@ -253,8 +266,8 @@ class VectorSumPrivatizer(Privatizer):
         >>> env = VectorSumPrivatizer(env, epsilon=1.0, delta=0.1, gap=5)
         >>> _ = env.reset(seed=0)
         >>> _ = env.release([[True, True]])
-        >>> round(env.privacy().epsilon, 2)  # for all levels together, and not the one that was given
-        2.14
+        >>> 0 < env.privacy().epsilon <= 1.0
+        True
     """
 
     examples = ({"epsilon": 1.0, "delta": 0.1, "gap": 1},)
@@ -262,28 +275,31 @@ class VectorSumPrivatizer(Privatizer):
     def __init__(
         self,
         env: FederatedEnv,
-        epsilon: float,
+        epsilon: float | None,
         delta: float,
         gap: int,
         draw: Literal["exact", "printed"] = "exact",
         bound: float = 1.0,
+        epsilon_per_release: float | None = None,
         **noise: Unpack[NoiseOptions],
     ) -> None:
         """Wraps ``env``, whose statistic must be a sum of [x; y][x; y]^T, with or without the squares of y.
 
         Args:
             env: The environment, not yet privatized.
-            epsilon: Epsilon in the constant of the noise, > 0; infinity adds no noise. Claims differ from it.
-            delta: Delta in the constant of the noise; claims are computed at it unless ``budget`` names another.
+            epsilon: Epsilon of all releases of an agent together, > 0; infinity adds no noise. One of it and
+                ``epsilon_per_release`` is given.
+            delta: Delta of all releases together, and in the constant of the noise.
             gap: B, the number of rounds from one release to the next.
             draw: ``"exact"``, or ``"printed"`` for the biased draw of the authors' program.
             bound: L, the largest size of a number for which messages can be sent.
-            **noise: ``budget``, ``on_exhausted`` and ``noise_seed``, see :class:`NoiseOptions`. Without a budget
+            epsilon_per_release: Epsilon in the constant of the noise, as printed; claims differ from it.
+            **noise: ``budget``, ``on_exhausted`` and ``noise_seed``, see :class:`NoiseOptions`. By default
                 epsilon is measured with the composition ``exact`` at ``delta``.
 
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized or releases something else.
         """
-        mechanism = VectorSum(epsilon, delta, gap, draw, bound)
-        super().__init__(env, mechanism, **_measured(noise, Budget(delta=delta, composition="exact")))
+        mechanism = VectorSum(epsilon, delta, gap, draw, bound, epsilon_per_release)
+        super().__init__(env, mechanism, **noise)

@@ -158,12 +158,12 @@ SOMETIMES = {"name": "fixed_gap", "gap": 3}
 
 
 PROCUREMENT = {
-    "gaussian": lambda env: GaussianPrivatizer(env, 50.0, calibration="analytic"),
+    "gaussian": lambda env: GaussianPrivatizer(env, epsilon_per_release=50.0, calibration="analytic"),
     "good and defective": lambda env: GaussianPrivatizer(
-        env, 200.0, 0.1, "analytic", pair="good_and_defective"
+        env, epsilon_per_release=200.0, delta=0.1, calibration="analytic", pair="good_and_defective"
     ),
-    "laplace": lambda env: LaplacePrivatizer(env, 20.0),
-    "randomised response": lambda env: RandomizedResponsePrivatizer(env, 1.0),
+    "laplace": lambda env: LaplacePrivatizer(env, epsilon_per_release=20.0),
+    "randomised response": lambda env: RandomizedResponsePrivatizer(env, epsilon_per_release=1.0),
     "continual": lambda env: ContinualPrivatizer(env, 5.0, 0.1, adjacency="one-quantity"),
 }
 CARRIERS = {
@@ -220,7 +220,9 @@ def test_arms_behind_continual_releases_are_weighed_as_one_sum():
 
 LINEAR = {
     "continual": lambda env: ContinualPrivatizer(env, 2.0, 0.1, "tree"),
-    "gaussian": lambda env: GaussianPrivatizer(env, 20.0, 0.1, "analytic"),
+    "gaussian": lambda env: GaussianPrivatizer(
+        env, epsilon_per_release=20.0, delta=0.1, calibration="analytic"
+    ),
     "interleaved": lambda env: ContinualPrivatizer(Interleaved(env, 2), 2.0, 0.1),
 }
 
@@ -282,7 +284,7 @@ def test_echoes_are_refused_since_own_data_stay_exact(make, policy):
 
 
 def test_noise_without_a_bound_is_refused_where_one_is_needed():
-    spaces = Channel(GaussianPrivatizer(linear(num_agents=3), 0.5, 0.1)).policy_spec
+    spaces = Channel(GaussianPrivatizer(linear(num_agents=3), epsilon_per_release=0.5, delta=0.1)).policy_spec
     with pytest.raises(UnfitError, match="shift is 'per_agent'"):
         FedUCB(shift="per_agent").reset(spaces, row_seeds([0], 3))
     FedUCB().reset(spaces, row_seeds([0], 3))

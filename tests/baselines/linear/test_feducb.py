@@ -175,7 +175,10 @@ def test_noise_without_announced_bounds_is_lifted_too():
     """One-shot Gaussian noise says nothing of its size: V is made positive definite all the same."""
     from fedbandit_envs.wrappers import GaussianPrivatizer
 
-    env = Channel(GaussianPrivatizer(linear(), 0.5, releases=9, calibration="analytic"), schedule=DOUBLING)
+    env = Channel(
+        GaussianPrivatizer(linear(), epsilon_per_release=0.5 / 9, releases=9, calibration="analytic"),
+        schedule=DOUBLING,
+    )
     policy = FedUCB()
     for _ in played(env, policy, range(5), 256):
         assert np.isfinite(policy._ridges.inverse).all()

@@ -90,7 +90,7 @@ def test_without_a_channel_or_in_silence_it_is_ss_ucb_to_the_bit(market):
     for quiet in (
         env(),
         Channel(env(), schedule="silent"),
-        Channel(GaussianPrivatizer(env(), 1.0), schedule="silent"),
+        Channel(GaussianPrivatizer(env(), epsilon_per_release=1.0), schedule="silent"),
     ):
         for policy in (PFCB(), PFCB(check=False), PFCB(guards=False)):
             np.testing.assert_array_equal(simulate(quiet, policy, range(5)).regret, silent.regret)
@@ -141,7 +141,10 @@ class Reference:
 def test_it_follows_the_procedure(check, radius):
     """Noise of epsilon 3 a release makes some messages pass the check and others fail it, and the guards bite."""
     env = parallel_env(num_agents=3, num_producers=4, max_cycles=120, quality_threshold=0.3)
-    env = Channel(GaussianPrivatizer(env, 360.0, releases=120), schedule={"name": "fixed_gap", "gap": 2})
+    env = Channel(
+        GaussianPrivatizer(env, epsilon_per_release=360.0 / 120, releases=120),
+        schedule={"name": "fixed_gap", "gap": 2},
+    )
     policy = PFCB(check=check, radius=radius)
     references = [Reference(3, check, radius) for _ in range(3)]
     refused = False
@@ -159,7 +162,7 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
     """Unguarded, noise drives weights below zero, and regret above silence's; quantities stay valid."""
 
     def env():
-        private = GaussianPrivatizer(parallel_env(max_cycles=2000), 0.2)
+        private = GaussianPrivatizer(parallel_env(max_cycles=2000), epsilon_per_release=0.2)
         return Channel(private, schedule={"name": "doubling", "mode": "printed"})
 
     printed = PFCB(guards=False)

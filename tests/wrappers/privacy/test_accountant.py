@@ -12,6 +12,9 @@ from events import ALL, ONE_VALUE, PAIR_OF_30, gaussian, pure
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import every_pair
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp
+from scipy.stats import binom
 from values_env import ValuesEnv
 
 from fedbandit_envs.core.privacy import AGENT, Change, Claim
@@ -365,3 +368,42 @@ def test_other_agents_and_other_adjacencies_are_refused():
         episode(private(), [0]) + episode(unclipped, [1])
     with pytest.raises(TypeError):
         episode(private(), [0]) + 1
+
+
+def counted(kind: str, loss: float, times: int, delta: float, composition: str) -> float:
+    accountant = Accountant(1, 1)
+    accountant.record(pure(kind, loss), np.full((1, 1), times))
+    return accountant.epsilon(delta, composition=composition).epsilon
+
+
+def flipped(loss: float, times: int, delta: float) -> float:
+    """Returns epsilon of randomised response by its binomial tail, in logarithms."""
+    hits = np.arange(times + 1)
+    losses, logs = (2 * hits - times) * loss, binom.logpmf(hits, times, expit(loss))
+
+    def excess(epsilon: float) -> float:
+        more = losses > epsilon
+        return logsumexp(logs[more] + np.log(-np.expm1(epsilon - losses[more]))) - math.log(delta)
+
+    return brentq(excess, 0, times * loss * (1 - 1e-12))
+
+
+@pytest.mark.parametrize("delta", [1e-6, 1e-12, 1e-15, 1e-20])
+def test_many_small_releases(delta):
+    """Equal parts of epsilon 1 cost less, the more of them there are: 0.392, 0.116 and 0.034 at 1e-6."""
+    found = []
+    for times in (100, 1000, 10_000):
+        exact, zcdp = (counted("randomised_response", 1 / times, times, delta, c) for c in ("exact", "zcdp"))
+        true = flipped(1 / times, times, delta)
+        assert true * (1 - 1e-6) <= exact <= min(zcdp, 1.0)
+        assert exact <= true * (1 + 1e-3 if delta > 1e-13 else 1.06)
+        found.append(exact)
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("kind", ["laplace", "randomised_response"])
+@pytest.mark.parametrize("delta", [1e-5, 1e-20])
+def test_more_releases_never_cost_less(kind, delta):
+    for loss in (1e-4, 0.3):
+        found = [counted(kind, loss, times, delta, "exact") for times in (1, 2, 50, 51, 800, 4000, 4001)]
+        assert found == sorted(found)

@@ -39,16 +39,21 @@ PAIRS = ("as_given", "good_and_defective")
 MIXED = ("one-round", "one-observation", "one-outcome")
 
 
-def gaussian(epsilon=4.0, **kwargs):
-    return lambda env: GaussianPrivatizer(env, epsilon, **kwargs)
+def gaussian(epsilon=4.0, releases=None, **kwargs):
+    each = epsilon / (releases or 1)
+    return lambda env: GaussianPrivatizer(env, epsilon_per_release=each, releases=releases, **kwargs)
 
 
-def laplace(epsilon=1.0, **kwargs):
-    return lambda env: LaplacePrivatizer(env, epsilon, **kwargs)
+def laplace(epsilon=1.0, releases=None, **kwargs):
+    each = epsilon / (releases or 1)
+    return lambda env: LaplacePrivatizer(env, epsilon_per_release=each, releases=releases, **kwargs)
 
 
-def response(epsilon=1.0, **kwargs):
-    return lambda env: RandomizedResponsePrivatizer(env, epsilon, **kwargs)
+def response(epsilon=1.0, releases=None, **kwargs):
+    each = epsilon / (releases or 1)
+    return lambda env: RandomizedResponsePrivatizer(
+        env, epsilon_per_release=each, releases=releases, **kwargs
+    )
 
 
 def attack(
@@ -270,7 +275,7 @@ def test_a_loose_composition_holds():
 
 def test_independent_noise_on_all_entries_is_tight():
     evidence = audit_module.attack(
-        lambda env: GaussianPrivatizer(env, 6.0, calibration="analytic", releases=2),
+        lambda env: GaussianPrivatizer(env, epsilon_per_release=6.0 / 2, calibration="analytic", releases=2),
         LinearEnv, ADJACENCIES[0], releases=2, samples=9_000, error=1e-3,
     )  # fmt: skip
     assert_tight(evidence.against(1e-5))
@@ -348,7 +353,10 @@ def continual(mechanism, problem=Few, releases=6, **kwargs) -> Audit:
 def laplace_of_agent(share=0.7) -> Audit:
     """Of one release of two numbers, at delta 0."""
     evidence = audit_module.attack(
-        lambda env: LaplacePrivatizer(env, share, releases=1, clip=3.0), Two, AGENT, samples=8_000
+        lambda env: LaplacePrivatizer(env, epsilon_per_release=share, releases=1, clip=3.0),
+        Two,
+        AGENT,
+        samples=8_000,
     )
     return evidence.against(0.0)
 

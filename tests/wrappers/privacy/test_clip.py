@@ -131,7 +131,16 @@ def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to
 @pytest.mark.parametrize("numbers", [2, 3, 30])
 def test_the_sum_of_guarantees_is_one_that_the_noise_keeps(numbers):
     """Basic composition at the agent's level, however few numbers a release has."""
-    env = play(GaussianPrivatizer(ValuesEnv([1.0] * numbers), 0.5, 0.01, "analytic", releases=1, clip=1.0))
+    env = play(
+        GaussianPrivatizer(
+            ValuesEnv([1.0] * numbers),
+            epsilon_per_release=0.5,
+            delta=0.01,
+            calibration="analytic",
+            releases=1,
+            clip=1.0,
+        )
+    )
     claim = env.accountant.epsilon(adjacency=AGENT)
     assert (claim.epsilon, claim.delta) == (pytest.approx(4 * 0.5), pytest.approx(4 * 0.01))
     (event,) = env.accountant.events
@@ -141,7 +150,9 @@ def test_the_sum_of_guarantees_is_one_that_the_noise_keeps(numbers):
 @pytest.mark.parametrize("numbers", [2, 9])
 def test_laplace_noise_guarantees_its_l1_sensitivity(numbers):
     """A norm of 2 C is a sum of absolute differences of 2 C sqrt(n) at most, for which b = C/0.25 gives epsilon."""
-    env = play(LaplacePrivatizer(ValuesEnv([1.0] * numbers), 1.0, releases=4, clip=3.0), 4)
+    env = play(
+        LaplacePrivatizer(ValuesEnv([1.0] * numbers), epsilon_per_release=1.0 / 4, releases=4, clip=3.0), 4
+    )
     for adjacency in (AGENT, "one-round"):
         for composition in ("basic", "exact"):
             claim = env.accountant.epsilon(0.0, composition=composition, adjacency=adjacency)
@@ -153,7 +164,7 @@ def test_numerical_composition_of_laplace_noise_covers_the_worst_direction():
 
     Both are computed by dp-accounting from releases of single numbers.
     """
-    env = play(LaplacePrivatizer(ValuesEnv([1.0] * 4), 1.0, releases=2, clip=1.0), 2)
+    env = play(LaplacePrivatizer(ValuesEnv([1.0] * 4), epsilon_per_release=1.0 / 2, releases=2, clip=1.0), 2)
     for delta in (1e-6, 1e-3, 0.1):
         claim = env.accountant.epsilon(delta, composition="exact", adjacency=AGENT)
         for differing in (1, 2, 4):
@@ -186,7 +197,7 @@ def test_windows_are_not_disjoint_where_all_of_them_differ():
     "privatize",
     [
         lambda env: GaussianPrivatizer(env, noise_multiplier=5.0),
-        lambda env: LaplacePrivatizer(env, 1.0),
+        lambda env: LaplacePrivatizer(env, epsilon_per_release=1.0),
         lambda env: ContinualPrivatizer(env, 1.0, 1e-5),
     ],
 )
@@ -207,10 +218,10 @@ def test_without_a_clip_nothing_is_claimed_of_all_data_of_an_agent(privatize):
 def test_a_budget_or_noise_for_all_data_of_an_agent_needs_a_clip():
     with pytest.raises(ValueError, match="adjacency is 'agent'; one of 'one-round' is required"):
         ContinualPrivatizer(ValuesEnv(), 1.0, 1e-5, adjacency=AGENT)
-    env = GaussianPrivatizer(ValuesEnv(), 1.0, budget={"adjacency": AGENT})
+    env = GaussianPrivatizer(ValuesEnv(), epsilon_per_release=1.0, budget={"adjacency": AGENT})
     with pytest.raises(ValueError, match="budget adjacency is 'agent'; one of 'one-round' is required"):
         env.reset_batch([0])
-    env = GaussianPrivatizer(ValuesEnv(), 1.0, budget={"adjacency": AGENT}, clip=1.0)
+    env = GaussianPrivatizer(ValuesEnv(), epsilon_per_release=1.0, budget={"adjacency": AGENT}, clip=1.0)
     assert play(env).privacy().adjacency == AGENT
 
 
@@ -236,7 +247,7 @@ def test_clipped_releases_are_counted_in_the_round_in_which_they_leave():
 
 
 def test_what_is_cut_off_is_lost():
-    env = play(GaussianPrivatizer(ValuesEnv(), epsilon=math.inf, clip=1.0), 3).env
+    env = play(GaussianPrivatizer(ValuesEnv(), epsilon_per_release=math.inf, clip=1.0), 3).env
     later = env.release(everyone(env))
     assert not later["first"].any()
 
@@ -247,7 +258,7 @@ def test_what_is_cut_off_is_lost():
 @pytest.mark.parametrize("clip", [0.0, math.nan, math.inf])
 def test_bad_clips_are_named(clip):
     with pytest.raises(ValueError, match=f"clip is {clip!r}; a finite number > 0 is required"):
-        LaplacePrivatizer(ValuesEnv(), 1.0, clip=clip)
+        LaplacePrivatizer(ValuesEnv(), epsilon_per_release=1.0, clip=clip)
 
 
 class Strange(Laplace):
@@ -256,7 +267,7 @@ class Strange(Laplace):
     takes_clip = False
 
 
-@pytest.mark.parametrize("mechanism", [RandomizedResponse(1.0), Strange(1.0)])
+@pytest.mark.parametrize("mechanism", [RandomizedResponse(epsilon_per_release=1.0), Strange(1.0, 2)])
 def test_mechanisms_that_cannot_randomise_clipped_releases_are_refused(mechanism):
     market = ProcurementEnv(num_agents=2, num_producers=3)
     with pytest.raises(
@@ -268,4 +279,6 @@ def test_mechanisms_that_cannot_randomise_clipped_releases_are_refused(mechanism
 def test_counts_that_are_clipped_are_no_counts_any_more():
     market = ProcurementEnv(num_agents=2, num_producers=3)
     with pytest.raises(ValueError, match="required by pair 'good_and_defective'"):
-        GaussianPrivatizer(market, 0.5, pair="good_and_defective", clip=1.0).reset_batch([0])
+        GaussianPrivatizer(market, epsilon_per_release=0.5, pair="good_and_defective", clip=1.0).reset_batch(
+            [0]
+        )

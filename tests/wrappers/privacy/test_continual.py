@@ -246,9 +246,9 @@ def test_the_plan_follows_schedule_and_horizon():
     assert wider == pytest.approx(wide * (4 * 4) / (2 * 2))
     for _ in range(15):
         private.release(everyone(private))
-    with pytest.raises(BudgetExhaustedError, match="releases=15"):
+    with pytest.raises(BudgetExhaustedError, match="releases is 15"):
         private.release(everyone(private))
     silent = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 1000})
     silent.reset_batch([0])
-    with pytest.raises(BudgetExhaustedError, match="releases=0"):
+    with pytest.raises(BudgetExhaustedError, match="releases is 0"):
         silent.release(everyone(silent))

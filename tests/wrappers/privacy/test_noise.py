@@ -57,11 +57,17 @@ def refuse_unlikely(noise, variance):
 
 # Of randomised response a release has up to fifty outcomes a producer: nearly Gaussian, and with lighter tails.
 INDEPENDENT = {
-    "gaussian": lambda: GaussianPrivatizer(market(), 0.9),
-    "analytic": lambda: GaussianPrivatizer(market(), 2.0, calibration="analytic", releases=3),
-    "good and defective": lambda: GaussianPrivatizer(market(), 0.9, pair="good_and_defective"),
-    "randomised response": lambda: RandomizedResponsePrivatizer(market(), 3.0, releases=3),
-    "placebo": lambda: GaussianPrivatizer(Placebo(market()), 0.9),
+    "gaussian": lambda: GaussianPrivatizer(market(), epsilon_per_release=0.9),
+    "analytic": lambda: GaussianPrivatizer(
+        market(), epsilon_per_release=2.0 / 3, calibration="analytic", releases=3
+    ),
+    "good and defective": lambda: GaussianPrivatizer(
+        market(), epsilon_per_release=0.9, pair="good_and_defective"
+    ),
+    "randomised response": lambda: RandomizedResponsePrivatizer(
+        market(), epsilon_per_release=3.0 / 3, releases=3
+    ),
+    "placebo": lambda: GaussianPrivatizer(Placebo(market()), epsilon_per_release=0.9),
 }
 
 
@@ -84,7 +90,7 @@ def test_every_message_announces_the_variance_of_its_own_noise(name):
 
 def test_laplace_announces_its_variance():
     """The absolute value of a Laplace variable is exponential: twice it, in scales, is chi-squared of two degrees."""
-    for released, true in played(LaplacePrivatizer(market(), 0.8)):
+    for released, true in played(LaplacePrivatizer(market(), epsilon_per_release=0.8)):
         for name, array in true.items():
             scale = np.sqrt(released[f"{name}_noise_variance"] / 2)
             below = chi2.cdf((2 * np.abs(released[name] - array) / scale).sum(), 2 * array.size)
@@ -102,7 +108,7 @@ def found_seed(policy_seeds) -> int:
 
 def one_release(**kwargs):
     """What one agent hears of the others, the true data, and the standard deviation of the noise."""
-    private = GaussianPrivatizer(small(), 0.9, 1e-3, releases=1, **kwargs)
+    private = GaussianPrivatizer(small(), epsilon_per_release=0.9, delta=1e-3, releases=1, **kwargs)
     env = Channel(private)
     env.reset_batch([EPISODE])
     seen = env.step_batch(buying(env)).observation
@@ -132,9 +138,15 @@ def test_secret_noise_is_not():
 
 
 MECHANISMS = {
-    "gaussian": lambda env, **kwargs: GaussianPrivatizer(env, 0.9, releases=40, **kwargs),
-    "laplace": lambda env, **kwargs: LaplacePrivatizer(env, 0.9, releases=40, **kwargs),
-    "response": lambda env, **kwargs: RandomizedResponsePrivatizer(env, 9.0, releases=40, **kwargs),
+    "gaussian": lambda env, **kwargs: GaussianPrivatizer(
+        env, epsilon_per_release=0.9 / 40, releases=40, **kwargs
+    ),
+    "laplace": lambda env, **kwargs: LaplacePrivatizer(
+        env, epsilon_per_release=0.9 / 40, releases=40, **kwargs
+    ),
+    "response": lambda env, **kwargs: RandomizedResponsePrivatizer(
+        env, epsilon_per_release=9.0 / 40, releases=40, **kwargs
+    ),
     "continual": lambda env, **kwargs: ContinualPrivatizer(env, 1.0, 0.1, releases=40, **kwargs),
     "honaker": lambda env, **kwargs: ContinualPrivatizer(env, 1.0, 0.1, "honaker", releases=40, **kwargs),
 }
@@ -185,7 +197,7 @@ def test_secret_noise_never_comes_twice(name):
 )
 def test_a_seed_that_can_be_searched_is_not_called_secret(entropy, secret):
     assert is_secret(entropy) is secret
-    env = GaussianPrivatizer(small(), 0.9, noise_seed=entropy)
+    env = GaussianPrivatizer(small(), epsilon_per_release=0.9, noise_seed=entropy)
     env.reset_batch([0])
     assert env.privacy().noise == ("secret" if secret else "repeatable")
 
@@ -200,7 +212,7 @@ def test_a_seed_that_can_be_searched_is_not_called_secret(entropy, secret):
 )
 def test_bad_entropy_is_named(noise_seed, error, message):
     with pytest.raises(error, match=message):
-        GaussianPrivatizer(small(), 0.9, noise_seed=noise_seed)
+        GaussianPrivatizer(small(), epsilon_per_release=0.9, noise_seed=noise_seed)
 
 
 COPIES = {
@@ -215,7 +227,7 @@ COPIES = {
 @pytest.mark.parametrize("wrap", [lambda env: env, Channel, lambda env: Reveal(Channel(env))])
 def test_a_copy_makes_secret_noise_repeatable_for_good(how, wrap):
     """In mid-episode and in later ones: the copy has the seed, and draws what the original draws."""
-    env = wrap(GaussianPrivatizer(small(), 0.9, releases=40, noise_seed=ENTROPY))
+    env = wrap(GaussianPrivatizer(small(), epsilon_per_release=0.9 / 40, releases=40, noise_seed=ENTROPY))
     env.reset_batch([EPISODE])
     env.step_batch(buying(env))
     assert env.privacy().noise == "secret"
@@ -231,13 +243,13 @@ def test_a_copy_makes_secret_noise_repeatable_for_good(how, wrap):
 
 
 def test_a_copy_before_the_first_episode_and_a_copy_of_a_copy_are_repeatable():
-    env = GaussianPrivatizer(small(), 0.9, releases=40, noise_seed=ENTROPY)
+    env = GaussianPrivatizer(small(), epsilon_per_release=0.9 / 40, releases=40, noise_seed=ENTROPY)
     others = [env, copy.deepcopy(env), copy.copy(env)]
     others.append(pickle.loads(pickle.dumps(others[1])))
     for each in others:
         each.reset_batch([EPISODE])
         assert each.privacy().noise == "repeatable"
-    alone = GaussianPrivatizer(small(), 0.9, releases=40, noise_seed=ENTROPY)
+    alone = GaussianPrivatizer(small(), epsilon_per_release=0.9 / 40, releases=40, noise_seed=ENTROPY)
     alone.reset_batch([EPISODE])
     assert alone.privacy().noise == "secret"
 
@@ -246,6 +258,6 @@ def test_a_copy_before_the_first_episode_and_a_copy_of_a_copy_are_repeatable():
 def test_a_privatizer_put_on_in_mid_episode_asks_for_its_reset(on_exhausted):
     inside = small()
     inside.reset_batch([EPISODE])
-    env = GaussianPrivatizer(inside, 0.9, releases=40, on_exhausted=on_exhausted)
+    env = GaussianPrivatizer(inside, epsilon_per_release=0.9 / 40, releases=40, on_exhausted=on_exhausted)
     with pytest.raises(ResetNeeded, match="keeps accounts from its first reset on"):
         env.release(env.allowed_senders(np.ones((1, 4), np.bool_)))

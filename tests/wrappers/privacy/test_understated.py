@@ -39,10 +39,9 @@ def played(env, rounds, agents=AGENTS, message=False):
 def test_shuffled_events_of_the_same_loss_add_up(shares):
     """Shares of epsilon that differ by rounding are events of their own, which may have the same loss."""
     claims = []
-    for releases in (shares, len(shares)):
+    for each in (shares, [0.9] * len(shares)):
         private = GaussianPrivatizer(
-            ArmsEnv(num_agents=20), epsilon=1.0, delta=1e-6, calibration="analytic", releases=releases,
-            clip=1.0, budget=EXACT,
+            ArmsEnv(num_agents=20), epsilon_per_release=each, delta=1e-6, calibration="analytic", clip=1.0, budget=EXACT
         )  # fmt: skip
         env = Channel(private, schedule="every_round", stage="shuffler")
         env.reset_batch([0])
@@ -165,7 +164,7 @@ def test_no_part_of_a_release_is_rounded_away(times):
 
 
 def test_a_reset_that_fails_leaves_no_books_to_release_on():
-    private = GaussianPrivatizer(ProcurementEnv(num_agents=2, max_cycles=100), epsilon=0.9)
+    private = GaussianPrivatizer(ProcurementEnv(num_agents=2, max_cycles=100), epsilon_per_release=0.9)
     private.reset_batch([0])
     private.release([[True, True]])
     ended = private.accountant

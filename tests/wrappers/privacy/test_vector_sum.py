@@ -32,7 +32,7 @@ def small(**kwargs):
 
 def prefix_sums(draw):
     """Returns the sums over agents of the first 1 to 3 releases, ``(releases, replicas, entries)``."""
-    env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP, draw))
+    env = Privatizer(small(), VectorSum(None, DELTA, GAP, draw, epsilon_per_release=EPSILON))
     env.reset_batch(range(REPLICAS), Stage("aggregator", honest=AGENTS))
     sums = []
     for _ in range(3):
@@ -86,7 +86,7 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
         # The sum over all agents has the standard deviation 14.95, and rounding at most L/4.
         assert sqrt(100 * mechanism._variance(node)) == pytest.approx(sqrt(14.9547**2 + 1 / 16), rel=1e-4)
     sums = prefix_sums("exact")
-    env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP))
+    env = Privatizer(small(), VectorSum(None, DELTA, GAP, epsilon_per_release=EPSILON))
     env.reset_batch([0], Stage("aggregator", honest=AGENTS))
     total = 0.0
     for z in range(3):
@@ -97,7 +97,7 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
 
 
 def test_without_a_stage_each_release_has_the_whole_noise():
-    env = Privatizer(small(), VectorSum(EPSILON, DELTA, GAP))
+    env = Privatizer(small(), VectorSum(None, DELTA, GAP, epsilon_per_release=EPSILON))
     env.reset_batch([0])
     for _ in range(GAP):
         env.step_batch(np.zeros((1, AGENTS), np.int64))
@@ -107,7 +107,7 @@ def test_without_a_stage_each_release_has_the_whole_noise():
 
 
 def started(env, bound, draw="printed", agents=100):
-    mechanism = VectorSum(0.2, 0.1, 25, draw)
+    mechanism = VectorSum(None, 0.1, 25, draw, epsilon_per_release=0.2)
     mechanism.prepare(env)
     generators = [np.random.default_rng(k) for k in range(agents)]
     mechanism.start_share(of_moments((1, agents, 11, 11), 1.0, bound), 10_000, generators, agents)
@@ -181,7 +181,7 @@ def test_the_claim_covers_rounding_and_several_numbers(change, epsilon):
 
 
 def staged(stage, **kwargs):
-    env = VectorSumPrivatizer(small(), 0.5, DELTA, GAP)
+    env = VectorSumPrivatizer(small(), None, DELTA, GAP, epsilon_per_release=0.5)
     env = Channel(env, schedule={"name": "fixed_gap", "gap": GAP}, stage=stage, **kwargs)
     env.reset_batch([0])
     for _ in range(2 * GAP):
@@ -207,7 +207,7 @@ def test_absent_agents_leave_no_claim_for_sums():
 
 
 def test_hardly_any_noise_gives_no_finite_epsilon():
-    env = VectorSumPrivatizer(small(), 30.0, DELTA, GAP)
+    env = VectorSumPrivatizer(small(), None, DELTA, GAP, epsilon_per_release=30.0)
     env.reset_batch([0])
     for _ in range(3):
         env.release(np.ones((1, AGENTS), np.bool_))

@@ -59,7 +59,7 @@ def test_ridge_by_hand():
 
 def test_ridge_on_noise_is_no_worse_than_its_ridge():
     """Noise makes Gram matrices with negative eigenvalues; V is at least ridge I all the same."""
-    env = Server(GaussianPrivatizer(small_linear(), epsilon=0.1), "every_round", policy="ridge")
+    env = Server(GaussianPrivatizer(small_linear(), epsilon_per_release=0.1), "every_round", policy="ridge")
     env.reset_batch([0])
     negative = 0
     for t in range(20):
@@ -92,8 +92,8 @@ def test_average_by_hand():
 
 
 def test_the_mean_announces_its_noise():
-    env = Server(GaussianPrivatizer(small_arms(), epsilon=1.0), "every_round", policy="average")
-    alone = GaussianPrivatizer(small_arms(), epsilon=1.0)
+    env = Server(GaussianPrivatizer(small_arms(), epsilon_per_release=1.0), "every_round", policy="average")
+    alone = GaussianPrivatizer(small_arms(), epsilon_per_release=1.0)
     env.reset_batch([0])
     alone.reset_batch([0])
     alone.step_batch(pulls(alone, 0))
@@ -132,7 +132,10 @@ def test_noise_comes_before_what_the_server_computes(stage):
 
     for policy in (None, recorded):
         env = Server(
-            GaussianPrivatizer(small_linear(), epsilon=1.0), "every_round", stage=stage, policy=policy
+            GaussianPrivatizer(small_linear(), epsilon_per_release=1.0),
+            "every_round",
+            stage=stage,
+            policy=policy,
         )
         env.reset_batch([0])
         given.clear()
@@ -151,7 +154,7 @@ def test_conversations_are_noised_and_booked_like_other_releases():
     private = []
 
     def inside(env):
-        private.append(GaussianPrivatizer(env, epsilon=1.0, clip=0.5))
+        private.append(GaussianPrivatizer(env, epsilon_per_release=1.0, clip=0.5))
         return private[0]
 
     env = talking(inside, policy=Pooled(most=6))

@@ -109,7 +109,9 @@ def test_shares_are_those_of_the_whole_history():
             assert (bound <= exact).all()
 
 
-@pytest.mark.parametrize("noise", [gaussian, lambda env: LaplacePrivatizer(env, 1.0, releases=12)])
+@pytest.mark.parametrize(
+    "noise", [gaussian, lambda env: LaplacePrivatizer(env, epsilon_per_release=1.0 / 12, releases=12)]
+)
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_claims_of_a_trusted_server(transport, noise):
     make = partial(ArmsEnv, num_agents=AGENTS)
@@ -167,10 +169,18 @@ def test_a_shuffler_amplifies_and_colluders_take_away():
     [
         (gaussian, "shuffler", "which must have a clip"),
         (lambda env: ContinualPrivatizer(env, 1.0, DELTA), "shuffler", "is correlated"),
-        (lambda env: LaplacePrivatizer(env, 1.0), "shuffler", "Gaussian noise only"),
-        (lambda env: RandomizedResponsePrivatizer(env, 1.0), "shuffler", "Gaussian noise only"),
-        (lambda env: LaplacePrivatizer(env, 1.0), "aggregator", "Gaussian noise only"),
-        (lambda env: RandomizedResponsePrivatizer(env, 1.0), "aggregator", "Gaussian noise only"),
+        (lambda env: LaplacePrivatizer(env, epsilon_per_release=1.0), "shuffler", "Gaussian noise only"),
+        (
+            lambda env: RandomizedResponsePrivatizer(env, epsilon_per_release=1.0),
+            "shuffler",
+            "Gaussian noise only",
+        ),
+        (lambda env: LaplacePrivatizer(env, epsilon_per_release=1.0), "aggregator", "Gaussian noise only"),
+        (
+            lambda env: RandomizedResponsePrivatizer(env, epsilon_per_release=1.0),
+            "aggregator",
+            "Gaussian noise only",
+        ),
         (partial(gaussian, clip=1.0, budget={"adjacency": "agent"}), "shuffler", None),
     ],
 )

@@ -19,7 +19,10 @@ def federation(env_id, make_federation, **kwargs):
     env = make_federation(**kwargs)
     if carries_messages(env_id):
         return env
-    return Channel(GaussianPrivatizer(env, 1.0) if has_bounded_releases(env_id) else env, topology="ring")
+    return Channel(
+        GaussianPrivatizer(env, epsilon_per_release=1.0) if has_bounded_releases(env_id) else env,
+        topology="ring",
+    )
 
 
 @pytest.mark.parametrize("env_id", FIRST_IDS, indirect=True)

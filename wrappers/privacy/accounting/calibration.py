@@ -13,7 +13,7 @@ References:
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, reduce
-from math import sqrt
+from math import ceil, inf, log, log2, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import erfcx, expit, log_ndtr, ndtri_exp
 
-from fedbandit_envs.basics.checks import require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.checks import require_integer, require_number
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -192,7 +192,7 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
 
     Returns:
         The arguments by name: ``noise_multiplier``, the ``delta`` at which the epsilon of a single release is stated,
-        ``releases``, and ``epsilon``, which is None.
+        ``releases``, and None for the other sizes of noise.
 
     Raises:
         TypeError: A parameter has the wrong type.
@@ -213,7 +213,13 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
         # Multiplied and divided to have the same rounding as in earlier versions, where privatizers were given the
         # epsilon of all releases and divided it: so the noise is equal to the bit.
         multiplier = analytic_noise_multiplier(releases * share / releases, _DELTA_OF_ONE)
-    return {"epsilon": None, "delta": _DELTA_OF_ONE, "releases": releases, "noise_multiplier": multiplier}
+    return {
+        "epsilon": None,
+        "epsilon_per_release": None,
+        "delta": _DELTA_OF_ONE,
+        "releases": releases,
+        "noise_multiplier": multiplier,
+    }
 
 
 # Smaller numbers, and the noise that they need, leave the range of floating-point numbers.
@@ -221,18 +227,24 @@ _LEAST = 1e-300
 
 
 def _check(epsilon: float, delta: float, least: float = 0.0) -> None:
-    require_epsilon(epsilon)
+    if epsilon != inf:
+        require_number("epsilon", epsilon, 0, inf, open_below=True)
     require_number("delta", delta, 0, 1, open_below=True, open_above=True)
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if value < least:
             raise ValueError(f"{name} is {value!r}; at least {least:g} is required for exact calibration")
 
 
-# Privacy losses are rounded up to multiples of an interval. This is its default; it is narrower where losses are small.
+# Privacy losses are rounded up to multiples of an interval. This is its default; it is narrower where losses are small,
+# so that the range of losses which matters has this many of them.
 _INTERVAL = 1e-4
-_FEWEST_INTERVALS = 20_000
+_FEWEST_INTERVALS, _FEWEST_CURVED = 200_000, 20_000
 # Composition with more intervals needs too much time and memory; beyond this number the intervals get wider instead.
 _MOST_INTERVALS = 500_000
+# Numerical composition rounds probabilities by about a hundredth of the first of these, so that for smaller deltas only
+# Renyi divergences are used. Their orders are tried up to a factor of 30 around that of Gaussian noise with the same
+# spread.
+_LEAST_DELTA, _FACTORS = 1e-13, np.geomspace(1 / 30, 30, 400)
 # Mechanisms with a larger loss are not composed numerically: their epsilons are added, which is hardly less exact,
 # since e^-40 is below 1e-17.
 _LARGEST_LOSS = 40.0
@@ -249,8 +261,6 @@ def composed_epsilon(
 ) -> float:
     """Returns the epsilon at delta of all given releases together.
 
-    Rounding increases it by at most one interval of losses for each release.
-
     Args:
         delta: The delta at which epsilon is computed, in (0, 1); 0 is allowed if ``curved`` is not empty.
         mu: The mu of all Gaussian releases together; 0 for none.
@@ -263,33 +273,62 @@ def composed_epsilon(
     """
     # Imported where it is used, since that takes a second.
     from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots
 
     large = sum(loss * count for _, loss, count in pure if loss > _LARGEST_LOSS)
     small = [(kind, loss, count) for kind, loss, count in pure if loss <= _LARGEST_LOSS]
-    # The privacy loss of a Gaussian release has mean mu^2/2 and standard deviation mu. Events with curves of their own
-    # are assumed to have roughly such a loss, too. `reach` is the width of the range of losses that matters.
-    square = sum(count * rough**2 for _, rough, count in curved)
-    reach = 2 * (mu**2 / 2 + 12 * mu + sum(loss * count for _, loss, count in small))
-    reach += square + 24 * sqrt(square)
-    # The rough mu of a curve may be a wrong guess, so that intervals narrower than the default could be far too narrow.
-    finest = _INTERVAL if curved else min(_INTERVAL, reach / _FEWEST_INTERVALS)
-    interval = max(reach / _MOST_INTERVALS, finest)
+    if not (mu or small or curved):
+        return float(large)
+    # The privacy loss of a Gaussian release has mean mu^2/2 and standard deviation mu, that of a pure one no more with
+    # its epsilon in place of mu, and events with curves of their own are assumed to have roughly such a loss, too.
+    # `reach` is the width of the range of losses that matters.
+    square = mu**2 + sum(count * rough**2 for _, rough, count in (*small, *curved))
+    reach = square + 24 * sqrt(square)
+    interval = min(_INTERVAL, reach / (_FEWEST_CURVED if curved else _FEWEST_INTERVALS))
+    interval = max(reach / _MOST_INTERVALS, interval)
+    bound = inf
+    if not curved:
+        # Multiples of a wider interval are multiples of a narrower one, so that more releases never cost less.
+        interval = _INTERVAL * 2.0 ** ceil(log2(interval / _INTERVAL))
+        bound = _renyi_epsilon(delta, mu, small, sqrt(square))
+        if delta < _LEAST_DELTA:
+            return large + bound
     rounding = {"value_discretization_interval": interval}
     parts = [pld.from_gaussian_mechanism(1 / mu, **rounding)] if mu > 0 else []
     for kind, loss, count in small:
         if kind == "laplace":
             one = pld.from_laplace_mechanism(1 / loss, **rounding)
         else:
-            # In dp-accounting, the answer is replaced by a fair coin toss with this probability p, so it is flipped
-            # with probability p/2. Here the probability of a flip is 1/(1 + e^loss) = expit(-loss).
-            one = pld.from_randomized_response(2 * float(expit(-loss)), 2, **rounding)
+            # A flip has the probability expit(-loss). The two losses are divided among multiples of the interval.
+            whole = int(loss / interval)
+            near = np.unique([-whole - 1, -whole, whole, whole + 1])
+            inside = np.maximum(expit(loss) - np.exp(near * interval) * expit(-loss), 0.0)
+            deltas = np.maximum(-np.expm1(near * interval), inside)
+            pmf = create_pmf_pessimistic_connect_dots(interval, near, deltas)
+            one = pld.PrivacyLossDistribution(pmf)
         parts.append(one.self_compose(count))
     for distribution_at, _, count in curved:
         distribution = distribution_at(interval)
         if isinstance(distribution, float):
             return distribution
         parts.append(distribution if count == 1 else distribution.self_compose(count))
-    if not parts:
-        return float(large)
     whole = reduce(lambda left, right: left.compose(right), parts)
-    return float(large + whole.get_epsilon_for_delta(delta))
+    return float(large + min(whole.get_epsilon_for_delta(delta), bound))
+
+
+def _renyi_epsilon(delta: float, mu: float, pure: Sequence[tuple[str, float, int]], spread: float) -> float:
+    """Returns an upper bound on the epsilon of Gaussian, Laplace and randomised releases together.
+
+    It follows from their Renyi divergences (Canonne, Kamath, Steinke, NeurIPS 2020, Proposition 12).
+    """
+    above = sqrt(-2 * log(delta)) / spread * _FACTORS  # The orders less 1.
+    orders = above + 1
+    divergence = above * orders * mu**2 / 2
+    for kind, loss, count in pure:
+        # The logarithms of the weights of the largest loss and of the least one, and the least one's exponent.
+        weights, step = np.array([expit(loss), expit(-loss)])[:, np.newaxis], above
+        if kind == "laplace":
+            weights, step = np.stack([orders, above]) / (orders + above), orders
+        divergence += count * np.logaddexp(*np.log(weights) + np.stack([above, -step]) * loss)
+    bounds = (divergence - np.log(delta) - np.log(orders)) / above + np.log(above / orders)
+    return max(float(bounds.min()), 0.0)

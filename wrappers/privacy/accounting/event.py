@@ -4,7 +4,7 @@ There are four compositions. Each gives an upper bound on the privacy loss of al
 
 * ``basic``: the epsilons and deltas that are guaranteed for single numbers add up (Dwork and Roth 2014, Theorem 3.16).
 * ``zcdp``: the parameters rho of zero-concentrated differential privacy add up (Bun and Steinke, TCC 2016, Lemma 1.7);
-  their sum is converted to epsilon. Events may give Renyi divergences instead (Mironov, CSF 2017).
+  their sum is converted to epsilon.
 * ``exact``: Gaussian releases together are exactly mu-GDP with mu^2 = sum (sensitivity/sigma)^2 (Dong, Roth and Su,
   JRSS B 2022). Other mechanisms and mixtures are composed numerically by privacy loss distributions.
 * ``parallel``: a window is the time between two releases of an agent. Windows have disjoint data, and neighbouring
@@ -38,10 +38,6 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     zcdp_epsilon,
 )
 
-# The orders of the Renyi divergence that are tried. They are so close to each other that epsilon by the best of them is
-# at most 0.2 % larger than by the best of all real orders.
-_ORDERS = np.unique(np.concatenate([1 + np.geomspace(1e-4, 1e6, 200), np.arange(2, 65)]))
-
 PROVEN: tuple[str, ...] = ("gaussian", "laplace", "randomised_response")
 """Kinds of events whose privacy follows from their loss in every composition; events of other kinds give a curve. No
 kind is ever removed, and what a kind means never changes."""
@@ -52,9 +48,9 @@ class Event:
     """A privacy event: describes one release of one agent, or several releases that are one joint mechanism.
 
     Mechanisms whose kind is not in :data:`PROVEN` use a subclass that defines their privacy curve (the privacy at every
-    delta): it overrides :meth:`loss_distribution` for ``exact`` and ``parallel`` composition, and :meth:`rho` or
-    :meth:`rdp` for ``zcdp``. Without one of these only ``basic`` composition gives an epsilon. Events
-    are compared by their fields, on which alone the curve must depend. Fields of a subclass need defaults.
+    delta): it overrides :meth:`loss_distribution` for ``exact`` and ``parallel`` composition, and :meth:`rho` for
+    ``zcdp``. Without one of these only ``basic`` composition gives an epsilon. Events are compared by their fields, on
+    which alone the curve must depend. Fields of a subclass need defaults.
 
     **What a curve must cover**: the worst two releases of neighbouring histories, in both directions. A
     :class:`~fedbandit_envs.core.privacy.Change` states how much the two releases differ: in at most ``values``
@@ -132,15 +128,6 @@ class Event:
             return float(np.square(self.loss * change.norm) / 2)
         return float(change.values * (np.square(self.loss) / 2)) if self.kind in PROVEN else np.nan
 
-    def rdp(self, change: Change, orders: Array) -> Array:
-        """Returns upper bounds on the Renyi divergence between the releases of neighbours who differ by ``change``.
-
-        There is a bound in nats for each order, infinity where none is known. Orders are numbers > 1, float64
-        ``(orders,)``; some are integers, for mechanisms whose divergence is known at integer orders only. By default
-        the bound is the order times :meth:`rho`.
-        """
-        return orders * self.rho(change)
-
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
         """Returns the guarantee: (epsilon, delta) of one number, times how many numbers differ in neighbours."""
         values = self.change(adjacency).values
@@ -171,28 +158,20 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
-    """Returns the epsilon at delta that follows from the sum of the zCDP parameters rho; see :data:`Compose`.
-
-    For agents that have an event without a rho, Renyi divergences are summed instead, and the order that gives the
-    smallest epsilon is taken.
-    """
+    """Returns the epsilon at delta that follows from the sum of the zCDP parameters rho; see :data:`Compose`."""
     changes = [None if event.exposes(adjacency) else event.change(adjacency) for event in events]
     total = _total(counts, (np.inf if c is None else e.rho(c) for e, c in zip(events, changes, strict=True)))
-    epsilon = np.where(total > 0, np.inf, 0.0) if delta == 0 else np.asarray(zcdp_epsilon(delta, total))
-    if not np.isnan(total).any():
-        return epsilon
-    bare = np.full(_ORDERS.shape, np.inf)
-    curves = [bare if c is None else e.rdp(c, _ORDERS) for e, c in zip(events, changes, strict=True)]
-    divergence = np.stack([_total(counts, amounts) for amounts in np.transpose(curves)], axis=-1)
-    with np.errstate(divide="ignore"):
-        best = (divergence - np.log(delta) / (_ORDERS - 1)).min(axis=-1)
-    return np.where(np.isnan(total), best, epsilon)
+    if delta == 0:
+        # Also where rho is unknown, NaN.
+        return np.where(total == 0, 0.0, total + np.inf)
+    return np.asarray(zcdp_epsilon(delta, total))
 
 
 def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Returns the exact epsilon at delta: of Gaussian releases in closed form, of others numerically.
 
-    It is NaN for agents with an event that has no privacy loss distribution. See :data:`Compose`.
+    Where ``zcdp`` gives less than what is found numerically, that is returned. Epsilon is NaN for agents with an event
+    that has no privacy loss distribution. See :data:`Compose`.
     """
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
@@ -204,7 +183,9 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
     )
-    return epsilon[place.ravel()].reshape(counts.shape[1:])
+    epsilon = epsilon[place.ravel()].reshape(counts.shape[1:])
+    bound = zcdp(events, counts, adjacency, delta)
+    return np.where(bound < epsilon, bound, epsilon)
 
 
 def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
@@ -580,7 +561,7 @@ class Accountant:
         event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())
         if composition == "parallel" and event.releases > 1:
             return "data was released twice: windows are not disjoint"
-        needed = "rho and no RDP function" if composition == "zcdp" else "privacy loss distribution"
+        needed = "rho" if composition == "zcdp" else "privacy loss distribution"
         return f"{composition} composition does not know the mechanism {event.kind!r}: its event gives no {needed}"
 
     def _promised_deltas(self, composition: Composition, adjacency: Adjacency) -> Array:

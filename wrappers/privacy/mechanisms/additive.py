@@ -2,20 +2,28 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import ceil, prod, sqrt
-from typing import ClassVar, Literal
+from multiprocessing import parent_process
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.checks import (
+    require_choice,
+    require_epsilon,
+    require_integer,
+    require_number,
+    require_size,
+)
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import (
     AGENT,
     COVARIANCE,
+    Adjacency,
     Change,
     Changes,
     Pair,
@@ -30,6 +38,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     gaussian_epsilon,
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
+from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
 Generators = Sequence[np.random.Generator]
 """Random generators, one for each agent of each replica; that of agent j in replica r has index ``r * agents + j``."""
@@ -44,12 +53,18 @@ class Mechanism(ABC):
     :class:`.AdditiveMechanism`.
 
     Attributes:
+        adjacency: The neighbouring histories for which epsilon is met; None for the first that the environment names.
+            A privatizer replaces None by the adjacency of its budget.
+        total_delta: The delta of all releases of an agent together, at which claims are made, by exact composition,
+            unless the budget says otherwise; None for a mechanism without one.
         max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
         correlated: Whether the noises of an agent's releases are correlated.
         takes_clip: Whether the mechanism can randomise clipped releases, in which single numbers may differ by twice
             their scale (:meth:`.Sensitivity.clipped`), and its events state what they guarantee then.
     """
 
+    adjacency: Adjacency | None = None
+    total_delta: float | None = None
     max_releases: int | None = None
     correlated: ClassVar[bool] = False
     takes_clip: ClassVar[bool] = False
@@ -64,6 +79,14 @@ class Mechanism(ABC):
         Raises:
             ValueError: The mechanism does not fit the environment.
         """
+
+    def _protected(self, changes: Changes) -> Adjacency:
+        """Returns the adjacency for which epsilon is met.
+
+        Raises:
+            ValueError: The environment does not name it.
+        """
+        return require_choice("adjacency", self.adjacency or next(iter(changes)), changes)
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of an agent's releases with noise, given the space of its releases without noise."""
@@ -136,9 +159,29 @@ class Mechanism(ABC):
 # lost in rounding, so their shares are equal.
 _DISTINCT = 64
 
-Releases = int | Sequence[float] | None
-"""Planned releases of an agent: their number, for equal shares of epsilon; or the proportions of their shares, each
-above 0; or None for any number with :func:`decreasing` shares."""
+Size = float | Sequence[float]
+PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
+Releases = PlannedReleases | list[float] | tuple[float, ...]
+"""Planned releases of an agent: their number; a schedule fixed in advance, whose rounds are counted; the proportions of
+what each of them spends of epsilon, such as ``[1, 2, 4]``; or None where there is no plan."""
+
+
+def checked_plan(releases: PlannedReleases) -> int | Schedule:
+    """Returns the planned number of releases, or the schedule that they follow: by default one in each round.
+
+    Raises:
+        TypeError: ``releases`` is a number but no integer, or neither a number nor a schedule.
+        ValueError: The number is not positive, or the schedule is not fixed in advance.
+    """
+    if isinstance(releases, int | float | np.number):
+        return require_integer("releases", releases, 1)
+    schedule = make_schedule("every_round" if releases is None else releases)
+    if not schedule.fixed_in_advance:
+        raise ValueError(
+            f"releases is {releases!r}, which leaves it to the agents; a schedule fixed in advance, or the most "
+            "releases of an agent, is required"
+        )
+    return schedule
 
 
 def decreasing(epsilon: float, horizon: int) -> Array:
@@ -158,16 +201,17 @@ def decreasing(epsilon: float, horizon: int) -> Array:
     return epsilon / (2 * np.log2(horizon)) + epsilon / 2.0 ** (z + 1)
 
 
-def require_one_size(epsilon: float | None, noise_multiplier: float | None) -> None:
-    """Checks that exactly one of the two, which determine the size of Gaussian noise, is given.
+def require_one_of(**sizes: Size | None) -> tuple[str, Size]:
+    """Returns the name and the value of the only parameter that is given; together they determine the size of noise.
 
     Raises:
-        ValueError: None or both are.
+        ValueError: None or several are.
     """
-    if (epsilon is None) == (noise_multiplier is None):
-        raise ValueError(
-            f"epsilon is {epsilon!r} and noise_multiplier {noise_multiplier!r}; exactly one of them is required"
-        )
+    given = [(name, size) for name, size in sizes.items() if size is not None]
+    if len(given) != 1:
+        listed = ", ".join(f"{name} is {size!r}" for name, size in sizes.items())
+        raise ValueError(f"{listed}; exactly one of them is required")
+    return given[0]
 
 
 class AdditiveMechanism(Mechanism):
@@ -178,31 +222,54 @@ class AdditiveMechanism(Mechanism):
     account for; and unless the random number is standard normal, :meth:`draw` and its variance (:meth:`unit_variance`).
     """
 
-    def __init__(self, epsilon: float, releases: Releases = None) -> None:
-        """Takes the epsilon that is divided among an agent's releases.
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        releases: Releases = None,
+        epsilon_per_release: float | Sequence[float] | None = None,
+    ) -> None:
+        """Takes the epsilon of all releases of an agent together, or that of each release; exactly one is given.
 
         Args:
-            epsilon: Epsilon of all releases together, if neighbours differ in one number of each release, > 0;
-                infinity for no noise.
-            releases: See :data:`Releases`.
+            epsilon: Epsilon of all planned releases together under :attr:`~Mechanism.adjacency`, > 0; infinity for no
+                noise.
+            releases: See :data:`Releases`; after them no more are possible. ``epsilon`` needs a plan.
+            epsilon_per_release: Epsilon of every release, if neighbours differ in one of its numbers, > 0; or a
+                sequence with that of each release. A number without ``releases`` is P-FCB's: each release spends a part
+                of it (:func:`decreasing`), and there may be any number of them.
 
         Raises:
-            TypeError: ``releases`` is neither an integer nor a sequence of numbers.
-            ValueError: An argument is out of its range.
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or there is no plan for ``epsilon``.
         """
-        require_epsilon(epsilon)
-        # The shares of epsilon; None for shares that decrease, which depend on the horizon.
-        self._planned: Array | None = None
-        if isinstance(releases, Sequence):
-            require_integer("len(releases)", len(releases), 1)
-            for place, one in enumerate(releases):
-                require_number(f"releases[{place}]", one, 0, np.inf, open_below=True, open_above=True)
-            self._planned = epsilon * np.divide(releases, sum(releases))
-            releases = len(releases)
-        elif releases is not None:
-            require_integer("releases", releases, 1)
-            self._planned = np.array([epsilon / releases])
-        self._epsilon, self.max_releases = epsilon, releases
+        name, size = require_one_of(epsilon=epsilon, epsilon_per_release=epsilon_per_release)
+        self.epsilon, self.epsilon_per_release = epsilon, epsilon_per_release
+        if isinstance(releases, list | tuple) and epsilon is not None:
+            name, size, releases = "releases", releases, None
+            require_epsilon(epsilon)
+        self._plan: int | Schedule | None = None
+        if isinstance(size, list | tuple):
+            self._plan = len(size)
+            self._parts = _positive(name, size)
+        else:
+            require_epsilon(size, name)
+            # The epsilon of each release, or proportions of them, the last of which is repeated.
+            self._parts = np.array([size], np.float64)
+            if releases is None and epsilon is not None and epsilon < np.inf:
+                raise ValueError(
+                    f"releases is None, a plan without an end, for all of which epsilon cannot be {epsilon!r}; a "
+                    "number of releases, the channel's schedule, or epsilon_per_release in place of epsilon is required"
+                )
+        if releases is not None:
+            if self._plan is not None or isinstance(releases, list | tuple):
+                raise ValueError(
+                    f"epsilon_per_release is {epsilon_per_release!r} and releases {releases!r}; a number and a plan "
+                    "without proportions, or a sequence and None, is required"
+                )
+            self._plan = checked_plan(releases)
+        if epsilon == np.inf:
+            self._parts = np.array([np.inf])
+        self._decreases = epsilon is None and self._plan is None
 
     @abstractmethod
     def noise_multiplier(self, share: float) -> float:
@@ -230,20 +297,53 @@ class AdditiveMechanism(Mechanism):
         generator.standard_normal(out=out)
 
     def prepare(self, env: FederatedEnv) -> None:
-        """Computes each release's share of epsilon, which may depend on the environment's horizon, and its noise."""
+        """Computes each release's share of epsilon, as far as it does not depend on sensitivities, and its noise."""
         self._share_out(env.max_cycles)
 
-    def _share_out(self, horizon: int) -> None:
+    def _share_out(self, horizon: int, changes: Changes | None = None) -> None:
         """Sets ``_shares``, the epsilon that each release spends; releases beyond its end spend the last entry."""
-        self._shares = decreasing(self._epsilon, horizon) if self._planned is None else self._planned
-        self._multipliers = np.array([self.noise_multiplier(share) for share in self._shares.tolist()])
-        self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
+        plan = self._plan
+        self.max_releases = plan.count(horizon) if isinstance(plan, Schedule) else plan
+        self._shares = decreasing(float(self._parts[0]), horizon) if self._decreases else self._parts
+        if self.epsilon in (None, np.inf):
+            self._multipliers = self._sizes(self._shares)
+        elif changes is not None:
+            times = np.ones(len(self._parts))
+            times[-1] = max(self.max_releases or 0, 1) - len(times) + 1
+            self._shares, self._multipliers = self._calibrated(self.epsilon or 0.0, changes, times)
+
+    def _calibrated(self, epsilon: float, changes: Changes, times: Array) -> tuple[Array, Array]:
+        """Returns the shares and the noise multipliers with which all planned releases together cost epsilon.
+
+        Args:
+            epsilon: The epsilon of all of them.
+            changes: How much neighbours can differ in one release, by adjacency.
+            times: How often each entry of ``_parts`` is spent.
+        """
+        protected = self._protected(changes)
+        unit = self.event(1.0, self.noise_multiplier(1.0), changes).promised(protected)[0]
+        if np.isinf(unit):
+            raise ValueError(
+                f"adjacency is {protected!r}; one that {type(self).__name__} protects is required"
+            )
+        # Slightly less, so that rounding cannot make the claimed epsilon exceed the given one.
+        shares = epsilon * (1 - 1e-12) / unit * (self._parts / (times @ self._parts))
+        return shares, self._sizes(shares)
+
+    def _sizes(self, shares: Array) -> Array:
+        return np.array([self.noise_multiplier(share) for share in shares.tolist()])
 
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
-        """Starts an episode: divides epsilon into a share for each release; see :meth:`Mechanism.start`."""
-        self._share_out(horizon)
+        """Starts an episode: divides epsilon into a share for each release; see :meth:`Mechanism.start`.
+
+        Raises:
+            ValueError: The environment does not name the adjacency, or the mechanism does not protect it.
+        """
+        changes = self._changes(sensitivity)
+        self._share_out(horizon, changes)
         steps = zip(self._shares.tolist(), self._multipliers.tolist(), strict=True)
-        self._events = [self.event(*step, self._changes(sensitivity)) for step in steps]
+        self._events = [self.event(*step, changes) for step in steps]
+        self._unit_variances = np.array([self.unit_variance(share) for share in self._shares.tolist()])
         self._scale = flatten(sensitivity.scale)
         self._generators = generators
         self._noise = np.zeros_like(self._scale)
@@ -328,62 +428,75 @@ class Gaussian(AdditiveMechanism):
         self,
         epsilon: float | None = None,
         delta: float = 0.01,
-        calibration: Calibration = "classic",
+        calibration: Calibration | None = None,
         releases: Releases = None,
         pair: NoisyPair = "as_given",
         noise_multiplier: float | None = None,
+        epsilon_per_release: float | Sequence[float] | None = None,
     ) -> None:
         """Takes a noise multiplier, or an epsilon to calibrate it to; :class:`.GaussianPrivatizer` has the arguments.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, or both or neither of ``epsilon`` and ``noise_multiplier`` are
-                given.
+            ValueError: An argument is out of its range, or not exactly one of ``epsilon``, ``epsilon_per_release`` and
+                ``noise_multiplier`` is given.
         """
         require_number("delta", delta, 0, 1, open_below=True, open_above=True)
-        require_choice("calibration", calibration, ("classic", "analytic"))
+        require_choice("calibration", calibration, (None, "classic", "analytic"))
         require_choice("pair", pair, ("as_given", "good_and_defective"))
-        require_one_size(epsilon, noise_multiplier)
-        if epsilon is None:
-            noise_multiplier = require_number(
-                "noise_multiplier", noise_multiplier, 0, np.inf, open_above=True
+        require_one_of(
+            epsilon=epsilon, epsilon_per_release=epsilon_per_release, noise_multiplier=noise_multiplier
+        )
+        if epsilon is not None and calibration == "classic":
+            raise ValueError(
+                f"calibration is 'classic', a formula for one release, and epsilon {epsilon!r} that of all; None, or "
+                "epsilon_per_release in place of epsilon, is required"
             )
+        self._asked_delta = self._delta = delta
+        self._pair, self._given = pair, noise_multiplier
+        self._classic = epsilon_per_release is not None and calibration != "analytic"
+        super().__init__(epsilon, releases, epsilon_per_release if noise_multiplier is None else 1.0)
+        if epsilon is not None:
+            self.total_delta = delta
+        if noise_multiplier is not None:
+            if noise_multiplier != 0:
+                require_size("noise_multiplier", noise_multiplier)
             # The epsilon of a release with this noise at delta, if neighbours differ in one of its numbers. It is 0 if
             # the noise is so large that delta suffices alone; shares of epsilon must be positive.
-            epsilon = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
-            epsilon = max(epsilon, 1e-300)
-            if isinstance(releases, Sequence):
-                raise ValueError(
-                    f"releases is {releases!r}; with noise_multiplier, a number or None is required"
-                )
-        super().__init__(epsilon, releases)
-        self._delta = delta
-        self._classic = calibration == "classic" and noise_multiplier is None
-        self._pair = pair
-        self._given = noise_multiplier
-        if noise_multiplier is not None:
-            # All releases have the same noise, and each of them spends the whole epsilon.
-            self._planned = np.array([epsilon])
+            each = float(gaussian_epsilon(delta, 1 / noise_multiplier)) if noise_multiplier else np.inf
+            self.epsilon_per_release, self._decreases = None, False
+            self._parts = np.array([max(each, 1e-300)])
 
     def prepare(self, env: FederatedEnv) -> None:
         """Computes the shares of epsilon and their noise; see :meth:`Mechanism.prepare`.
 
         Warns:
-            UserWarning: The classic formula is used for a release with an epsilon of 1 or more, where it is not proven;
-                the warning names the true delta of its noise. Claims use the larger of that and ``delta``.
+            UserWarning: The classic formula gives a release more than ``delta``, as it may where epsilon is 1 or more;
+                the warning names the true delta, which claims use.
         """
         super().prepare(env)
-        place = self._shares.argmax()
-        most = float(self._shares[place])
-        if self._classic and 1 <= most < np.inf:
-            true = float(gaussian_delta(most, 1 / self._multipliers[place]))
-            warnings.warn(
-                f"the classic calibration is proven for epsilon < 1; at the largest share of a release, "
-                f"{most:.4g}, its noise gives delta {true:.3g} where {self._delta:g} was asked for",
-                UserWarning,
-                # The warning points at the line that constructs the privatizer.
-                stacklevel=4,
-            )
+        most = float(self._shares.max())
+        # Workers of a sweep leave the warning to the process that started them.
+        if self._classic and 1 <= most < np.inf and parent_process() is None:
+            true = float(gaussian_delta(most, 1 / classic_noise_multiplier(most, self._delta)))
+            if true > self._delta:
+                warnings.warn(
+                    f"calibration is 'classic', which is proven for epsilon < 1; at the largest share of a release, "
+                    f"{most:.4g}, its noise gives delta {true:.3g} where {self._delta:g} was asked for, and claims say "
+                    "so; 'analytic', or epsilon in place of epsilon_per_release, meets what was asked for",
+                    UserWarning,
+                    # The warning points at the line that constructs the privatizer.
+                    stacklevel=4,
+                )
+
+    def _calibrated(self, epsilon: float, changes: Changes, times: Array) -> tuple[Array, Array]:
+        change = changes[self._protected(changes)]
+        # Slightly more noise than needed, so that rounding cannot make the claimed epsilon exceed the given one.
+        size = change.norm * sqrt(times @ self._parts**2) * (1 + 1e-11)
+        multipliers = size * analytic_noise_multiplier(epsilon, self._asked_delta) / self._parts
+        # Basic composition adds up to the delta of all releases.
+        self._delta = self._asked_delta / (times.sum() * change.values)
+        return np.asarray(gaussian_epsilon(self._delta, 1 / multipliers)), multipliers
 
     def noise_multiplier(self, share: float) -> float:
         """Returns the standard deviation of the noise in units of sensitivity, calibrated to ``share`` at delta."""
@@ -514,8 +627,10 @@ class RandomizedResponse(AdditiveMechanism):
         >>> from fedbandit_envs.arms_v0 import parallel_env
         >>> from fedbandit_envs.wrappers import Privatizer
         >>> from fedbandit_envs.wrappers.privacy.mechanisms.additive import RandomizedResponse
-        >>> env = Privatizer(parallel_env(), RandomizedResponse(epsilon=1.0), budget={"adjacency": "one-outcome"})
+        >>> env = Privatizer(parallel_env(), RandomizedResponse(epsilon=1.0, releases=4))
     """
+
+    adjacency = "one-outcome"
 
     def noise_multiplier(self, share: float) -> float:
         """Returns the probability of a flip, 1/(1 + e^share); 0 without noise, if the share is infinite.
@@ -569,6 +684,19 @@ class RandomizedResponse(AdditiveMechanism):
             variance_of(self._names.total): np.zeros(total.shape),
             variance_of(self._names.good): self._unit_variances[share] * total,
         }
+
+
+def _positive(name: str, values: Sequence[float]) -> Array:
+    """Returns a sequence of numbers above 0 as an array.
+
+    Raises:
+        TypeError: One of them is no number.
+        ValueError: One is not above 0, or there is none.
+    """
+    require_integer(f"len({name})", len(values), 1)
+    for place, one in enumerate(values):
+        require_size(f"{name}[{place}]", one)
+    return np.array(values, np.float64)
 
 
 # Cached, since every release needs the same names.

@@ -1,17 +1,17 @@
 """Continual release by matrix mechanisms: an agent's releases have correlated noise, so that their sums have little."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from math import ceil, log, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_integer, require_number
+from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_size
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
@@ -24,8 +24,10 @@ from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Generators,
     Mechanism,
+    PlannedReleases,
+    checked_plan,
     flatten,
-    require_one_size,
+    require_one_of,
     unflatten,
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
@@ -34,10 +36,8 @@ from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import (
     SqrtToeplitzNoise,
     TreeNoise,
 )
-from fedbandit_envs.wrappers.transport.schedule import Schedule, make_schedule
 
 MatrixName = Literal["sqrt_toeplitz", "blt", "tree", "honaker", "independent"]
-PlannedReleases = int | Schedule | str | Mapping[str, Any] | None
 
 NOISES: dict[MatrixName, Callable[[int], PrefixNoise]] = {
     "sqrt_toeplitz": SqrtToeplitzNoise,
@@ -107,9 +107,9 @@ class MatrixMechanism(Mechanism):
         """Checks the arguments; the errors are those of the class."""
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         require_choice("sigma", self.sigma, ("exact", "printed"))
-        require_one_size(self.epsilon, self.noise_multiplier)
+        require_one_of(epsilon=self.epsilon, noise_multiplier=self.noise_multiplier)
         if self.epsilon is None:
-            require_number("noise_multiplier", self.noise_multiplier, 0, np.inf, open_below=True)
+            require_size("noise_multiplier", self.noise_multiplier)
         else:
             require_epsilon(self.epsilon)
         require_choice("mechanism", self.matrix, (None, *NOISES))
@@ -119,7 +119,7 @@ class MatrixMechanism(Mechanism):
                 f"and mechanism {self.matrix!r}; an epsilon and a mechanism that has a tree, or sigma 'exact', are "
                 "required"
             )
-        self._planned = _checked_plan(self.releases)
+        self._planned, self.total_delta = checked_plan(self.releases), self.delta
 
     def prepare(self, env: FederatedEnv) -> None:
         """Calibrates the noise to one drawn instance of the environment; see :meth:`Mechanism.prepare`."""
@@ -148,8 +148,7 @@ class MatrixMechanism(Mechanism):
 
     def _calibrate(self, sensitivity: Sensitivity, horizon: int) -> None:
         """Sets the planned number of releases, the noise and its multiplier, and how neighbours can differ."""
-        protected = next(iter(sensitivity.changes)) if self.adjacency is None else self.adjacency
-        require_choice("adjacency", protected, sensitivity.changes)
+        protected = self._protected(sensitivity.changes)
         for name, array in sensitivity.scale.items():
             # The entries (i, j) and (j, i) share one draw. If their scales differed, an observer could combine the two
             # noisy entries so that the draw cancels.
@@ -259,25 +258,6 @@ def _add(values: Array, rows: Array, deviation: Array, noise: Array, drawn: Arra
         replica, agent = divmod(rows[i], values.shape[1])
         for k in range(len(drawn)):
             values[replica, agent, k] += deviation[replica, agent, k] * noise[i, drawn[k]]
-
-
-def _checked_plan(releases: PlannedReleases) -> int | Schedule:
-    """Returns the planned number of releases, or the schedule that they follow.
-
-    Raises:
-        TypeError: ``releases`` is a number but no integer, or neither a number nor a schedule.
-        ValueError: The number is not positive, or the schedule is not fixed in advance.
-    """
-    if isinstance(releases, int | float | np.number):
-        require_integer("releases", releases, 1)
-        return int(releases)
-    schedule = make_schedule("every_round" if releases is None else releases)
-    if not schedule.fixed_in_advance:
-        raise ValueError(
-            f"releases is {releases!r}, which leaves it to the agents; a schedule fixed in advance, the most "
-            "releases of an agent, or None (as many as rounds) is required"
-        )
-    return schedule
 
 
 def _layout(sensitivity: Sensitivity) -> tuple[Array, Array]:

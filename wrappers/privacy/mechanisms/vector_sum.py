@@ -6,6 +6,7 @@ References:
       authors' released program, of which the constants are.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, floor, inf, log, prod, sqrt
@@ -20,8 +21,8 @@ from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Change, Sensitivity, variance_of, with_variances
 from fedbandit_envs.randomness.draws import fill_bits, padded, u32
-from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism
+from fedbandit_envs.wrappers.privacy.accounting.event import Event, exact
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism, require_one_of
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
 # Probability that a bit of noise is 1.
@@ -150,9 +151,10 @@ class VectorSum(Mechanism):
     of the sum of the nodes at the bits of the number of releases, like those of :class:`.MatrixMechanism`.
 
     At level l there are n = M B 2^l users, for M agents and a gap of B rounds between releases. The constants are those
-    of the program that Zhou and Chowdhury released: g = max(2 sqrt(n), d, 4), and b = (g ln(d^2/delta)/epsilon)^2/n.
-    The theorem of Cheu et al. has a factor of 24e4 in b. So epsilon and delta are not guaranteed, and for all levels
-    together they could not be; claims are computed from the noise.
+    of the program that Zhou and Chowdhury released: g = max(2 sqrt(n), d, 4), and b = (g ln(d^2/delta)/e)^2/n for its
+    epsilon e. The theorem of Cheu et al. has a factor of 24e4 in b. So e is not guaranteed, and for all levels together
+    it could not be: claims are computed from the noise, and for an ``epsilon`` that all releases are to have, e is
+    searched for.
 
     Noise is drawn as one binomial for all users of an agent in a node, which has exactly the distribution of their
     noises' sum. The numbers themselves are rounded one by one, for each level anew, with 32 random bits. What a release
@@ -174,13 +176,15 @@ class VectorSum(Mechanism):
         >>> env = Channel(env, schedule={"name": "fixed_gap", "gap": 5}, stage={"name": "aggregator", "honest": 4})
 
     Attributes:
-        epsilon: Epsilon in the constant b, > 0; infinity adds no noise.
-        delta: Delta in the constant b.
+        epsilon: Epsilon of all releases of an agent together, > 0; infinity adds no noise. One of it and
+            ``epsilon_per_release`` is given.
+        delta: Delta of all releases together, and in the constant b.
         gap: B, the number of rounds from one release to the next. An agent can release as often as they fit into the
             horizon.
         draw: ``"exact"`` rounds b up. ``"printed"`` draws Bin(floor(b), 1/4) like the released program, whose NumPy
             cuts b off, but subtracts b/4 for each user, so that all sums are too small.
         bound: L, the largest size of a number for which messages can be sent, > 0.
+        epsilon_per_release: The printed epsilon e in the constant b, > 0; infinity adds no noise.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -188,15 +192,19 @@ class VectorSum(Mechanism):
     """
 
     correlated = True
-    epsilon: float
+    epsilon: float | None
     delta: float
     gap: int
     draw: Literal["exact", "printed"] = "exact"
     bound: float = 1.0
+    epsilon_per_release: float | None = None
 
     def __post_init__(self) -> None:
         """Checks the arguments; the errors are those of the class."""
-        require_epsilon(self.epsilon)
+        name, _ = require_one_of(epsilon=self.epsilon, epsilon_per_release=self.epsilon_per_release)
+        self._size = self.epsilon or self.epsilon_per_release or 0.0
+        require_epsilon(self._size, name)
+        self.total_delta = self.delta
         require_number("delta", self.delta, 0, 1, open_below=True, open_above=True)
         require_integer("gap", self.gap, 1)
         require_choice("draw", self.draw, ("exact", "printed"))
@@ -213,7 +221,10 @@ class VectorSum(Mechanism):
                 "and last_reward in observations, is required"
             )
         self._agents = env.max_num_agents
-        self._plan(env.max_cycles, 1)
+        # A copy is reset, since the space of releases is needed before the first reset.
+        trial = deepcopy(env)
+        trial.reset_batch([0])
+        self._calibrate(trial.sensitivity(), env.max_cycles, 1)
 
     def release_space(self, released: spaces.Dict) -> spaces.Dict:
         """Returns the space of noisy releases; no sum has more variance than nodes of all levels together."""
@@ -237,9 +248,8 @@ class VectorSum(Mechanism):
             raise ValueError(
                 f"stage is 'server', which sees no single rounds of {self._agents} agents; another one is required"
             )
-        self._plan(horizon, honest)
-        self._honest, self._unit, self._generators = honest, scale[0, 0, 0, 0], generators
-        self._changes = tuple(sensitivity.changes.items())
+        self._calibrate(sensitivity, horizon, honest)
+        self._generators = generators
         rows, columns = np.triu_indices(self._dim + 1)
         used = scale[0, 0][rows, columns] > 0
         self._entries = rows[used], columns[used]
@@ -250,14 +260,36 @@ class VectorSum(Mechanism):
         words = [each.integers(0, 2**32, 2, np.uint32) for each in generators]
         self._keys, self._round = np.array(words, np.uint32), 0
 
-    def _plan(self, horizon: int, honest: int) -> None:
+    def _calibrate(self, sensitivity: Sensitivity, horizon: int, honest: int) -> None:
         """Sets the constants of all levels, for noise that ``honest`` agents make up."""
+        (scale,) = sensitivity.scale.values()
+        self._honest, self._unit = honest, scale[0, 0, 0, 0]
+        self._changes = tuple(sensitivity.changes.items())
         self.max_releases = horizon // self.gap
+        self._plan(self._size)
+        if self.epsilon is None or self.epsilon == inf or not self.max_releases:
+            return
+        size, valid, invalid = self._size, 0.0, inf
+        alone, protected = np.ones((1, 1, 1), np.int64), self._protected(sensitivity.changes)
+        while invalid > valid * 1.001:
+            self._plan(size)
+            spent = float(exact([self.joint_event(self.max_releases)], alone, protected, self.delta)[0, 0])
+            valid, invalid = (size, invalid) if spent <= self.epsilon else (valid, size)
+            if 0.99 * self.epsilon <= spent <= self.epsilon:
+                return
+            # Epsilon is about in proportion to the constant.
+            size *= min(max(0.995 * self.epsilon / max(spent, 1e-9), 0.5), 2.0)
+            if not valid < size < invalid:
+                size = sqrt(valid * invalid)
+        self._plan(valid)
+
+    def _plan(self, size: float) -> None:
+        """Sets the constants of all levels for the epsilon of the program."""
         self._nodes = []
-        for level in range(max(self.max_releases, 1).bit_length()):
+        for level in range(max(self.max_releases or 0, 1).bit_length()):
             rounds = self.gap * 2**level
             fine = max(2 * sqrt(self._agents * rounds), self._dim, 4)
-            bits = (fine * log(self._dim**2 / self.delta) / self.epsilon) ** 2 / (honest * rounds)
+            bits = (fine * log(self._dim**2 / self.delta) / size) ** 2 / (self._honest * rounds)
             whole = floor(bits) if self.draw == "printed" else ceil(bits)
             expected = _P * rounds * (bits if self.draw == "printed" else whole)
             self._nodes.append(_Node(fine, whole * rounds, expected, rounds))
