@@ -98,14 +98,22 @@ class Baseline:
     ) -> dict[str, dict[str, Any]]:
         """Returns the arguments of each of the baseline's wrappers, by the wrapper's role.
 
+        An ``epsilon`` of all releases replaces the size of noise of a paper's form, which is for each release; the
+        channel's schedule is then what it plans with.
+
         Args:
             env: The environment, without the baseline's wrappers.
             changes: Arguments that replace the baseline's, by the wrapper's role and the argument's name.
         """
-        return {
+        arguments = {
             part: {**wrapper.kwargs, **wrapper.kwargs_from_env(env), **(changes or {}).get(part, {})}
             for part, wrapper in self.wrappers.items()
         }
+        noise = arguments.get("privatizer", {})
+        asked = (changes or {}).get("privatizer", {}).get("epsilon")
+        if asked is not None and noise.pop("epsilon_per_release", None) and noise.get("releases") is None:
+            noise["releases"] = arguments.get("channel", {}).get("schedule")
+        return arguments
 
     def tuned_by(self, constants: Mapping[str, Any]) -> "Baseline":
         """Returns the baseline with other constants of its policy, or of the server policy that plans for its agents.

@@ -7,6 +7,7 @@ import pytest
 from registered import PROBLEMS
 
 from fedbandit_envs.arms.env import ArmsEnv
+from fedbandit_envs.experiments import RunSpec
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import (
@@ -181,3 +182,13 @@ def test_sizes_at_the_bounds_give_numbers(size):
         env.reset_batch([0])
         assert all(np.isfinite(array).all() for array in env.release([[True]]).values())
         assert env.privacy().epsilon <= arguments.get("epsilon", np.inf)
+
+
+@pytest.mark.parametrize("asked", [0.3, 2.0])
+def test_a_papers_form_that_is_asked_for_an_epsilon_claims_it(asked):
+    """P-FCB is listed with an epsilon of each release; that of the episode takes its place."""
+    result = RunSpec(
+        "P-FCB", "FedProcurement-v0", 600, 1, wrapper_kwargs={"privatizer": {"epsilon": asked}}
+    ).run()
+    assert asked * (1 - 1e-5) <= result.privacy.epsilon <= asked
+    assert (result.privacy.delta, result.privacy.composition) == (0.01, "exact")
