@@ -150,7 +150,7 @@ def _(get_runs):
         result.to_frame().assign(run=f"{place}: {name}") for place, (name, result, _) in enumerate(_runs, 1)
     ]
     _figure = plot(pd.concat(_frames), x="round", y="regret", by="run", log_x=True)
-    _claims = pd.DataFrame([claim.as_json() for claim in (_last.privacy, *_last.claims)])
+    _claims = pd.DataFrame([claim.as_json() for claim in dict.fromkeys((_last.privacy, *_last.claims))])
     _panels = (
         REGISTRY[_last.labels["env_id"]].problem.lab_panels if _last.labels["env_id"] in REGISTRY else ()
     )

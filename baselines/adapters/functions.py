@@ -420,27 +420,38 @@ class RiverPolicy(_RowLearners):
     """
 
     def __init__(
-        self, policy: str | Callable[[int], Any] = "UCB", parameters: Mapping[str, Any] | None = None
+        self,
+        policy: str | Callable[[int], Any] = "ThompsonSampling",
+        parameters: Mapping[str, Any] | None = None,
     ) -> None:
         """Sets river's bandit policy.
 
         Args:
             policy: Name of a class of bandit policies in ``river.bandit`` that use no contexts; or a function that
                 makes a bandit policy, given a seed (for classes that need arguments other than numbers and text).
-            parameters: Keyword arguments of the class, besides its seed.
+            parameters: Keyword arguments of the class, besides its seed. Thompson sampling has a Beta distribution of
+                rewards by default.
 
         Raises:
             ImportError: river is not installed.
+            TypeError: The class does not take these arguments, or needs others.
             ValueError: river has no such class.
         """
-        from river import bandit  # an optional library
+        from river import bandit, proba  # an optional library
 
+        kinds = {
+            name: kind
+            for name, kind in vars(bandit).items()
+            if isinstance(kind, type) and not issubclass(kind, bandit.base.ContextualPolicy)
+        }
+        arguments = dict(parameters or {})
         if isinstance(policy, str):
-            require_choice("policy", policy, bandit.__all__)
+            require_choice("policy", policy, kinds)
+            if policy == "ThompsonSampling" and "reward_obj" not in arguments:
+                arguments["reward_obj"] = proba.Beta()
 
         def make(arms: int, seed: int) -> Any:
-            if not isinstance(policy, str):
-                return policy(seed)
-            return getattr(bandit, policy)(**(parameters or {}), seed=seed)
+            return kinds[policy](**arguments, seed=seed) if isinstance(policy, str) else policy(seed)
 
+        make(1, 0)
         super().__init__("river", make)

@@ -7,6 +7,7 @@ by agent, one replica) converts between arrays and dicts.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial, wraps
 from inspect import getattr_static
 from typing import Any, NamedTuple, final
@@ -43,6 +44,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         """Prepares the environment; no seed has been given yet."""
         self._episode_seeds = EpisodeSeeds()
         self._agent_rows = Parts(_rows)
+        self._agent_spaces: dict[tuple[str, int], tuple[spaces.Space, spaces.Space]] = {}
 
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> tuple[Any, Mapping[str, Array]]:
@@ -54,11 +56,19 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
 
     def observation_space(self, agent: str) -> Any:
         """Returns the observation space of ``agent``, the same object at each call."""
-        return self.single_observation_space
+        return self._own_space(agent, self.single_observation_space)
 
     def action_space(self, agent: str) -> Any:
         """Returns the action space of ``agent``, the same object at each call."""
-        return self.single_action_space
+        return self._own_space(agent, self.single_action_space)
+
+    def _own_space(self, agent: str, space: spaces.Space) -> spaces.Space:
+        """Returns the agent's copy of a space, so that seeding one agent's space does not seed those of others."""
+        if (agent, id(space)) not in self._agent_spaces:
+            own = deepcopy(space)
+            own.seed(None)
+            self._agent_spaces[agent, id(space)] = space, own
+        return self._agent_spaces[agent, id(space)][1]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -67,11 +77,15 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
 
         Args:
             seed: Fixes this episode and those of later resets without a seed.
-            options: Part of PettingZoo's API; ignored.
+            options: Part of PettingZoo's API; there are none.
 
         Returns:
             Observations and infos by agent.
+
+        Raises:
+            ValueError: An option is given.
         """
+        require_no_options(options)
         observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
         return self._observations(observation), self._infos(info)
@@ -127,6 +141,12 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
             agent: {name: own[j] for name, own in columns.items()}
             for j, agent in enumerate(self.possible_agents)
         }
+
+
+def require_no_options(options: Mapping[str, Any] | None) -> None:
+    """Raises a ValueError if ``reset`` was given an option: nothing would happen."""
+    if options:
+        raise ValueError(f"options is {options!r}; None is required, since environments have no options")
 
 
 def _rows(arrays: Mapping[str, Array]) -> list[dict[str, Array]]:

@@ -379,12 +379,13 @@ class Control:
         return self._own(observation), paid, bool(truncated[0, 0]), self._own(info)
 
     def _own(self, arrays: Observation) -> Any:
-        """Returns copies of the parts of arrays that belong to the controlled agents."""
+        """Returns copies of the parts of arrays that belong to the controlled agents; single numbers are Python's."""
         part, axes = self._part, self._axes
         if not isinstance(arrays, dict):
             return arrays[part].copy()
         return {
-            name: array[part].copy() if array.ndim > axes else array[part] for name, array in arrays.items()
+            name: array[part].copy() if array.ndim > axes else array[part].item()
+            for name, array in arrays.items()
         }
 
 

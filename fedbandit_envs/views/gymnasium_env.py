@@ -1,16 +1,19 @@
 """The Gymnasium views of a federation: one episode at a time, or many that are stepped at once."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.federated_env import require_no_options
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control, Observation, row_of
@@ -36,6 +39,7 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012 - Gymnasium's own form
+    _spec: EnvSpec | None = None
 
     def __init__(self, federation: str, **settings: Any) -> None:
         """Builds the federation and its wrappers.
@@ -59,7 +63,8 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; see ``gymnasium.Env.reset``. There are no options."""
+        """Starts an episode; see ``gymnasium.Env.reset``. There are no options; one raises a ``ValueError``."""
+        require_no_options(options)
         episode = self._episode_seeds.next(seed)
         super().reset(seed=None if seed is None else episode)
         return self._control.reset([episode])
@@ -68,6 +73,20 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         """Plays one round; see ``gymnasium.Env.step`` and :meth:`Control.step` for errors."""
         observation, reward, truncated, info = self._control.step(action)
         return observation, float(reward[0]), False, truncated, info
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """The specification that ``gymnasium.make`` used; its ``max_episode_steps`` is the horizon."""
+        if self._spec is None:
+            return None
+        spec = copy(self._spec)
+        horizon = self._control.federation.max_cycles
+        spec.max_episode_steps = min(spec.max_episode_steps or horizon, horizon)
+        return spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = spec
 
     def privacy(self) -> Claim:
         """Returns the privacy guarantee of this episode's releases; see :meth:`FederatedEnv.privacy`."""
@@ -153,8 +172,10 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
 
         Raises:
             TypeError: A seed is no integer.
-            ValueError: There are more or fewer seeds than ``num_envs``, or the mask leaves copies out.
+            ValueError: There are more or fewer seeds than ``num_envs``, the mask leaves copies out, or another option
+                is given.
         """
+        require_no_options({name: value for name, value in (options or {}).items() if name != "reset_mask"})
         mask = (options or {}).get("reset_mask", True)
         if not np.all(mask):
             raise ValueError(

@@ -1,8 +1,13 @@
 """Gymnasium views: horizons, peers, joint control, action formats."""
 
+import json
+
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector import SyncVectorEnv
+from gymnasium.wrappers import FlattenObservation, TimeAwareObservation
+from registered import FIRST, small
 from view_stacks import CHANNEL, FEDERATION, GAUSSIAN, PFCB, stack
 
 from fedbandit_envs.baselines.procurement import PFCB as PFCBPolicy
@@ -10,6 +15,7 @@ from fedbandit_envs.baselines.procurement import SSUCB, OneOfEach
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.views.gymnasium_env import FederationEnv, FederationVectorEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -208,3 +214,47 @@ def test_a_refused_choice_does_not_count_for_peers():
 def test_bad_stacks_are_refused(view, bad, error, message):
     with pytest.raises(error, match=message):
         view(FEDERATION, stack=bad)
+
+
+@pytest.mark.parametrize("env_id", sorted(FIRST))
+def test_infos_are_what_json_and_vectors_take(env_id):
+    """Python's numbers one by one, and arrays of their own kind in Gymnasium's vectors, not of objects."""
+    env = gymnasium.make(env_id, **small(env_id))
+    env.reset(seed=0)
+    info = env.step(env.action_space.sample())[4]
+    assert {type(value) for value in info.values()} <= {bool, int, float}
+    assert json.loads(json.dumps(info)) == info
+    vector = SyncVectorEnv([lambda: gymnasium.make(env_id, **small(env_id))] * 2)
+    vector.reset(seed=0)
+    infos = vector.step(vector.action_space.sample())[4]
+    assert {array.dtype.kind for array in infos.values()} <= set("bif")
+
+
+def test_the_horizon_is_in_the_spec():
+    env = gymnasium.make("FedArms-v0", max_cycles=7)
+    assert env.spec.max_episode_steps == gymnasium.make(env.spec).spec.max_episode_steps == 7
+    assert gymnasium.make("FedArms-v0", max_cycles=7, max_episode_steps=5).spec.max_episode_steps == 5
+    timed = TimeAwareObservation(FlattenObservation(env))
+    timed.reset(seed=0)
+    assert timed.step(0)[0]["time"] == 1
+
+
+def test_each_agent_has_a_space_of_its_own():
+    env = make_federation("FedArms-v0", num_agents=2, num_arms=100)
+    spaces = [env.action_space(agent) for agent in env.possible_agents]
+    assert spaces[0] is env.action_space("agent_0")
+    for space in spaces:
+        space.seed(1)
+    again = [space.sample() for space in spaces]
+    assert again[0] == again[1]
+    spaces[0].seed(2)
+    assert [spaces[0].sample(), spaces[1].sample()] != again
+
+
+def test_options_that_nothing_takes_are_refused():
+    for env in (gymnasium.make("FedArms-v0"), make_federation("FedArms-v0")):
+        with pytest.raises(ValueError, match=r"options is \{'seed': 3\}; None is required"):
+            env.reset(options={"seed": 3})
+    vector = gymnasium.make_vec("FedArms-v0", num_envs=2, vectorization_mode="vector_entry_point")
+    with pytest.raises(ValueError, match="options is {'mask'"):
+        vector.reset(options={"mask": [True, True]})

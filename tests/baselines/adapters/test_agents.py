@@ -153,6 +153,7 @@ def thompson(seed):
 POLICIES = {
     "river UCB": ("river", lambda: RiverPolicy("UCB", {"delta": 1.0})),
     "river Thompson": ("river", lambda: RiverPolicy(thompson)),
+    "river's default": ("river", RiverPolicy),
     "MABWiser UCB1": ("mabwiser", lambda: MABWiserPolicy("UCB1", {"alpha": 1.25})),
     "MABWiser Thompson": ("mabwiser", lambda: MABWiserPolicy("ThompsonSampling")),
 }
@@ -240,6 +241,10 @@ def test_wrong_names_are_refused():
     pytest.importorskip("mabwiser")
     with pytest.raises(ValueError, match=r"policy is 'UCB7'; one of .*'UCB'.* is required"):
         RiverPolicy("UCB7")
+    with pytest.raises(ValueError, match="policy is 'LinUCBDisjoint'"):
+        RiverPolicy("LinUCBDisjoint")
+    with pytest.raises(TypeError, match="delta"):
+        RiverPolicy("UCB")
     with pytest.raises(ValueError, match=r"learning_policy is 'UCB7'; one of .*'UCB1'.* is required"):
         MABWiserPolicy("UCB7")
     with pytest.raises(UnfitError, match="MABWiser does not support sleeping arms"):
