@@ -5,6 +5,7 @@ All computing happens in the *batch API* (:meth:`FederatedEnv.reset_batch`, :met
 by agent, one replica) converts between arrays and dicts.
 """
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -77,15 +78,16 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
 
         Args:
             seed: Fixes this episode and those of later resets without a seed.
-            options: Part of PettingZoo's API; there are none.
+            options: Part of PettingZoo's API, whose own tests give some; there are none.
 
         Returns:
             Observations and infos by agent.
 
-        Raises:
-            ValueError: An option is given.
+        Warns:
+            UserWarning: An option is given.
         """
-        require_no_options(options)
+        if options:
+            warnings.warn(f"options is {options!r} and ignored: environments have no options", stacklevel=2)
         observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
         return self._observations(observation), self._infos(info)
@@ -141,12 +143,6 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
             agent: {name: own[j] for name, own in columns.items()}
             for j, agent in enumerate(self.possible_agents)
         }
-
-
-def require_no_options(options: Mapping[str, Any] | None) -> None:
-    """Raises a ValueError if ``reset`` was given an option: nothing would happen."""
-    if options:
-        raise ValueError(f"options is {options!r}; None is required, since environments have no options")
 
 
 def _rows(arrays: Mapping[str, Array]) -> list[dict[str, Array]]:

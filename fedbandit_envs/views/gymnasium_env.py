@@ -1,6 +1,6 @@
 """The Gymnasium views of a federation: one episode at a time, or many that are stepped at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -13,10 +13,15 @@ from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.core.federated_env import require_no_options
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Control, Observation, row_of
+
+
+def _require_no_options(options: Mapping[str, Any]) -> None:
+    """Raises a ValueError if ``reset`` was given an option: nothing would happen."""
+    if options:
+        raise ValueError(f"options is {options!r}; None is required, since environments have no options")
 
 
 class FederationEnv(gymnasium.Env[Observation, Any]):
@@ -64,7 +69,7 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; see ``gymnasium.Env.reset``. There are no options; one raises a ``ValueError``."""
-        require_no_options(options)
+        _require_no_options(options or {})
         episode = self._episode_seeds.next(seed)
         super().reset(seed=None if seed is None else episode)
         return self._control.reset([episode])
@@ -175,7 +180,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             ValueError: There are more or fewer seeds than ``num_envs``, the mask leaves copies out, or another option
                 is given.
         """
-        require_no_options({name: value for name, value in (options or {}).items() if name != "reset_mask"})
+        _require_no_options({name: value for name, value in (options or {}).items() if name != "reset_mask"})
         mask = (options or {}).get("reset_mask", True)
         if not np.all(mask):
             raise ValueError(
