@@ -87,7 +87,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
             UserWarning: An option is given.
         """
         if options:
-            warnings.warn(f"options is {options!r} and ignored: environments have no options", stacklevel=2)
+            warnings.warn(f"options is {options!r} and ignored: environments have no options", stacklevel=1)
         observation, info = self.reset_batch([self._episode_seeds.next(seed)])
         self.agents = list(self.possible_agents)
         return self._observations(observation), self._infos(info)

@@ -18,7 +18,8 @@ def check_parallel_api(trial: Trial) -> None:
     for height in range(len(list(layers(trial.env)))):
         level = list(layers(trial.make()))[height]
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
-            # Warnings of that test are treated as errors.
+            # Warnings of that test are treated as errors. It gives an option that it invents.
+            warnings.filterwarnings("ignore", r"options is .* ignored")
             warnings.filterwarnings("error", module=r"pettingzoo\.test")
             try:
                 parallel_api_test(level, num_cycles=HORIZON)
