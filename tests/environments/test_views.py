@@ -236,7 +236,7 @@ def test_the_horizon_is_in_the_spec():
     assert gymnasium.make("FedArms-v0", max_cycles=7, max_episode_steps=5).spec.max_episode_steps == 5
     timed = TimeAwareObservation(FlattenObservation(env))
     timed.reset(seed=0)
-    assert timed.step(0)[0]["time"] == 1
+    assert timed.step(0)[0][-1] == 1
 
 
 def test_each_agent_has_a_space_of_its_own():
