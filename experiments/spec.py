@@ -203,7 +203,7 @@ class RunSpec:
         """Number of agent-rounds to play."""
         return float(self.rounds * self.seeds * self.agents)
 
-    @cached_property
+    @property
     def key(self) -> list[Any]:
         """All settings that determine the run's numbers, as JSON data that identify the stored run.
 
@@ -213,12 +213,12 @@ class RunSpec:
         kept = {name: settings[name] for name in settings.keys() - {"instances", "rows", "labels"}}
         return ["run", kept, *([self.packages] if self.packages else [])]
 
-    @cached_property
+    @property
     def packages(self) -> dict[str, str]:
         """Digests of other packages whose code the run uses, by the package's name.
 
         These are the packages of environment, policy and wrappers, and those that the settings name, as far as they are
-        not this project's; packages that these import are not included.
+        not this project's. Modules that they import count with them, unless these are installed packages.
 
         Raises:
             SettingsError: A file of a package cannot be read, or the package has a link to a folder.

@@ -1,18 +1,21 @@
 """A folder of files with the results of shards; a shard is a part of a run, with some of its seeds.
 
-A file's name is a digest of everything that determines the shard's numbers: its settings and the package's code. A file
-is written beside and renamed, so that it is whole if it exists. So after an interruption only missing shards are
+A file's name is a digest of everything that determines the shard's numbers: its settings, the content of files that
+these name, and the package's code. A file is written beside and renamed, so that it is whole if it exists. So after an interruption only missing shards are
 played, and runs that have a shard in common use the same file. Several processes may share a folder.
 """
 
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO, FileIO
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol, Self
@@ -28,13 +31,17 @@ _LOWER = ("", "wrappers", "baselines", "samba", "experiments")
 _UPPER = ("leaderboard", "papers", "cli", "lab")
 _KINDS = (".py", ".csv", ".json", ".npz")
 
+_ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*|.+\.py):[A-Za-z_]\w*")
+# One of them changes with a file's content; the time of the last change of the file's entry cannot be set.
+_SIGNS = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+
 
 class Cell(Protocol):
     """Interface of what can be played in shards and stored: a run, a measurement, or a shard of one."""
 
     @property
     def key(self) -> list[Any]:
-        """Everything that determines the results, except for the package's code, as JSON data."""
+        """Everything that determines the results, as JSON data, except for the package's code and what files contain."""
 
     @property
     def size(self) -> float:
@@ -63,7 +70,10 @@ class Store:
 
     def path(self, shard: Cell) -> Path:
         """Returns the path of a shard's file, which may not exist yet."""
-        text = json.dumps([*shard.key, source_digest(type(shard).__module__)], sort_keys=True)
+        key = shard.key
+        files = named_files(key)
+        parts = [*key, *([files] if files else []), source_digest(type(shard).__module__)]
+        text = json.dumps(parts, sort_keys=True)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -159,14 +169,42 @@ def foreign_modules(settings: Any) -> set[str]:
         settings: JSON data with classes and functions; texts in it may be an entry point ``"module:Class"`` or
             ``"file.py:Class"``, or the name of a wrapper or mechanism that another package (a plug-in) has registered.
     """
-    text = json.dumps(settings, default=lambda made: f"{getattr(made, 'func', made).__module__}:made")
-    named = re.findall(r'"([A-Za-z_][\w.]*|[^"]+\.py):[A-Za-z_]\w*"', text)
+    texts = {*_texts(settings)}
+    named = {match[1] for text in texts if (match := _ENTRY_POINT.fullmatch(text))}
     found = {file_module(name).__name__ if name.endswith(".py") else name for name in named}
     for registry in (WRAPPERS, MECHANISMS):
-        found |= {
-            registry[word].__module__ for word in re.findall(r'"([^"]*)"', text) if registry.package(word)
-        }
+        found |= {registry[text].__module__ for text in texts if registry.package(text)}
     return {module for module in found if module.partition(".")[0] != "fedbandit_envs"}
+
+
+def named_files(settings: Any) -> dict[str, str]:
+    """Returns the SHA-256 digests of the files that texts in settings are paths of, by path.
+
+    Args:
+        settings: As for :func:`foreign_modules`. Stable-Baselines3 reads ``model.zip`` where it is given ``model``.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    paths = (path for text in _texts(settings) for path in (text, f"{text}.zip") if os.path.isfile(path))
+    return {path: _digest_of_file(path, *_SIGNS(os.stat(path))) for path in paths}
+
+
+@lru_cache(maxsize=1024)
+def _digest_of_file(path: str, *signs: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _texts(settings: Any) -> Iterator[str]:
+    """Yields all texts in settings, and an entry point for each class, function or other object."""
+    if isinstance(settings, str):
+        yield settings
+    elif isinstance(settings, Mapping | list | tuple):
+        for one in chain.from_iterable(settings.items()) if isinstance(settings, Mapping) else settings:
+            yield from _texts(one)
+    elif module := getattr(getattr(settings, "func", settings), "__module__", ""):
+        yield f"{module}:made"
 
 
 def write_whole(path: Path, content: bytes) -> None:

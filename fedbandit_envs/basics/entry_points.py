@@ -3,14 +3,15 @@
 A specification is a name, or a mapping of a name and arguments.
 """
 
+import ast
 import hashlib
 import sys
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import signature
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
@@ -43,8 +44,8 @@ def resolve(entry_point: str) -> Any:
 def file_module(file: str) -> ModuleType:
     """Imports a Python file that need not be on the search path, and returns the module.
 
-    The module's name follows from the file's path and content: a file that was changed is imported anew, and no other
-    module has the name.
+    The module's name follows from the file's path and content, and from what it imports that is not installed: what was
+    changed is imported anew, and no other module has the name.
 
     Raises:
         ModuleNotFoundError: There is no such file.
@@ -53,29 +54,36 @@ def file_module(file: str) -> ModuleType:
     path = Path(file).resolve()
     if not path.is_file():
         raise ModuleNotFoundError(f"there is no file {file}")
-    source = path.read_bytes()
-    name = f"file_{hashlib.sha256(str(path).encode() + source).hexdigest()[:16]}"
+    source, imports = path.read_bytes(), imported([path])
+    content = b"".join([source, *(file.read_bytes() for file in imports.values())])
+    name = f"file_{hashlib.sha256(str(path).encode() + content).hexdigest()[:16]}"
     if name not in sys.modules:
+        tops = {PurePath(file).parts[0].removesuffix(".py") for file in imports}
+        for module_name in [one for one in sys.modules if one.partition(".")[0] in tops]:
+            del sys.modules[module_name]
         spec = spec_from_file_location(name, path)
         assert spec is not None
         module = sys.modules[name] = module_from_spec(spec)
+        # Bytecode in ``__pycache__`` may be older than the file by less than a second, and is not used.
+        writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
-            # Bytecode in ``__pycache__`` may be older than the file by less than a second, and is not used.
             exec(compile(source, path, "exec"), vars(module))
         except BaseException:
             del sys.modules[name]
             raise
+        finally:
+            sys.dont_write_bytecode = writes_none
     return sys.modules[name]
 
 
 def package_files(module: str) -> dict[str, Path]:
-    """Returns all files of the package that a module is in, without importing it.
+    """Returns all files of the package that a module is in, and those of :func:`imported`, without importing it.
 
     These are sources, compiled modules and data. What Python and Numba keep in folders ``__pycache__`` is left out: it
     follows from the sources.
 
     Args:
-        module: Name of the module. If it is in no package, its own file is the only one.
+        module: Name of the module; it need not be in a package.
 
     Returns:
         The files' paths by their names, which begin with the package's; a package's files are in the order of their
@@ -83,8 +91,51 @@ def package_files(module: str) -> dict[str, Path]:
 
     Raises:
         ModuleNotFoundError: There is no such package.
+        SyntaxError: A file is not in Python's syntax.
     """
-    top = module.partition(".")[0]
+    files = _files_of(module.partition(".")[0])
+    return files | imported(files.values())
+
+
+def imported(files: Iterable[Path]) -> dict[str, Path]:
+    """Returns all files of the modules that Python files import, and that these import, by the files' names.
+
+    Python's own modules and installed packages are left out. So are modules that cannot be found, and those whose name
+    a program computes.
+    """
+    found: dict[str, Path] = {}
+    waiting, known = [*files], {*sys.stdlib_module_names, "fedbandit_envs", "__main__", ""}
+    while waiting:
+        file = waiting.pop()
+        names = _imports(file.read_bytes()) - known if file.suffix == ".py" else set()
+        known |= names
+        for name in sorted(names):
+            spec = find_spec(name)
+            places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+            # Folders of installed packages are called ``site-packages`` or ``dist-packages``.
+            if spec and not any(place and "-packages" in place for place in places):
+                own = _files_of(name)
+                found |= own
+                waiting += own.values()
+    return found
+
+
+@lru_cache(maxsize=256)
+def _imports(source: bytes) -> set[str]:
+    """Returns the names of the modules and packages that a source imports from outside of its own package."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            names |= {str(one.value) for one in node.args[:1] if isinstance(one, ast.Constant)}
+    return {name.partition(".")[0] for name in names}
+
+
+def _files_of(top: str) -> dict[str, Path]:
+    """Returns all files of a package, or the file of a module in no package; see :func:`package_files`."""
     spec = find_spec(top)
     if spec is None:
         raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
