@@ -5,6 +5,7 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings, simplefilter
 
 import typer
 
@@ -225,11 +226,17 @@ def plot(
         if table.suffix == ".parquet":
             frame = pandas.read_parquet(table)
         else:
+            if table.suffix == ".csv" and table.read_bytes()[-1:] not in b"\r\n":
+                typer.echo(f"warning: {table} ends within a line: it may have been cut", err=True)
             frame = pandas.read_csv(table, keep_default_na=False, na_values=[""])
             # `frame.to_csv(path)` writes the index as a first column without a head.
             frame = frame.drop(columns=[name for name in frame.columns[:1] if name == "Unnamed: 0"])
         chosen = read_assignments(where or [])
-        figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
+        with catch_warnings(record=True) as found:
+            simplefilter("always")
+            figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
+        for one in found:
+            typer.echo(f"warning: {one.message}", err=True)
     with terminal.explained(ValueError, OSError, option="--out"):
         figure.savefig(out)
     typer.echo(out)

@@ -5,6 +5,9 @@ from functools import partial
 from io import BytesIO
 from itertools import product
 from typing import TYPE_CHECKING, Any
+from warnings import warn
+
+import numpy as np
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.experiments.result import mean_and_half_width
@@ -48,6 +51,22 @@ def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str,
     return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
+def _above_zero(curves: Mapping[str, Curve]) -> dict[str, Curve]:
+    """Returns curves whose error bars end at the smallest number > 0 instead of at 0 or below; none if none does."""
+    middles = {name: np.asarray(y, float) for name, (_, y, _) in curves.items()}
+    bars = {name: np.broadcast_to(0.0 if e is None else e, (2, len(y))) for name, (_, y, e) in curves.items()}
+    lows = {name: middles[name] - bars[name][0] for name in curves}
+    every = np.concatenate([np.zeros(0), *middles.values(), *lows.values()])
+    if not (every <= 0).any():
+        return {}
+    least = every[every > 0].min(initial=np.inf)
+    below = {name: np.where(low <= 0, middles[name] - least, bars[name][0]) for name, low in lows.items()}
+    return {
+        name: (x, y, None if e is None else (below[name].clip(0), bars[name][1]))
+        for name, (x, y, e) in curves.items()
+    }
+
+
 def _draw(
     panel: "Axes", curves: Mapping[str, Curve], looks: Mapping[str, Style], **axes: str
 ) -> dict[str, Any]:
@@ -67,6 +86,8 @@ def _draw(
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
     drawn: dict[str, Any] = {}
+    if axes["yscale"] == "log" and (cut := _above_zero(curves)):
+        curves, axes["ylabel"] = cut, f"{axes['ylabel']}, cut where it reaches 0"
     for name, (x, y, error) in curves.items():
         colour, dashes = looks[name]
         drawn[name] = panel.errorbar(
@@ -99,8 +120,9 @@ def plot(
     """Returns a ``matplotlib`` figure of means of a table's column, with 95 % intervals over seeds, against another.
 
     Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
-    line. Of each run only the last round is drawn, if the table has ``rounds`` (the horizon) and ``round`` is neither
-    drawn nor selected. If the table has ``agent``, and it is neither drawn nor selected, means over agents are drawn.
+    line, and so do those where it is infinite. Of each run only the last round is drawn, if the table has ``rounds``
+    (the horizon) and ``round`` is neither drawn nor selected. If the table has ``agent``, and it is neither drawn nor
+    selected, means over agents are drawn. Where runs or seeds are missing, as in a table that was cut, it warns.
 
     Args:
         frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` and
@@ -113,8 +135,9 @@ def plot(
         log_y: Whether the vertical axis is logarithmic.
 
     Raises:
-        ValueError: A column is unknown or has no numbers, a logarithmic axis has values <= 0, no rows are left, there
-            are more than 21 curves, or rows of one seed differ in a further column, over which they would be averaged.
+        ValueError: A column is unknown or has no numbers, ``y`` is infinite, ``x`` has no finite value, a logarithmic
+            axis has values <= 0, no rows are left, there are more than 21 curves, or rows of one seed differ in a
+            further column, over which they would be averaged.
         ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
 
     Example:
@@ -130,11 +153,23 @@ def plot(
     for name, value in (where or {}).items():
         require_choice(name, value, frame[name].unique().tolist())
         frame = frame[frame[name] == value]
-    if {"round", "rounds"} <= {*frame.columns} and "round" not in (x, *by, *(where or {})):
-        frame = frame[frame["round"] == frame["rounds"]]
+    if {"round", "rounds"} <= {*frame.columns} and "round" not in (where or {}):
+        run, last = (
+            list(frame.columns[: frame.columns.get_loc("seed") + 1]),
+            frame["round"] == frame["rounds"],
+        )
+        if cut := len(frame.drop_duplicates(run)) - len(frame[last].drop_duplicates(run)):
+            warn(f"{cut} runs have no row of their last round: the table may have been cut", stacklevel=2)
+        frame = frame if "round" in (x, *by) else frame[last]
     frame = frame[frame[y].notna()]
     if frame.empty or frame[y].dtype.kind not in "iuf":
         raise ValueError(f"{y} is {'empty' if frame.empty else 'no number'}; a column of numbers is required")
+    if np.isinf(frame[y]).any():
+        raise ValueError(f"{y} has infinite values; finite ones are required, which where can select")
+    numbers = frame[x].dtype.kind in "iuf"
+    finite = frame[frame[x].notna() & (np.abs(frame[x]) < np.inf)] if numbers else frame[frame[x].notna()]
+    if finite.empty:
+        raise ValueError(f"{x} has no finite value; one at least is required")
     for name, logarithmic in ((x, log_x), (y, log_y)):
         if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
             raise ValueError(f"{name} has values that are not > 0; a logarithmic axis requires them")
@@ -143,22 +178,30 @@ def plot(
         keys = dict.fromkeys([*(name for name in described if name in frame), x, *by])
         frame = frame.groupby(list(keys), dropna=False, sort=False, as_index=False)[y].mean()
     _require_alike(frame, [x, *by, "seed"])
-    numbers = frame[x].dtype.kind in "iuf"
-    every = list(frame.groupby(x, sort=numbers).groups)
+    every = finite.groupby(x, sort=numbers).groups.keys()
+    counts: dict[str, int] = {}
     curves: dict[str, Curve] = {}
     for key, rows in frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)]:
         means = {
             at: mean_and_half_width(own.to_numpy(float))
             for at, own in rows.groupby(x, sort=numbers, dropna=False)[y]
         }
-        # Rows without x are drawn at every x.
-        level = [mean for at, mean in means.items() if at != at]
-        if level:
-            means = dict.fromkeys(every, level[0])
-        name = ", ".join(
-            "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
+        name = ", ".join(map(_shown, key))
+        for at, number in rows.groupby(x, sort=False, dropna=False)[y].count().items():
+            counts[f"{name}, {x} = {_shown(at)}"] = number
+        # Rows without a finite x are drawn at every x.
+        levels = {at: means.pop(at) for at in [*means] if at not in every}
+        drawn = {name: means} if means else {}
+        for at, mean in levels.items():
+            own = f"{name}, {x} = {_shown(at)}" if means or len(levels) > 1 else name
+            drawn[own] = dict.fromkeys(every, mean)
+        curves |= {own: (list(line), *zip(*line.values(), strict=True)) for own, line in drawn.items()}
+    few, many = min(counts, key=counts.__getitem__), max(counts.values())
+    if counts[few] < many:
+        warn(
+            f"{few} has {counts[few]} seeds, others have up to {many}: the table may have been cut",
+            stacklevel=2,
         )
-        curves[name] = (list(means), *(zip(*means.values(), strict=True)))
     axes = {
         "x": x,
         "y": f"{y}: mean and 95 % interval over seeds",
@@ -167,6 +210,10 @@ def plot(
     }
     selected = ", ".join(f"{name} = {value}" for name, value in (where or {}).items())
     return figure_of({selected: curves}, axes, f"{y} by {', '.join(by)}" if by else y)
+
+
+def _shown(value: Any) -> str:
+    return "none" if value != value else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _require_alike(frame: "DataFrame", keys: Sequence[str]) -> None:

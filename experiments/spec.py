@@ -8,7 +8,7 @@ import json
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib.metadata import version
 from time import process_time
@@ -16,7 +16,7 @@ from typing import Any
 
 from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
-from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.arrays import Arrays, plain
 from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.actions import EntryRequiredError
@@ -24,7 +24,13 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
-from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult, claims_of, play_started, split_seeds
+from fedbandit_envs.experiments.result import (
+    ROWS_PER_SHARD,
+    RunResult,
+    claims_of,
+    play_started,
+    split_seeds,
+)
 from fedbandit_envs.experiments.store import foreign_modules, package_digest
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -105,11 +111,13 @@ class RunSpec:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Checks that names are known and that numbers are in their range.
+        """Checks that names are known and that numbers are in their range; NumPy's numbers and arrays become Python's.
 
         Raises:
             SettingsError: A setting is wrong; the message names the parameter, its value and what is allowed.
         """
+        for one in fields(self):
+            object.__setattr__(self, one.name, plain(getattr(self, one.name)))
         with refusing():
             find_baseline(self.baseline)
             find_registered(self.env_id)

@@ -1,14 +1,16 @@
 """A folder of files with the results of shards; a shard is a part of a run, with some of its seeds.
 
-A file's name is a digest of everything that determines the shard's numbers: its settings, the content of files that
-these name, and the package's code. A file is written beside and renamed, so that it is whole if it exists. So after an interruption only missing shards are
-played, and runs that have a shard in common use the same file. Several processes may share a folder.
+A file's name is a digest of everything that determines the shard's numbers: its settings, what the files contain that
+these name, and the package's code. A file is written beside and renamed, so that it is whole if it exists. So after an
+interruption only missing shards are played, and runs that have a shard in common use the same file. Several processes
+may share a folder.
 """
 
 import hashlib
 import json
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import version
@@ -19,6 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -41,7 +44,7 @@ class Cell(Protocol):
 
     @property
     def key(self) -> list[Any]:
-        """Everything that determines the results, as JSON data, except for the package's code and what files contain."""
+        """Everything that determines the results, except for this package's code and files' contents, as JSON data."""
 
     @property
     def size(self) -> float:
@@ -86,13 +89,18 @@ class Store:
 
         Raises:
             FileNotFoundError: A shard has not been played.
+            OSError: The file of a shard is damaged.
         """
         return cell.join([self.load_shard(shard) for shard in cell.split()])
 
     def load_shard(self, shard: Cell) -> Arrays:
-        """Returns the arrays of a shard by name; raises the same error as :meth:`load`."""
-        with np.load(self.path(shard)) as arrays:
-            return dict(arrays)
+        """Returns the arrays of a shard by name; raises the same errors as :meth:`load`."""
+        path = self.path(shard)
+        try:
+            with np.load(path) as arrays:
+                return dict(arrays)
+        except (ValueError, EOFError, BadZipFile, zlib.error) as error:
+            raise OSError(f"{path} is no shard ({error}); remove it and start again") from error
 
     @staticmethod
     def write(file: Path, kept: Arrays) -> None:

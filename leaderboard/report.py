@@ -7,7 +7,7 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import groupby
 from math import floor, inf, isnan, log10, nan
@@ -206,10 +206,17 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
         What was left out, and why, in a line each; empty if nothing was.
 
     Raises:
-        BoardError: There are no results, some cannot be compared, or a file of ``readmes`` lacks the two marks.
+        BoardError: There are no results that can be compared, or a file of ``readmes`` lacks the two marks.
         OSError: A file cannot be read or written.
     """
-    groups = ranked(table)
+    left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
+    kept = {}
+    for row in table.lines:
+        try:
+            kept[row] = table.runs_of(row)
+        except BoardError as error:
+            left.append(f"{row.entry} on {row.track}: {error}")
+    groups = ranked(replace(table, lines=kept))
     if not groups:
         raise BoardError("results have no finished rows; at least one is required")
     texts = {readme: renewed(readme.read_text(encoding="utf-8"), best(groups)) for readme in readmes}
@@ -217,7 +224,6 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     texts[out / "leaderboard.md"] = markdown(groups)
     for path, text in texts.items():
         write_whole(path, text.encode())
-    left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
     if find_spec("matplotlib") is None:
         left.append("leaderboard.png: it needs the [report] extra (pip install 'fedbandit-envs[report]')")
     elif panels := privacy_panels(groups):

@@ -23,6 +23,7 @@ from math import inf
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
+from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency, Claim
@@ -52,7 +53,7 @@ def digest_of(value: object) -> str:
         ValueError: A number is not finite: JSON has no infinity.
         TypeError: The value contains an object that JSON cannot represent.
     """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -91,7 +91,6 @@ def package_files(module: str) -> dict[str, Path]:
 
     Raises:
         ModuleNotFoundError: There is no such package.
-        SyntaxError: A file is not in Python's syntax.
     """
     files = _files_of(module.partition(".")[0])
     return files | imported(files.values())
@@ -123,8 +122,12 @@ def imported(files: Iterable[Path]) -> dict[str, Path]:
 @lru_cache(maxsize=256)
 def _imports(source: bytes) -> set[str]:
     """Returns the names of the modules and packages that a source imports from outside of its own package."""
-    names = set()
-    for node in ast.walk(ast.parse(source)):
+    names: set[str] = set()
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except (SyntaxError, ValueError):
+        return names  # Importing it raises the error.
+    for node in nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
