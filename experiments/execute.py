@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 from threading import Thread
 from time import sleep
+from warnings import simplefilter
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.experiments.store import Cell, Store
@@ -87,7 +88,8 @@ def _here(workers: int, tasks: Iterable[Task]) -> Generator[Played, None, None]:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process soon after its parent has been killed; it would wait for ever otherwise."""
+    """Ends this process soon after its parent has been killed, and keeps it from repeating the parent's warnings."""
+    simplefilter("ignore", UserWarning)
 
     def watch() -> None:
         while getppid() == parent:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
@@ -196,13 +196,23 @@ def make(
     else:
         raise ValueError(f"{kind} name is {name!r}; one of {sorted(known)}, 'module:Class'{also} is required")
     try:
+        _require_accepted(signature(constructor), arguments)
         return constructor(**arguments)
     except TypeError as error:
         raise TypeError(f"{kind} {name!r} with arguments {arguments}: {error}") from None
 
 
+def _require_accepted(taken: Signature, arguments: Mapping[str, Any]) -> None:
+    """Raises a TypeError that names the allowed arguments if some of them are unknown or required ones are missing."""
+    try:
+        taken.bind(**arguments)
+    except TypeError as error:
+        raise TypeError(f"{error}; arguments are {', '.join(taken.parameters) or 'not allowed'}") from None
+
+
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
+_NAMED = (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
 _CHECKS: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -237,7 +247,16 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     """
 
     def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-        _CHECKS.get(rule, signature(rule).bind_partial)(**arguments)
+        if check := _CHECKS.get(rule):
+            _require_accepted(signature(check), arguments)
+            check(**arguments)
+        else:
+            taken = signature(rule)
+            # Arguments without a default are those with which the rule is called later.
+            own = [
+                one for one in taken.parameters.values() if one.default is not one.empty or one.kind in _NAMED
+            ]
+            _require_accepted(taken.replace(parameters=own), arguments)
         return partial(rule, **arguments)
 
     if callable(spec) and not isinstance(spec, type):
