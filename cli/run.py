@@ -5,7 +5,6 @@ import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from warnings import catch_warnings, simplefilter
 
 import typer
 
@@ -232,11 +231,7 @@ def plot(
             # `frame.to_csv(path)` writes the index as a first column without a head.
             frame = frame.drop(columns=[name for name in frame.columns[:1] if name == "Unnamed: 0"])
         chosen = read_assignments(where or [])
-        with catch_warnings(record=True) as found:
-            simplefilter("always")
-            figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
-        for one in found:
-            typer.echo(f"warning: {one.message}", err=True)
+        figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
     with terminal.explained(ValueError, OSError, option="--out"):
         figure.savefig(out)
     typer.echo(out)

@@ -130,8 +130,7 @@ def _play(shard: Cell, file: Path) -> Played:
     """Plays a shard in this process, in another one or on another machine."""
     if Store(file.parent).path(shard) != file:
         raise BackendError(
-            "a worker has another source of fedbandit-envs than this process, or other files where settings name files "
-            "(by paths in its own folder, if they are relative), so that its results would be others; start it again "
-            "with the same ones"
+            "a worker has another source of fedbandit-envs than this process, or other files under the names in the "
+            "settings, so that its results would be others; start it again with the same ones"
         )
     return file, shard.play()

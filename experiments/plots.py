@@ -51,22 +51,6 @@ def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str,
     return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
-def _above_zero(curves: Mapping[str, Curve]) -> dict[str, Curve]:
-    """Returns curves whose error bars end at the smallest number > 0 instead of at 0 or below; none if none does."""
-    middles = {name: np.asarray(y, float) for name, (_, y, _) in curves.items()}
-    bars = {name: np.broadcast_to(0.0 if e is None else e, (2, len(y))) for name, (_, y, e) in curves.items()}
-    lows = {name: middles[name] - bars[name][0] for name in curves}
-    every = np.concatenate([np.zeros(0), *middles.values(), *lows.values()])
-    if not (every <= 0).any():
-        return {}
-    least = every[every > 0].min(initial=np.inf)
-    below = {name: np.where(low <= 0, middles[name] - least, bars[name][0]) for name, low in lows.items()}
-    return {
-        name: (x, y, None if e is None else (below[name].clip(0), bars[name][1]))
-        for name, (x, y, e) in curves.items()
-    }
-
-
 def _draw(
     panel: "Axes", curves: Mapping[str, Curve], looks: Mapping[str, Style], **axes: str
 ) -> dict[str, Any]:
@@ -86,14 +70,19 @@ def _draw(
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
     drawn: dict[str, Any] = {}
-    if axes["yscale"] == "log" and (cut := _above_zero(curves)):
-        curves, axes["ylabel"] = cut, f"{axes['ylabel']}, cut where it reaches 0"
+    reaching = False
     for name, (x, y, error) in curves.items():
         colour, dashes = looks[name]
+        if error is not None and axes["yscale"] == "log":
+            below, above = np.broadcast_to(error, (2, len(y)))
+            reaching |= bool((below >= y).any())
+            error = np.where(below >= y, 0.9 * np.asarray(y), below), above
         drawn[name] = panel.errorbar(
             x, y, error, color=colour, linestyle=dashes, label=name,
             linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
         )  # fmt: skip
+    if reaching:
+        axes["ylabel"] += "; intervals that reach 0 are cut"
     # A scale is linear already; to set it again would take texts on the axis for numbers.
     panel.set(**{name: text for name, text in axes.items() if text != "linear"})
     for axis in (panel.xaxis, panel.yaxis):
@@ -154,10 +143,8 @@ def plot(
         require_choice(name, value, frame[name].unique().tolist())
         frame = frame[frame[name] == value]
     if {"round", "rounds"} <= {*frame.columns} and "round" not in (where or {}):
-        run, last = (
-            list(frame.columns[: frame.columns.get_loc("seed") + 1]),
-            frame["round"] == frame["rounds"],
-        )
+        run = list(frame.columns[: frame.columns.get_loc("seed") + 1])
+        last = frame["round"] == frame["rounds"]
         if cut := len(frame.drop_duplicates(run)) - len(frame[last].drop_duplicates(run)):
             warn(f"{cut} runs have no row of their last round: the table may have been cut", stacklevel=2)
         frame = frame if "round" in (x, *by) else frame[last]
@@ -166,9 +153,8 @@ def plot(
         raise ValueError(f"{y} is {'empty' if frame.empty else 'no number'}; a column of numbers is required")
     if np.isinf(frame[y]).any():
         raise ValueError(f"{y} has infinite values; finite ones are required, which where can select")
-    numbers = frame[x].dtype.kind in "iuf"
-    finite = frame[frame[x].notna() & (np.abs(frame[x]) < np.inf)] if numbers else frame[frame[x].notna()]
-    if finite.empty:
+    frame = frame.assign(**{x: frame[x].replace(np.inf, np.nan)})
+    if frame[x].isna().all():
         raise ValueError(f"{x} has no finite value; one at least is required")
     for name, logarithmic in ((x, log_x), (y, log_y)):
         if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
@@ -178,30 +164,27 @@ def plot(
         keys = dict.fromkeys([*(name for name in described if name in frame), x, *by])
         frame = frame.groupby(list(keys), dropna=False, sort=False, as_index=False)[y].mean()
     _require_alike(frame, [x, *by, "seed"])
-    every = finite.groupby(x, sort=numbers).groups.keys()
-    counts: dict[str, int] = {}
+    numbers = frame[x].dtype.kind in "iuf"
+    every = list(frame.groupby(x, sort=numbers).groups)
+    counts = frame.groupby(list(dict.fromkeys([*by, x])), dropna=False, sort=False)[y].count()
+    if counts.min() < counts.max():
+        few = f"{', '.join(counts.index.names)} = {counts.idxmin()} has {counts.min()} seeds"
+        warn(f"{few}, others up to {counts.max()}: the table may have been cut", stacklevel=2)
     curves: dict[str, Curve] = {}
     for key, rows in frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)]:
         means = {
             at: mean_and_half_width(own.to_numpy(float))
             for at, own in rows.groupby(x, sort=numbers, dropna=False)[y]
         }
-        name = ", ".join(map(_shown, key))
-        for at, number in rows.groupby(x, sort=False, dropna=False)[y].count().items():
-            counts[f"{name}, {x} = {_shown(at)}"] = number
-        # Rows without a finite x are drawn at every x.
-        levels = {at: means.pop(at) for at in [*means] if at not in every}
-        drawn = {name: means} if means else {}
-        for at, mean in levels.items():
-            own = f"{name}, {x} = {_shown(at)}" if means or len(levels) > 1 else name
-            drawn[own] = dict.fromkeys(every, mean)
-        curves |= {own: (list(line), *zip(*line.values(), strict=True)) for own, line in drawn.items()}
-    few, many = min(counts, key=counts.__getitem__), max(counts.values())
-    if counts[few] < many:
-        warn(
-            f"{few} has {counts[few]} seeds, others have up to {many}: the table may have been cut",
-            stacklevel=2,
+        name = ", ".join(
+            "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
         )
+        # Rows without x are drawn at every x.
+        level = [means.pop(at) for at in [*means] if at != at]
+        drawn = {name: means} if means else {}
+        if level:
+            drawn[f"{name}, without {x}" if means else name] = dict.fromkeys(every, level[0])
+        curves |= {own: (list(points), *zip(*points.values(), strict=True)) for own, points in drawn.items()}
     axes = {
         "x": x,
         "y": f"{y}: mean and 95 % interval over seeds",
@@ -210,10 +193,6 @@ def plot(
     }
     selected = ", ".join(f"{name} = {value}" for name, value in (where or {}).items())
     return figure_of({selected: curves}, axes, f"{y} by {', '.join(by)}" if by else y)
-
-
-def _shown(value: Any) -> str:
-    return "none" if value != value else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _require_alike(frame: "DataFrame", keys: Sequence[str]) -> None:

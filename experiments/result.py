@@ -1,7 +1,6 @@
 """Plays a policy on all agents of a federation, and keeps the result: regret at log-spaced rounds, means and claims."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import nan
@@ -45,8 +44,8 @@ Estimate = tuple[float, float, float]
 Middle = Literal["mean", "median"]
 """Which average over seeds is taken."""
 
-# Step information whose mean over rounds means nothing: the number of an arm, and what grows from round to round.
-_WITHOUT_MEAN = ("arm", "epsilon_spent")
+# Step information that has no mean over rounds, the number of an arm and what grows, and regret, which is kept apart.
+_WITHOUT_MEAN = ("arm", "epsilon_spent", "regret")
 
 # The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
 _BY_NAME = ("info", "traffic", "totals")
@@ -418,10 +417,8 @@ def simulate(
         ValueError: A seed is there twice.
     """
     seeds = plain(seeds)
-    if twice := [seed for seed, times in Counter(seeds).items() if times > 1]:
-        raise ValueError(
-            f"seeds has {twice[0]!r} twice, whose episode would count twice; each seed once is required"
-        )
+    if len({*seeds}) < len(seeds):
+        raise ValueError(f"seeds is {seeds!r}; different seeds are required, since each counts as a run")
     results = []
     for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
         results.append(play_started(env, policy, own, env.reset_batch(own), advance, checkpoints))
@@ -459,8 +456,6 @@ def play_started(
         for _ in range(until - played):
             observation, _, _, info = env.step_batch(policy.act(observation))
             for name, values in info.items():
-                if name in _WITHOUT_MEAN:
-                    continue
                 if name not in sums:
                     sums[name] = np.zeros(shape)
                 sums[name] += values
@@ -473,7 +468,7 @@ def play_started(
         rounds=rounds,
         regret=kept,
         seeds=seeds,
-        info={name: values / played for name, values in sums.items() if name != "regret"},
+        info={name: values / played for name, values in sums.items() if name not in _WITHOUT_MEAN},
         messages=messages if "messages" in sums else None,
         traffic=transport.traffic if isinstance(transport, Transport) else {},
         totals=env.totals,

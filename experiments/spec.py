@@ -24,13 +24,7 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
-from fedbandit_envs.experiments.result import (
-    ROWS_PER_SHARD,
-    RunResult,
-    claims_of,
-    play_started,
-    split_seeds,
-)
+from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult, claims_of, play_started, split_seeds
 from fedbandit_envs.experiments.store import foreign_modules, package_digest
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError

@@ -11,13 +11,11 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO, FileIO
-from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol, Self
@@ -35,8 +33,6 @@ _UPPER = ("leaderboard", "papers", "cli", "lab")
 _KINDS = (".py", ".csv", ".json", ".npz")
 
 _ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*|.+\.py):[A-Za-z_]\w*")
-# One of them changes with a file's content; the time of the last change of the file's entry cannot be set.
-_SIGNS = attrgetter("st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class Cell(Protocol):
@@ -177,7 +173,7 @@ def foreign_modules(settings: Any) -> set[str]:
         settings: JSON data with classes and functions; texts in it may be an entry point ``"module:Class"`` or
             ``"file.py:Class"``, or the name of a wrapper or mechanism that another package (a plug-in) has registered.
     """
-    texts = {*_texts(settings)}
+    texts = _texts(settings)
     named = {match[1] for text in texts if (match := _ENTRY_POINT.fullmatch(text))}
     found = {file_module(name).__name__ if name.endswith(".py") else name for name in named}
     for registry in (WRAPPERS, MECHANISMS):
@@ -195,24 +191,20 @@ def named_files(settings: Any) -> dict[str, str]:
         OSError: A file cannot be read.
     """
     paths = (path for text in _texts(settings) for path in (text, f"{text}.zip") if os.path.isfile(path))
-    return {path: _digest_of_file(path, *_SIGNS(os.stat(path))) for path in paths}
+    # The time of a file's last change can be set; that of the last change of its entry cannot.
+    return {path: _digest_of_file(path, os.stat(path).st_ctime_ns) for path in sorted(paths)}
 
 
 @lru_cache(maxsize=1024)
-def _digest_of_file(path: str, *signs: int) -> str:
+def _digest_of_file(path: str, changed: int) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _texts(settings: Any) -> Iterator[str]:
-    """Yields all texts in settings, and an entry point for each class, function or other object."""
-    if isinstance(settings, str):
-        yield settings
-    elif isinstance(settings, Mapping | list | tuple):
-        for one in chain.from_iterable(settings.items()) if isinstance(settings, Mapping) else settings:
-            yield from _texts(one)
-    elif module := getattr(getattr(settings, "func", settings), "__module__", ""):
-        yield f"{module}:made"
+def _texts(settings: Any) -> set[str]:
+    """Returns all texts in settings, and an entry point for each class or function."""
+    written = json.dumps(settings, default=lambda made: f"{getattr(made, 'func', made).__module__}:made")
+    return {json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', written)}
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -113,7 +113,7 @@ def sweep_runs(
         _values("labels of policies", [base.labels["baseline"] for base, _ in entries])
         values = {key: _values(f"grid: {key}", given) for key, given in grid.items()}
         for key, given in chain(fixed.items(), *(own.items() for _, own in entries)):
-            _require_json(key, given)
+            _values(key, [given])
     if not values:
         raise SettingsError("grid is empty; at least one key with its values is required")
     for key, given in {**fixed, **values}.items():
@@ -141,17 +141,11 @@ def _values(name: str, given: Any) -> list[Any]:
     found = [plain(one) for one in given] if listed else []
     if not found or any(one in found[:place] for place, one in enumerate(found)):
         raise ValueError(f"{name} is {given!r}; a list of different values is required")
-    _require_json(name, found)
-    return found
-
-
-def _require_json(name: str, value: Any) -> None:
     try:
-        json.dumps(value)
+        json.dumps(found)
     except TypeError as error:
-        raise TypeError(
-            f"{name} is {value!r}; numbers, texts, lists and mappings are required ({error})"
-        ) from None
+        raise TypeError(f"{name} is {given!r}; JSON data are required ({error})") from None
+    return found
 
 
 def _cell(value: Any) -> Any:

@@ -340,15 +340,10 @@ def make_entry(
     if file and not path.endswith(".py"):
         raise ValueError(f"policy is {file!r}; 'file.py:Class' is required")
     code = Path(path).read_bytes() if file else b""
-    folder = Path(path).resolve().parent
-    beside = (
-        [one for one in imported([Path(path)]).values() if folder in one.resolve().parents] if file else []
-    )
-    named = [one for one in named_files(settings) if os.path.isabs(one)]
-    if needed := [*map(str, beside), *named]:
-        raise BoardError(
-            f"{name} needs {', '.join(needed)}; an entry is one file, with all that it needs in it"
-        )
+    own = Path(path).resolve().parent
+    needed = [str(one) for one in imported([Path(path)]).values() if own in one.parents] if file else []
+    if needed := [*needed, *filter(os.path.isabs, named_files(settings))]:
+        raise BoardError(f"{name} needs {', '.join(needed)}; an entry is one file, in which all must be")
     noisy = track.private
     if not file:
         baseline = BASELINES[name]
