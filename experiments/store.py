@@ -23,7 +23,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.arrays import Arrays, plain
 from fedbandit_envs.basics.entry_points import file_module, package_files
 from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
@@ -203,7 +203,9 @@ def _digest_of_file(path: str, changed: int) -> str:
 
 def _texts(settings: Any) -> set[str]:
     """Returns all texts in settings, and an entry point for each class or function."""
-    written = json.dumps(settings, default=lambda made: f"{getattr(made, 'func', made).__module__}:made")
+    written = json.dumps(
+        plain(settings), default=lambda made: f"{getattr(made, 'func', made).__module__}:made"
+    )
     return {json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', written)}
 
 

@@ -142,9 +142,10 @@ def _values(name: str, given: Any) -> list[Any]:
     if not found or any(one in found[:place] for place, one in enumerate(found)):
         raise ValueError(f"{name} is {given!r}; a list of different values is required")
     try:
-        json.dumps(found)
+        for one in found:
+            json.dumps(one)
     except TypeError as error:
-        raise TypeError(f"{name} is {given!r}; JSON data are required ({error})") from None
+        raise TypeError(f"{name} is {one!r}; JSON data are required ({error})") from None
     return found
 
 

@@ -7,7 +7,7 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import groupby
 from math import floor, inf, isnan, log10, nan
@@ -197,7 +197,7 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     """Writes ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
     Args:
-        table: The results.
+        table: The results, from which rows are removed that cannot be compared.
         out: Folder for the files; it is made if it does not exist.
         readmes: Markdown files, in each of which the text between the lines :data:`BEGIN` and :data:`END` is replaced
             by a new table of best entries.
@@ -210,13 +210,13 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
         OSError: A file cannot be read or written.
     """
     left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
-    kept = {}
-    for row in table.lines:
+    for row in [*table.lines]:
         try:
-            kept[row] = table.runs_of(row)
+            table.runs_of(row)
         except BoardError as error:
             left.append(f"{row.entry} on {row.track}: {error}")
-    groups = ranked(replace(table, lines=kept))
+            del table.lines[row]
+    groups = ranked(table)
     if not groups:
         raise BoardError("results have no finished rows; at least one is required")
     texts = {readme: renewed(readme.read_text(encoding="utf-8"), best(groups)) for readme in readmes}
