@@ -18,14 +18,14 @@ from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Arrays, plain
 from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import package_digest, resolve
 from fedbandit_envs.core.actions import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
 from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult, claims_of, play_started, split_seeds
-from fedbandit_envs.experiments.store import foreign_modules, package_digest
+from fedbandit_envs.experiments.store import foreign_modules
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 

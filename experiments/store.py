@@ -8,11 +8,10 @@ may share a folder.
 
 import hashlib
 import json
-import os
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO, FileIO
@@ -23,8 +22,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Arrays, plain
-from fedbandit_envs.basics.entry_points import file_module, package_files
+from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.entry_points import file_module, named_files, package_digest, texts_in
 from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
@@ -69,10 +68,10 @@ class Store:
 
     def path(self, shard: Cell) -> Path:
         """Returns the path of a shard's file, which may not exist yet."""
-        key = shard.key
-        files = named_files(key)
-        parts = [*key, *([files] if files else []), source_digest(type(shard).__module__)]
-        text = json.dumps(parts, sort_keys=True)
+        key = [*shard.key, source_digest(type(shard).__module__)]
+        if files := named_files(key):
+            key.append(files)
+        text = json.dumps(key, sort_keys=True)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -149,23 +148,6 @@ def _files(module: str) -> dict[str, str]:
     return found
 
 
-@cache
-def package_digest(module: str) -> str:
-    """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
-
-    Args:
-        module: Name of the module; if it is not in a package, its own file is the only one.
-
-    Raises:
-        ModuleNotFoundError: There is no such package.
-        ValueError: A part of the package is a link to a folder.
-    """
-    digest = hashlib.sha256(module.partition(".")[0].encode())
-    for name, file in package_files(module).items():
-        digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
-    return digest.hexdigest()
-
-
 def foreign_modules(settings: Any) -> set[str]:
     """Returns the names of modules of other packages that a run's settings refer to.
 
@@ -173,40 +155,12 @@ def foreign_modules(settings: Any) -> set[str]:
         settings: JSON data with classes and functions; texts in it may be an entry point ``"module:Class"`` or
             ``"file.py:Class"``, or the name of a wrapper or mechanism that another package (a plug-in) has registered.
     """
-    texts = _texts(settings)
+    texts = texts_in(settings)
     named = {match[1] for text in texts if (match := _ENTRY_POINT.fullmatch(text))}
     found = {file_module(name).__name__ if name.endswith(".py") else name for name in named}
     for registry in (WRAPPERS, MECHANISMS):
         found |= {registry[text].__module__ for text in texts if registry.package(text)}
     return {module for module in found if module.partition(".")[0] != "fedbandit_envs"}
-
-
-def named_files(settings: Any) -> dict[str, str]:
-    """Returns the SHA-256 digests of the files that texts in settings are paths of, by path.
-
-    Args:
-        settings: As for :func:`foreign_modules`. Stable-Baselines3 reads ``model.zip`` where it is given ``model``.
-
-    Raises:
-        OSError: A file cannot be read.
-    """
-    paths = (path for text in _texts(settings) for path in (text, f"{text}.zip") if os.path.isfile(path))
-    # The time of a file's last change can be set; that of the last change of its entry cannot.
-    return {path: _digest_of_file(path, os.stat(path).st_ctime_ns) for path in sorted(paths)}
-
-
-@lru_cache(maxsize=1024)
-def _digest_of_file(path: str, changed: int) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _texts(settings: Any) -> set[str]:
-    """Returns all texts in settings, and an entry point for each class or function."""
-    written = json.dumps(
-        plain(settings), default=lambda made: f"{getattr(made, 'func', made).__module__}:made"
-    )
-    return {json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', written)}
 
 
 def write_whole(path: Path, content: bytes) -> None:

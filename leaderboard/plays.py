@@ -36,12 +36,12 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.basics.arrays import Array, Arrays, plain
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import imported, resolve
+from fedbandit_envs.basics.entry_points import imported, named_files, resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.execute import play as play_here
 from fedbandit_envs.experiments.result import simulate, split_seeds
-from fedbandit_envs.experiments.store import Cell, Store, named_files, source_digest
+from fedbandit_envs.experiments.store import Cell, Store, source_digest
 from fedbandit_envs.leaderboard import suites
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, Track
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, circumstances

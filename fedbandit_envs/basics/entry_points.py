@@ -5,15 +5,21 @@ A specification is a name, or a mapping of a name and arguments.
 
 import ast
 import hashlib
+import json
+import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from inspect import Parameter, Signature, signature
+from operator import attrgetter
 from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
+
+from fedbandit_envs.basics.arrays import plain
 
 HANDED_DOWN: dict[str, Callable[..., Any]] = {}
 """Functions that return what lower folders use of higher ones, which they do not import.
@@ -151,6 +157,55 @@ def _files_of(top: str) -> dict[str, Path]:
                     (top / file.relative_to(root)).as_posix() if file != root else file.name, file
                 )
     return found
+
+
+@cache
+def package_digest(module: str) -> str:
+    """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
+
+    Args:
+        module: Name of the module; if it is not in a package, its own file is the only one.
+
+    Raises:
+        ModuleNotFoundError: There is no such package.
+        ValueError: A part of the package is a link to a folder.
+    """
+    digest = hashlib.sha256(module.partition(".")[0].encode())
+    for name, file in package_files(module).items():
+        digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
+    return digest.hexdigest()
+
+
+def named_files(settings: Any) -> dict[str, str]:
+    """Returns the SHA-256 digests of the files that texts in settings are paths of, by path.
+
+    Args:
+        settings: JSON data, and classes and functions. A text ``model`` also stands for ``model.zip``, as in
+            Stable-Baselines3.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    paths = (path for text in texts_in(settings) for path in (text, f"{text}.zip") if os.path.isfile(path))
+    return {path: _digest_of_file(path, *_SIGNS(os.stat(path))) for path in sorted(paths)}
+
+
+# The time of a file's last change can be set; that of the last change of its entry cannot.
+_SIGNS = attrgetter("st_ino", "st_size", "st_ctime_ns")
+
+
+@lru_cache(maxsize=1024)
+def _digest_of_file(path: str, *signs: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def texts_in(settings: Any) -> set[str]:
+    """Returns all texts in settings, and an entry point for each class or function."""
+    written = json.dumps(
+        plain(settings), default=lambda made: f"{getattr(made, 'func', made).__module__}:made"
+    )
+    return {json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', written)}
 
 
 Thing = TypeVar("Thing")

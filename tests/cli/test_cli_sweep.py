@@ -196,7 +196,7 @@ def test_without_noise_is_a_level_line(frame):
         curve, level = (drawn.lines[0] for drawn in axes.containers)
         np.testing.assert_allclose([*map(float, curve.get_ydata())], [295.0, 223.0])
         np.testing.assert_allclose([*map(float, level.get_ydata())], [215.8] * 2)
-        np.testing.assert_allclose(level.get_xdata(), [0.1, 1.0])
+        assert [*map(float, level.get_xdata())] == [0.1, 1.0]
         names = [text.get_text() for text in axes.get_legend().get_texts()]
         assert names == ["regret", "regret, without epsilon"]
     with pytest.raises(ValueError, match="epsilon has no finite value"):
@@ -226,7 +226,6 @@ def test_intervals_that_reach_zero_are_cut_on_a_logarithmic_axis(frame):
         (lambda lines: lines[:-1], "epsilon = 10.0 has 3 seeds, others up to 4"),
         (lambda lines: lines[:-1], "1 runs have no row of their last round"),
         (lambda lines: [*lines[:-1], lines[-1][:-3]], "cut.csv ends within a line"),
-        (lambda lines: [*lines[:-1], lines[-1][:9]], "cut.csv ends within a line"),
         (lambda lines: lines, ""),
     ],
 )

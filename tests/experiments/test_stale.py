@@ -1,16 +1,14 @@
 """Results that are kept are read again only if all is equal that they follow from: files that settings name, too."""
 
 import os
-import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from fedbandit_envs import experiments
+from fedbandit_envs.basics.entry_points import named_files
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.store import Store, named_files
+from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.linear.tables import read_queries
 
 pandas = pytest.importorskip("pandas")
@@ -74,22 +72,6 @@ def test_what_a_policys_file_imports_is_in_the_key(folder, file, text):
     assert regret(policy="mine.py:Mine", means=MEANS) == pytest.approx(0.0)
 
 
-@pytest.mark.slow
-def test_another_process_reads_what_this_one_kept_and_plays_what_changed(folder):
-    (folder / "kit").mkdir()
-    for name, code in {**CODE, "mine.py": MINE}.items():
-        (folder / name).write_text(code)
-    regret(policy="mine.py:Mine", means=MEANS)
-    words = (
-        "sweep --env FedArms-v0 --policy mine.py:Mine --grid agents=2 --rounds 4 --seeds 2 --out kept --set"
-    )
-    command = [sys.executable, "-m", "fedbandit_envs", *words.split(), f"means={MEANS}"]
-    for count, one in ((1, 0), (2, 1)):
-        (folder / "nearer.py").write_text(f"ONE = {one}\n")
-        subprocess.run(command, check=True, capture_output=True)
-        assert len([*(folder / "kept/shards").iterdir()]) == count
-
-
 def test_a_changed_table_is_played_anew(folder):
     """Also with the size and the time of before, and under a name that is not ASCII."""
     means = {"name": "ratings", "table": "bewertungen-ä.csv", "scale": [1, 5], "threshold": 4}
@@ -139,8 +121,6 @@ def test_a_damaged_shard_is_named(folder):
         file.write_bytes(content)
         with pytest.raises(OSError, match=f"{file.name} is no shard .*; remove it and start again"):
             regret()
-    shutil.rmtree("kept")
-    regret()
 
 
 def test_numpys_numbers_are_played_as_pythons(folder):
