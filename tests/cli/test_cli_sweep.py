@@ -1,6 +1,8 @@
 """`fedbandit sweep` and `fedbandit plot`, as a user types them: stopped, resumed, mistyped."""
 
+import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -197,12 +199,9 @@ def test_without_noise_is_a_level_line(frame):
         np.testing.assert_allclose([*map(float, curve.get_ydata())], [295.0, 223.0])
         np.testing.assert_allclose([*map(float, level.get_ydata())], [215.8] * 2)
         assert [*map(float, level.get_xdata())] == [0.1, 1.0]
-        names = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert names == ["regret", "regret, without epsilon"]
-    with pytest.raises(ValueError, match="epsilon has no finite value"):
-        experiments.plot(frame.assign(epsilon=np.inf), "epsilon", "regret")
-    with pytest.raises(ValueError, match="regret has infinite values"):
-        experiments.plot(frame.assign(regret=np.inf), "epsilon", "regret")
+    for name, message in ("epsilon", "has no finite value"), ("regret", "has infinite values"):
+        with pytest.raises(ValueError, match=f"{name} {message}"):
+            experiments.plot(frame.assign(**{name: np.inf}), "epsilon", "regret")
 
 
 def test_intervals_that_reach_zero_are_cut_on_a_logarithmic_axis(frame):
@@ -215,8 +214,6 @@ def test_intervals_that_reach_zero_are_cut_on_a_logarithmic_axis(frame):
         mean, half = mean_and_half_width(np.array([208.0, 1, 1, 1]))
         assert mean - half < 0
         np.testing.assert_allclose(ends[1], 0.1 * mean if log_y else mean - half)
-        mean, half = mean_and_half_width(np.array([200.8, 210.8, 220.8, 230.8]))
-        np.testing.assert_allclose(ends[2], mean - half)
         assert ("are cut" in axes.get_ylabel()) is log_y
 
 
@@ -231,8 +228,7 @@ def test_intervals_that_reach_zero_are_cut_on_a_logarithmic_axis(frame):
 )
 def test_a_table_that_was_cut_is_not_drawn_without_a_word(call, frame, cut, message):
     text = frame[(frame.baseline == "noisy") & (frame.agents == 2)].to_csv(index=False)
-    with open("cut.csv", "w") as file:
-        file.writelines(cut(text.splitlines(keepends=True)))
+    Path("cut.csv").write_text("".join(cut(text.splitlines(keepends=True))))
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", UserWarning)
         result = call("plot", "cut.csv", "--x", "epsilon")
@@ -248,6 +244,4 @@ def test_what_has_no_mean_is_not_averaged(call):
     assert {"reward_regret", "messages"} <= columns
     assert not {"arm", "epsilon_spent"} & columns
     out = call("run", "Priv-FairX-LinUCB", "FedExposure-v0", "--rounds", 9, "--seeds", 2).output
-    assert "reward_regret, mean over rounds and agents" in out
-    assert "arm, mean" not in out
-    assert "epsilon_spent, mean" not in out
+    assert {"reward_regret", "messages"} <= {*re.findall(r"(\w+), mean over", out)} <= columns
