@@ -163,7 +163,7 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Writes `leaderboard.md` and, with the extra `[report]`, `leaderboard.png`.
+    """Writes `leaderboard.md` and, with the extra `[report]`, `leaderboard.png`. Says which folders have no results.
 
     Example: `fedbandit leaderboard report --results results --out report`
     """
@@ -173,7 +173,10 @@ def report(
     with terminal.explained(ValueError, OSError):
         table = ResultTable()
         for folder in results:
-            table.add(ResultTable.load(folder))
+            try:
+                table.add(ResultTable.load(folder))
+            except (BoardError, OSError) as error:
+                typer.echo(f"left out: {error}", err=True)
         left = write(table, out, readme or [])
     if left:
         typer.echo(f"left out: {left}", err=True)

@@ -225,6 +225,8 @@ def plot(
         if table.suffix == ".parquet":
             frame = pandas.read_parquet(table)
         else:
+            if table.suffix == ".csv" and table.read_bytes()[-1:] not in b"\r\n":
+                typer.echo(f"warning: {table} ends within a line: it may have been cut", err=True)
             frame = pandas.read_csv(table, keep_default_na=False, na_values=[""])
             # `frame.to_csv(path)` writes the index as a first column without a head.
             frame = frame.drop(columns=[name for name in frame.columns[:1] if name == "Unnamed: 0"])

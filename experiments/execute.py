@@ -6,11 +6,12 @@ A shard is a part of a run, with some of its seeds. Its result is written to a f
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from os import _exit, getpid, getppid
+from os import _exit, chdir, getcwd, getpid, getppid
 from pathlib import Path
 from random import Random
 from threading import Thread
 from time import sleep
+from warnings import simplefilter
 
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.experiments.store import Cell, Store
@@ -77,7 +78,7 @@ def _here(workers: int, tasks: Iterable[Task]) -> Generator[Played, None, None]:
 
     # Calls are not batched, so that each shard is stored as soon as it has been played.
     way = {"batch_size": 1, "pre_dispatch": "n_jobs", "return_as": "generator_unordered"}
-    parallel = Parallel(workers, **way, initializer=_end_with, initargs=(getpid(),))
+    parallel = Parallel(workers, **way, initializer=_end_with, initargs=(getpid(), getcwd()))
     try:
         yield from parallel(delayed(_play)(*task) for task in tasks)
     except BrokenProcessPool as error:
@@ -86,8 +87,10 @@ def _here(workers: int, tasks: Iterable[Task]) -> Generator[Played, None, None]:
         ) from error
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process soon after its parent has been killed; it would wait for ever otherwise."""
+def _end_with(parent: int, folder: str) -> None:
+    """Ends this process soon after its parent has been killed, and keeps it from repeating the parent's warnings."""
+    simplefilter("ignore", UserWarning)
+    chdir(folder)  # Relative paths are the parent's.
 
     def watch() -> None:
         while getppid() == parent:
@@ -128,7 +131,7 @@ def _play(shard: Cell, file: Path) -> Played:
     """Plays a shard in this process, in another one or on another machine."""
     if Store(file.parent).path(shard) != file:
         raise BackendError(
-            "a worker has another source of fedbandit-envs than this process, so that its results would be others; "
-            "start it again with the same one"
+            "a worker has another source of fedbandit-envs than this process, or other files under the names in the "
+            "settings, so that its results would be others; start it again with the same ones"
         )
     return file, shard.play()

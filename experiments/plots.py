@@ -5,6 +5,9 @@ from functools import partial
 from io import BytesIO
 from itertools import product
 from typing import TYPE_CHECKING, Any
+from warnings import warn
+
+import numpy as np
 
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.experiments.result import mean_and_half_width
@@ -67,12 +70,19 @@ def _draw(
             return f"{x:,.6g}" if text and least >= 1e-3 and most < 1e6 else text
 
     drawn: dict[str, Any] = {}
+    reaching = False
     for name, (x, y, error) in curves.items():
         colour, dashes = looks[name]
+        if error is not None and axes["yscale"] == "log":
+            below, above = np.broadcast_to(error, (2, len(y)))
+            reaching |= bool((below >= y).any())
+            error = np.where(below >= y, 0.9 * np.asarray(y), below), above
         drawn[name] = panel.errorbar(
             x, y, error, color=colour, linestyle=dashes, label=name,
             linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
         )  # fmt: skip
+    if reaching:
+        axes["ylabel"] += "; intervals that reach 0 are cut"
     # A scale is linear already; to set it again would take texts on the axis for numbers.
     panel.set(**{name: text for name, text in axes.items() if text != "linear"})
     for axis in (panel.xaxis, panel.yaxis):
@@ -99,8 +109,9 @@ def plot(
     """Returns a ``matplotlib`` figure of means of a table's column, with 95 % intervals over seeds, against another.
 
     Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
-    line. Of each run only the last round is drawn, if the table has ``rounds`` (the horizon) and ``round`` is neither
-    drawn nor selected. If the table has ``agent``, and it is neither drawn nor selected, means over agents are drawn.
+    line, and so do those where it is infinite. Of each run only the last round is drawn, if the table has ``rounds``
+    (the horizon) and ``round`` is neither drawn nor selected. If the table has ``agent``, and it is neither drawn nor
+    selected, means over agents are drawn. Where runs or seeds are missing, as in a table that was cut, it warns.
 
     Args:
         frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` and
@@ -113,8 +124,9 @@ def plot(
         log_y: Whether the vertical axis is logarithmic.
 
     Raises:
-        ValueError: A column is unknown or has no numbers, a logarithmic axis has values <= 0, no rows are left, there
-            are more than 21 curves, or rows of one seed differ in a further column, over which they would be averaged.
+        ValueError: A column is unknown or has no numbers, ``y`` is infinite, ``x`` has no finite value, a logarithmic
+            axis has values <= 0, no rows are left, there are more than 21 curves, or rows of one seed differ in a
+            further column, over which they would be averaged.
         ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
 
     Example:
@@ -130,11 +142,20 @@ def plot(
     for name, value in (where or {}).items():
         require_choice(name, value, frame[name].unique().tolist())
         frame = frame[frame[name] == value]
-    if {"round", "rounds"} <= {*frame.columns} and "round" not in (x, *by, *(where or {})):
-        frame = frame[frame["round"] == frame["rounds"]]
+    if {"round", "rounds"} <= {*frame.columns} and "round" not in (where or {}):
+        run = list(frame.columns[: frame.columns.get_loc("seed") + 1])
+        last = frame["round"] == frame["rounds"]
+        if cut := len(frame.drop_duplicates(run)) - len(frame[last].drop_duplicates(run)):
+            warn(f"{cut} runs have no row of their last round: the table may have been cut", stacklevel=2)
+        frame = frame if "round" in (x, *by) else frame[last]
     frame = frame[frame[y].notna()]
     if frame.empty or frame[y].dtype.kind not in "iuf":
         raise ValueError(f"{y} is {'empty' if frame.empty else 'no number'}; a column of numbers is required")
+    if np.isinf(frame[y]).any():
+        raise ValueError(f"{y} has infinite values; finite ones are required, which where can select")
+    frame = frame.assign(**{x: frame[x].replace(np.inf, np.nan)})
+    if frame[x].isna().all():
+        raise ValueError(f"{x} has no finite value; one at least is required")
     for name, logarithmic in ((x, log_x), (y, log_y)):
         if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
             raise ValueError(f"{name} has values that are not > 0; a logarithmic axis requires them")
@@ -145,20 +166,25 @@ def plot(
     _require_alike(frame, [x, *by, "seed"])
     numbers = frame[x].dtype.kind in "iuf"
     every = list(frame.groupby(x, sort=numbers).groups)
+    counts = frame.groupby(list(dict.fromkeys([*by, x])), dropna=False, sort=False)[y].count()
+    if counts.min() < counts.max():
+        few = f"{', '.join(counts.index.names)} = {counts.idxmin()} has {counts.min()} seeds"
+        warn(f"{few}, others up to {counts.max()}: the table may have been cut", stacklevel=2)
     curves: dict[str, Curve] = {}
     for key, rows in frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)]:
         means = {
             at: mean_and_half_width(own.to_numpy(float))
             for at, own in rows.groupby(x, sort=numbers, dropna=False)[y]
         }
-        # Rows without x are drawn at every x.
-        level = [mean for at, mean in means.items() if at != at]
-        if level:
-            means = dict.fromkeys(every, level[0])
         name = ", ".join(
             "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
         )
-        curves[name] = (list(means), *(zip(*means.values(), strict=True)))
+        # Rows without x are drawn at every x.
+        level = [means.pop(at) for at in [*means] if at != at]
+        drawn = {name: means} if means else {}
+        if level:
+            drawn[f"{name}, without {x}" if means else name] = dict.fromkeys(every, level[0])
+        curves |= {own: (list(points), *zip(*points.values(), strict=True)) for own, points in drawn.items()}
     axes = {
         "x": x,
         "y": f"{y}: mean and 95 % interval over seeds",

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, plain
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.core.privacy import Claim, Composition
@@ -43,6 +43,9 @@ Estimate = tuple[float, float, float]
 
 Middle = Literal["mean", "median"]
 """Which average over seeds is taken."""
+
+# Step information that has no mean over rounds, the number of an arm and what grows, and regret, which is kept apart.
+_WITHOUT_MEAN = ("arm", "epsilon_spent", "regret")
 
 # The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
 _BY_NAME = ("info", "traffic", "totals")
@@ -120,7 +123,8 @@ class RunResult:
         rounds: The checkpoints: log-spaced rounds after which regret was recorded, ``(checkpoints,)``.
         regret: Cumulative regret, float64 ``(checkpoints, replicas, agents)``.
         seeds: The replicas' seeds.
-        info: Means over rounds of the other step information, by name, float64 ``(replicas, agents)``.
+        info: Means over rounds of the other step information that has a mean (not the number of an arm, nor the
+            epsilon spent so far), by name, float64 ``(replicas, agents)``.
         messages: Cumulative number of sent messages, ``(checkpoints, replicas, agents)``; None without a transport.
         traffic: Total ``messages`` and ``bytes`` of the episode, ``(replicas, agents)``; empty without a transport.
         totals: Other sums over the episode by name, ``(replicas, agents, ...)``; see
@@ -401,14 +405,20 @@ def simulate(
     Args:
         env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
         policy: The policy that chooses the actions of all agents.
-        seeds: The seeds, one for each replica (episode).
+        seeds: The seeds, one for each replica (episode), all different.
         advance: Called with the number of agent-rounds played since its last call, for progress bars.
         checkpoints: Rounds after which regret is recorded, rising to the horizon; None for log-spaced ones.
 
     Returns:
         Regret of every agent at the checkpoints; memory does not grow with the horizon. The result's ``env_id`` is
         the environment's name, and its ``baseline`` the class of the policy.
+
+    Raises:
+        ValueError: A seed is there twice.
     """
+    seeds = plain(seeds)
+    if len({*seeds}) < len(seeds):
+        raise ValueError(f"seeds is {seeds!r}; different seeds are required, since each counts as a run")
     results = []
     for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
         results.append(play_started(env, policy, own, env.reset_batch(own), advance, checkpoints))
@@ -458,7 +468,7 @@ def play_started(
         rounds=rounds,
         regret=kept,
         seeds=seeds,
-        info={name: values / played for name, values in sums.items() if name != "regret"},
+        info={name: values / played for name, values in sums.items() if name not in _WITHOUT_MEAN},
         messages=messages if "messages" in sums else None,
         traffic=transport.traffic if isinstance(transport, Transport) else {},
         totals=env.totals,

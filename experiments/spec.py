@@ -8,7 +8,7 @@ import json
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib.metadata import version
 from time import process_time
@@ -16,16 +16,16 @@ from typing import Any
 
 from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
-from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.arrays import Arrays, plain
 from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import package_digest, resolve
 from fedbandit_envs.core.actions import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
 from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult, claims_of, play_started, split_seeds
-from fedbandit_envs.experiments.store import foreign_modules, package_digest
+from fedbandit_envs.experiments.store import foreign_modules
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
@@ -105,11 +105,13 @@ class RunSpec:
     labels: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Checks that names are known and that numbers are in their range.
+        """Checks that names are known and that numbers are in their range; NumPy's numbers and arrays become Python's.
 
         Raises:
             SettingsError: A setting is wrong; the message names the parameter, its value and what is allowed.
         """
+        for one in fields(self):
+            object.__setattr__(self, one.name, plain(getattr(self, one.name)))
         with refusing():
             find_baseline(self.baseline)
             find_registered(self.env_id)
@@ -203,7 +205,7 @@ class RunSpec:
         """Number of agent-rounds to play."""
         return float(self.rounds * self.seeds * self.agents)
 
-    @cached_property
+    @property
     def key(self) -> list[Any]:
         """All settings that determine the run's numbers, as JSON data that identify the stored run.
 
@@ -213,12 +215,12 @@ class RunSpec:
         kept = {name: settings[name] for name in settings.keys() - {"instances", "rows", "labels"}}
         return ["run", kept, *([self.packages] if self.packages else [])]
 
-    @cached_property
+    @property
     def packages(self) -> dict[str, str]:
         """Digests of other packages whose code the run uses, by the package's name.
 
         These are the packages of environment, policy and wrappers, and those that the settings name, as far as they are
-        not this project's; packages that these import are not included.
+        not this project's. Modules that they import count with them, unless these are installed packages.
 
         Raises:
             SettingsError: A file of a package cannot be read, or the package has a link to a folder.

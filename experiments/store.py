@@ -1,13 +1,15 @@
 """A folder of files with the results of shards; a shard is a part of a run, with some of its seeds.
 
-A file's name is a digest of everything that determines the shard's numbers: its settings and the package's code. A file
-is written beside and renamed, so that it is whole if it exists. So after an interruption only missing shards are
-played, and runs that have a shard in common use the same file. Several processes may share a folder.
+A file's name is a digest of everything that determines the shard's numbers: its settings, what the files contain that
+these name, and the package's code. A file is written beside and renamed, so that it is whole if it exists. So after an
+interruption only missing shards are played, and runs that have a shard in common use the same file. Several processes
+may share a folder.
 """
 
 import hashlib
 import json
 import re
+import zlib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -16,11 +18,12 @@ from io import BytesIO, FileIO
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, Protocol, Self
+from zipfile import BadZipFile
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Arrays
-from fedbandit_envs.basics.entry_points import file_module, package_files
+from fedbandit_envs.basics.entry_points import file_module, named_files, package_digest, texts_in
 from fedbandit_envs.wrappers import WRAPPERS
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
 
@@ -28,13 +31,15 @@ _LOWER = ("", "wrappers", "baselines", "samba", "experiments")
 _UPPER = ("leaderboard", "papers", "cli", "lab")
 _KINDS = (".py", ".csv", ".json", ".npz")
 
+_ENTRY_POINT = re.compile(r"([A-Za-z_][\w.]*|.+\.py):[A-Za-z_]\w*")
+
 
 class Cell(Protocol):
     """Interface of what can be played in shards and stored: a run, a measurement, or a shard of one."""
 
     @property
     def key(self) -> list[Any]:
-        """Everything that determines the results, except for the package's code, as JSON data."""
+        """Everything that determines the results, except for this package's code and files' contents, as JSON data."""
 
     @property
     def size(self) -> float:
@@ -63,7 +68,10 @@ class Store:
 
     def path(self, shard: Cell) -> Path:
         """Returns the path of a shard's file, which may not exist yet."""
-        text = json.dumps([*shard.key, source_digest(type(shard).__module__)], sort_keys=True)
+        key = [*shard.key, source_digest(type(shard).__module__)]
+        if files := named_files(key):
+            key.append(files)
+        text = json.dumps(key, sort_keys=True)
         return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()[:20]}.npz"
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
@@ -76,13 +84,18 @@ class Store:
 
         Raises:
             FileNotFoundError: A shard has not been played.
+            OSError: The file of a shard is damaged.
         """
         return cell.join([self.load_shard(shard) for shard in cell.split()])
 
     def load_shard(self, shard: Cell) -> Arrays:
-        """Returns the arrays of a shard by name; raises the same error as :meth:`load`."""
-        with np.load(self.path(shard)) as arrays:
-            return dict(arrays)
+        """Returns the arrays of a shard by name; raises the same errors as :meth:`load`."""
+        path = self.path(shard)
+        try:
+            with np.load(path) as arrays:
+                return dict(arrays)
+        except (ValueError, EOFError, BadZipFile, zlib.error) as error:
+            raise OSError(f"{path} is no shard ({error}); remove it and start again") from error
 
     @staticmethod
     def write(file: Path, kept: Arrays) -> None:
@@ -135,23 +148,6 @@ def _files(module: str) -> dict[str, str]:
     return found
 
 
-@cache
-def package_digest(module: str) -> str:
-    """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
-
-    Args:
-        module: Name of the module; if it is not in a package, its own file is the only one.
-
-    Raises:
-        ModuleNotFoundError: There is no such package.
-        ValueError: A part of the package is a link to a folder.
-    """
-    digest = hashlib.sha256(module.partition(".")[0].encode())
-    for name, file in package_files(module).items():
-        digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
-    return digest.hexdigest()
-
-
 def foreign_modules(settings: Any) -> set[str]:
     """Returns the names of modules of other packages that a run's settings refer to.
 
@@ -159,13 +155,11 @@ def foreign_modules(settings: Any) -> set[str]:
         settings: JSON data with classes and functions; texts in it may be an entry point ``"module:Class"`` or
             ``"file.py:Class"``, or the name of a wrapper or mechanism that another package (a plug-in) has registered.
     """
-    text = json.dumps(settings, default=lambda made: f"{getattr(made, 'func', made).__module__}:made")
-    named = re.findall(r'"([A-Za-z_][\w.]*|[^"]+\.py):[A-Za-z_]\w*"', text)
+    texts = texts_in(settings)
+    named = {match[1] for text in texts if (match := _ENTRY_POINT.fullmatch(text))}
     found = {file_module(name).__name__ if name.endswith(".py") else name for name in named}
     for registry in (WRAPPERS, MECHANISMS):
-        found |= {
-            registry[word].__module__ for word in re.findall(r'"([^"]*)"', text) if registry.package(word)
-        }
+        found |= {registry[text].__module__ for text in texts if registry.package(text)}
     return {module for module in found if module.partition(".")[0] != "fedbandit_envs"}
 
 

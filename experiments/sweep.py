@@ -4,12 +4,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.result import RunResult
@@ -101,9 +102,9 @@ def sweep_runs(
         labels = {"env_id": env_id, "baseline": label or policy}
         inner = [*checked(common_stack), *checked(stack)]
         names = _absolute(policy), _absolute(env_id)
-        return RunSpec(*names, rounds, seeds, first_seed, stack=inner, labels=labels), settings
+        return RunSpec(*names, rounds, seeds, first_seed, stack=inner, labels=labels), plain(settings)
 
-    common_stack, fixed = stack, settings or {}
+    common_stack, fixed = stack, plain(settings or {})
     with refusing():
         entries = [
             entry(**({"policy": one} if isinstance(one, str) else one))
@@ -111,6 +112,8 @@ def sweep_runs(
         ]
         _values("labels of policies", [base.labels["baseline"] for base, _ in entries])
         values = {key: _values(f"grid: {key}", given) for key, given in grid.items()}
+        for key, given in chain(fixed.items(), *(own.items() for _, own in entries)):
+            _values(key, [given])
     if not values:
         raise SettingsError("grid is empty; at least one key with its values is required")
     for key, given in {**fixed, **values}.items():
@@ -135,10 +138,14 @@ def sweep_runs(
 def _values(name: str, given: Any) -> list[Any]:
     """Returns different values as a list that can be written as JSON; raises TypeError or ValueError otherwise."""
     listed = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
-    found = [one.item() if isinstance(one, np.generic) else one for one in given] if listed else []
+    found = [plain(one) for one in given] if listed else []
     if not found or any(one in found[:place] for place, one in enumerate(found)):
         raise ValueError(f"{name} is {given!r}; a list of different values is required")
-    json.dumps(found)
+    try:
+        for one in found:
+            json.dumps(one)
+    except TypeError as error:
+        raise TypeError(f"{name} is {one!r}; JSON data are required ({error})") from None
     return found
 
 

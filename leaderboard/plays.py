@@ -34,9 +34,9 @@ import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, plain
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import imported, named_files, resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.execute import play as play_here
@@ -330,7 +330,8 @@ def make_entry(
 
     Raises:
         OSError: The file cannot be read.
-        BoardError: The entry sets what the track sets, or no guarantee as strong as the track's can be given for it.
+        BoardError: The entry needs other files or sets what the track sets, or no guarantee as strong as the track's
+            can be given for it.
         TypeError: A wrapper has no argument of a name that the entry sets.
         UnfitError: A baseline's policy needs something that the environment does not have.
         ValueError: ``file`` is not of that form, or an argument is out of its range.
@@ -339,6 +340,10 @@ def make_entry(
     if file and not path.endswith(".py"):
         raise ValueError(f"policy is {file!r}; 'file.py:Class' is required")
     code = Path(path).read_bytes() if file else b""
+    own = Path(path).resolve().parent
+    needed = [str(one) for one in imported([Path(path)]).values() if own in one.parents] if file else []
+    if needed := [*needed, *filter(os.path.isabs, named_files(settings))]:
+        raise BoardError(f"{name} needs {', '.join(needed)}; an entry is one file, in which all must be")
     noisy = track.private
     if not file:
         baseline = BASELINES[name]
@@ -353,7 +358,7 @@ def make_entry(
         track=track.name,
         name=name,
         source=f"{Path(path).name}:{attribute}" if file else name,
-        settings=json.loads(json.dumps(settings, default=dict)),
+        settings=json.loads(json.dumps(plain(settings))),
         digest=hashlib.sha256(code).hexdigest() if file else source_digest(),
         noise={task.id: secrets.token_hex(16) for task in suite.tasks if noisy},
         is_open=edition in suites.published(suite),

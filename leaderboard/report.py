@@ -197,7 +197,7 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     """Writes ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
     Args:
-        table: The results.
+        table: The results, from which rows are removed that cannot be compared.
         out: Folder for the files; it is made if it does not exist.
         readmes: Markdown files, in each of which the text between the lines :data:`BEGIN` and :data:`END` is replaced
             by a new table of best entries.
@@ -206,9 +206,16 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
         What was left out, and why, in a line each; empty if nothing was.
 
     Raises:
-        BoardError: There are no results, some cannot be compared, or a file of ``readmes`` lacks the two marks.
+        BoardError: There are no results that can be compared, or a file of ``readmes`` lacks the two marks.
         OSError: A file cannot be read or written.
     """
+    left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
+    for row in [*table.lines]:
+        try:
+            table.runs_of(row)
+        except BoardError as error:
+            left.append(f"{row.entry} on {row.track}: {error}")
+            del table.lines[row]
     groups = ranked(table)
     if not groups:
         raise BoardError("results have no finished rows; at least one is required")
@@ -217,7 +224,6 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     texts[out / "leaderboard.md"] = markdown(groups)
     for path, text in texts.items():
         write_whole(path, text.encode())
-    left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
     if find_spec("matplotlib") is None:
         left.append("leaderboard.png: it needs the [report] extra (pip install 'fedbandit-envs[report]')")
     elif panels := privacy_panels(groups):

@@ -23,13 +23,13 @@ from math import inf
 from typing import Any
 
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.arrays import plain
+from fedbandit_envs.basics.entry_points import package_digest, resolve
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Adjacency, Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.experiments.result import log_spaced
 from fedbandit_envs.experiments.spec import arguments
-from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.registry.problems import RegisteredProblem, SuiteSpec
 from fedbandit_envs.registry.registration import PROBLEMS, REGISTRY, Registry, make_federation, problem_of
 from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
@@ -52,7 +52,7 @@ def digest_of(value: object) -> str:
         ValueError: A number is not finite: JSON has no infinity.
         TypeError: The value contains an object that JSON cannot represent.
     """
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -13,6 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import zlib
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,6 +29,7 @@ from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Setti
 RESULTS, ENTRIES, SOURCES = "results.csv.gz", "entries.json", "sources"
 """Names of the table and of the file of entries in a folder of results, and of the folder of entries' files."""
 
+_DAMAGED = (gzip.BadGzipFile, zlib.error, csv.Error)
 _NAMES = 6  # columns of a line that are no numbers
 
 
@@ -179,7 +181,7 @@ class ResultTable:
                 values: dict[str, Any] = dict(zip(heads, [*names, *numbers], strict=True))
                 line = Line(**values)
                 table.lines.setdefault(line.row, []).append(line)
-        except (ValueError, TypeError, KeyError, gzip.BadGzipFile, EOFError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError, EOFError, *_DAMAGED) as error:
             raise BoardError(f"{folder} has no entries or table of results: {error!r}") from error
         return table
 

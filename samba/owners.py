@@ -15,7 +15,7 @@ import numpy as np
 
 from fedbandit_envs.baselines import arms as rules
 from fedbandit_envs.baselines.arms import Choice, Rule
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, plain
 from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.entry_points import resolve
@@ -158,6 +158,10 @@ class Algorithm:
     name: str
     parameters: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Makes Python's numbers of NumPy's, since roles are sent the parameters as JSON."""
+        object.__setattr__(self, "parameters", plain(self.parameters))
+
     def bank(self, keys: Sequence[OwnerKeys], arms: int, budget: int) -> OwnerBank:
         """Returns the state of some or all owners who play this algorithm, at the start of a run.
 
@@ -246,7 +250,7 @@ class SambaPlan:
                 :meth:`.Algorithm.bank`.
         """
         bank = algorithm.bank(owner_keys(0, 1), arms, budget)
-        return cls(arms, budget, algorithm, bank.choice, bank.iterations)
+        return cls(int(arms), int(budget), algorithm, bank.choice, bank.iterations)
 
     def choice_of(self, iteration: int) -> Choice:
         """Returns how an iteration of a round picks an owner: ``choice`` for the last iteration, else ``"argmax"``."""

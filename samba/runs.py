@@ -8,6 +8,7 @@ from time import perf_counter, process_time
 from typing import Any, Literal, get_args
 
 from fedbandit_envs.arms.ratings import arm_means
+from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import is_secret
@@ -216,7 +217,7 @@ def run_samba(
         seconds = {name: report.cpu_seconds for name, report in run.reports.items()}
     operations = asdict(counts)
     return {
-        "settings": asdict(settings),
+        "settings": plain(asdict(settings)),
         "cumulative_reward": reward,
         "bytes": operations.pop("bytes"),
         "operations": operations,

@@ -41,6 +41,12 @@ settings.load_profile("without deadline")
 typer.testing._get_command = cache(typer.testing._get_command)
 
 
+def pytest_configure(config):
+    """Does not show what many tests, which are short, are warned of."""
+    for message in ("schedule is .* by which nobody sends", "topology is a graph without edges"):
+        config.addinivalue_line("filterwarnings", f"ignore:{message}")
+
+
 def pytest_collection_finish():
     """Takes what imports have left out of garbage collection, which took a quarter of the tests' CPU time."""
     gc.collect()

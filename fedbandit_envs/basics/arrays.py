@@ -5,6 +5,7 @@ Docstrings give shapes and units.
 
 from collections.abc import Callable, Mapping
 from operator import is_
+from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -86,3 +87,14 @@ class Parts(Generic[Cut]):
 
     def __reduce__(self) -> tuple[type, tuple[Callable[[Mapping[str, Array]], Cut]]]:
         return Parts, (self._cut,)
+
+
+def plain(value: Any) -> Any:
+    """Returns a setting with Python's numbers, lists and texts in place of NumPy's numbers and arrays, and of paths."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, Mapping):
+        return {plain(key): plain(one) for key, one in value.items()}
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) else value

@@ -3,16 +3,23 @@
 A specification is a name, or a mapping of a name and arguments.
 """
 
+import ast
 import hashlib
+import json
+import os
+import re
 import sys
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from inspect import signature
-from pathlib import Path
+from inspect import Parameter, Signature, signature
+from operator import attrgetter
+from pathlib import Path, PurePath
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
+
+from fedbandit_envs.basics.arrays import plain
 
 HANDED_DOWN: dict[str, Callable[..., Any]] = {}
 """Functions that return what lower folders use of higher ones, which they do not import.
@@ -44,8 +51,8 @@ def resolve(entry_point: str) -> Any:
 def file_module(file: str) -> ModuleType:
     """Imports a Python file that need not be on the search path, and returns the module.
 
-    The module's name follows from the file's path and content: a file that was changed is imported anew, and no other
-    module has the name.
+    The module's name follows from the file's path and content, and from what it imports that is not installed: what was
+    changed is imported anew, and no other module has the name.
 
     Raises:
         ModuleNotFoundError: There is no such file.
@@ -54,29 +61,36 @@ def file_module(file: str) -> ModuleType:
     path = Path(file).resolve()
     if not path.is_file():
         raise ModuleNotFoundError(f"there is no file {file}")
-    source = path.read_bytes()
-    name = f"file_{hashlib.sha256(str(path).encode() + source).hexdigest()[:16]}"
+    source, imports = path.read_bytes(), imported([path])
+    content = b"".join([source, *(file.read_bytes() for file in imports.values())])
+    name = f"file_{hashlib.sha256(str(path).encode() + content).hexdigest()[:16]}"
     if name not in sys.modules:
+        tops = {PurePath(file).parts[0].removesuffix(".py") for file in imports}
+        for module_name in [one for one in sys.modules if one.partition(".")[0] in tops]:
+            del sys.modules[module_name]
         spec = spec_from_file_location(name, path)
         assert spec is not None
         module = sys.modules[name] = module_from_spec(spec)
+        # Bytecode in ``__pycache__`` may be older than the file by less than a second, and is not used.
+        writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
         try:
-            # Bytecode in ``__pycache__`` may be older than the file by less than a second, and is not used.
             exec(compile(source, path, "exec"), vars(module))
         except BaseException:
             del sys.modules[name]
             raise
+        finally:
+            sys.dont_write_bytecode = writes_none
     return sys.modules[name]
 
 
 def package_files(module: str) -> dict[str, Path]:
-    """Returns all files of the package that a module is in, without importing it.
+    """Returns all files of the package that a module is in, and those of :func:`imported`, without importing it.
 
     These are sources, compiled modules and data. What Python and Numba keep in folders ``__pycache__`` is left out: it
     follows from the sources.
 
     Args:
-        module: Name of the module. If it is in no package, its own file is the only one.
+        module: Name of the module; it need not be in a package.
 
     Returns:
         The files' paths by their names, which begin with the package's; a package's files are in the order of their
@@ -85,7 +99,53 @@ def package_files(module: str) -> dict[str, Path]:
     Raises:
         ModuleNotFoundError: There is no such package.
     """
-    top = module.partition(".")[0]
+    files = _files_of(module.partition(".")[0])
+    return files | imported(files.values())
+
+
+def imported(files: Iterable[Path]) -> dict[str, Path]:
+    """Returns all files of the modules that Python files import, and that these import, by the files' names.
+
+    Python's own modules and installed packages are left out. So are modules that cannot be found, and those whose name
+    a program computes.
+    """
+    found: dict[str, Path] = {}
+    waiting, known = [*files], {*sys.stdlib_module_names, "fedbandit_envs", "__main__", ""}
+    while waiting:
+        file = waiting.pop()
+        names = _imports(file.read_bytes()) - known if file.suffix == ".py" else set()
+        known |= names
+        for name in sorted(names):
+            spec = find_spec(name)
+            places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+            # Folders of installed packages are called ``site-packages`` or ``dist-packages``.
+            if spec and not any(place and "-packages" in place for place in places):
+                own = _files_of(name)
+                found |= own
+                waiting += own.values()
+    return found
+
+
+@lru_cache(maxsize=256)
+def _imports(source: bytes) -> set[str]:
+    """Returns the names of the modules and packages that a source imports from outside of its own package."""
+    names: set[str] = set()
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except (SyntaxError, ValueError):
+        return names  # Importing it raises the error.
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            names |= {str(one.value) for one in node.args[:1] if isinstance(one, ast.Constant)}
+    return {name.partition(".")[0] for name in names}
+
+
+def _files_of(top: str) -> dict[str, Path]:
+    """Returns all files of a package, or the file of a module in no package; see :func:`package_files`."""
     spec = find_spec(top)
     if spec is None:
         raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
@@ -98,6 +158,55 @@ def package_files(module: str) -> dict[str, Path]:
                     (top / file.relative_to(root)).as_posix() if file != root else file.name, file
                 )
     return found
+
+
+@cache
+def package_digest(module: str) -> str:
+    """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
+
+    Args:
+        module: Name of the module; if it is not in a package, its own file is the only one.
+
+    Raises:
+        ModuleNotFoundError: There is no such package.
+        ValueError: A part of the package is a link to a folder.
+    """
+    digest = hashlib.sha256(module.partition(".")[0].encode())
+    for name, file in package_files(module).items():
+        digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
+    return digest.hexdigest()
+
+
+def named_files(settings: Any) -> dict[str, str]:
+    """Returns the SHA-256 digests of the files that texts in settings are paths of, by path.
+
+    Args:
+        settings: JSON data, and classes and functions. A text ``model`` also stands for ``model.zip``, as in
+            Stable-Baselines3.
+
+    Raises:
+        OSError: A file cannot be read.
+    """
+    paths = (path for text in texts_in(settings) for path in (text, f"{text}.zip") if os.path.isfile(path))
+    return {path: _digest_of_file(path, *_SIGNS(os.stat(path))) for path in sorted(paths)}
+
+
+# The time of a file's last change can be set; that of the last change of its entry cannot.
+_SIGNS = attrgetter("st_ino", "st_size", "st_ctime_ns")
+
+
+@lru_cache(maxsize=1024)
+def _digest_of_file(path: str, *signs: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def texts_in(settings: Any) -> set[str]:
+    """Returns all texts in settings, and an entry point for each class or function."""
+    written = json.dumps(
+        plain(settings), default=lambda made: f"{getattr(made, 'func', made).__module__}:made"
+    )
+    return {json.loads(text) for text in re.findall(r'"(?:[^"\\]|\\.)*"', written)}
 
 
 Thing = TypeVar("Thing")
@@ -143,13 +252,23 @@ def make(
     else:
         raise ValueError(f"{kind} name is {name!r}; one of {sorted(known)}, 'module:Class'{also} is required")
     try:
+        _require_accepted(signature(constructor), arguments)
         return constructor(**arguments)
     except TypeError as error:
         raise TypeError(f"{kind} {name!r} with arguments {arguments}: {error}") from None
 
 
+def _require_accepted(taken: Signature, arguments: Mapping[str, Any]) -> None:
+    """Raises a TypeError that names the allowed arguments if some of them are unknown or required ones are missing."""
+    try:
+        taken.bind(**arguments)
+    except TypeError as error:
+        raise TypeError(f"{error}; arguments are {', '.join(taken.parameters) or 'not allowed'}") from None
+
+
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
+_NAMED = (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
 _CHECKS: dict[Callable[..., Any], Callable[..., Any]] = {}
 
 
@@ -184,7 +303,16 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     """
 
     def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-        _CHECKS.get(rule, signature(rule).bind_partial)(**arguments)
+        if check := _CHECKS.get(rule):
+            _require_accepted(signature(check), arguments)
+            check(**arguments)
+        else:
+            taken = signature(rule)
+            # Arguments without a default are those with which the rule is called later.
+            own = [
+                one for one in taken.parameters.values() if one.default is not one.empty or one.kind in _NAMED
+            ]
+            _require_accepted(taken.replace(parameters=own), arguments)
         return partial(rule, **arguments)
 
     if callable(spec) and not isinstance(spec, type):

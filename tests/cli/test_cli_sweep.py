@@ -1,5 +1,9 @@
 """`fedbandit sweep` and `fedbandit plot`, as a user types them: stopped, resumed, mistyped."""
 
+import re
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -183,3 +187,61 @@ def test_mistakes_of_plots_are_explained(call, frame, tmp_path, words, message):
     assert result.exit_code == 2, result.output
     assert message in " ".join(result.output.replace("│", " ").split())
     assert not (tmp_path / "plot.png").exists()
+
+
+def test_without_noise_is_a_level_line(frame):
+    """Epsilon is infinite there, on both kinds of axes; a policy that also has finite ones keeps its curve."""
+    frame = frame[(frame.baseline == "noisy") & (frame.agents == 2)]
+    mixed = frame.assign(epsilon=frame.epsilon.replace(10.0, np.inf))
+    for log_x in (True, False):
+        (axes,) = experiments.plot(mixed, "epsilon", "regret", log_x=log_x).axes
+        curve, level = (drawn.lines[0] for drawn in axes.containers)
+        np.testing.assert_allclose([*map(float, curve.get_ydata())], [295.0, 223.0])
+        np.testing.assert_allclose([*map(float, level.get_ydata())], [215.8] * 2)
+        assert [*map(float, level.get_xdata())] == [0.1, 1.0]
+    for name, message in ("epsilon", "has no finite value"), ("regret", "has infinite values"):
+        with pytest.raises(ValueError, match=f"{name} {message}"):
+            experiments.plot(frame.assign(**{name: np.inf}), "epsilon", "regret")
+
+
+def test_intervals_that_reach_zero_are_cut_on_a_logarithmic_axis(frame):
+    frame = frame[(frame.baseline == "noisy") & (frame.agents == 2)]
+    wide = frame.assign(regret=np.where((frame.epsilon == 1) & (frame.seed > 0), 1.0, frame.regret))
+    for log_y in (True, False):
+        (axes,) = experiments.plot(wide, "epsilon", "regret", log_y=log_y).axes
+        ((_, _, (bars,)),) = (drawn.lines for drawn in axes.containers)
+        ends = [low for (_, low), _ in bars.get_segments()]
+        mean, half = mean_and_half_width(np.array([208.0, 1, 1, 1]))
+        assert mean - half < 0
+        np.testing.assert_allclose(ends[1], 0.1 * mean if log_y else mean - half)
+        assert ("are cut" in axes.get_ylabel()) is log_y
+
+
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        (lambda lines: lines[:-1], "epsilon = 10.0 has 3 seeds, others up to 4"),
+        (lambda lines: lines[:-1], "1 runs have no row of their last round"),
+        (lambda lines: [*lines[:-1], lines[-1][:-3]], "cut.csv ends within a line"),
+        (lambda lines: lines, ""),
+    ],
+)
+def test_a_table_that_was_cut_is_not_drawn_without_a_word(call, frame, cut, message):
+    text = frame[(frame.baseline == "noisy") & (frame.agents == 2)].to_csv(index=False)
+    Path("cut.csv").write_text("".join(cut(text.splitlines(keepends=True))))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        result = call("plot", "cut.csv", "--x", "epsilon")
+    assert result.exit_code == 0, result.output
+    said = result.output + "".join(str(one.message) for one in found)
+    assert message in said if message else "cut" not in said
+
+
+def test_what_has_no_mean_is_not_averaged(call):
+    words = ("--env", "FedExposure-v0", "--policy", "Priv-FairX-LinUCB", "--grid", "agents=2", "--rounds", 9)
+    assert call("sweep", *words, "--seeds", 2, "--workers", 1, "--out", "one").exit_code == 0
+    columns = {*pandas.read_csv("one/sweep.csv").columns}
+    assert {"reward_regret", "messages"} <= columns
+    assert not {"arm", "epsilon_spent"} & columns
+    out = call("run", "Priv-FairX-LinUCB", "FedExposure-v0", "--rounds", 9, "--seeds", 2).output
+    assert {"reward_regret", "messages"} <= {*re.findall(r"(\w+), mean over", out)} <= columns

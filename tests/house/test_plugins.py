@@ -10,8 +10,8 @@ import gymnasium
 import pytest
 
 from fedbandit_envs import REGISTRY, arms_v0
+from fedbandit_envs.basics.entry_points import package_digest
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError
-from fedbandit_envs.experiments.store import package_digest
 from fedbandit_envs.leaderboard import suites
 from fedbandit_envs.leaderboard.plays import Play, make_entry
 from fedbandit_envs.leaderboard.suites import Edition, tracks_of

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from subprocess import Popen
 
@@ -303,3 +304,40 @@ def test_without_bubblewrap_isolation_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(FileNotFoundError, match="bubblewrap"):
         plays.isolated(tmp_path)
+
+
+def test_what_is_no_result_is_named_and_left_out_of_the_report(tmp_path):
+    table, folder, row = played(tmp_path / "good", "random-arm", "silent")
+    entry, lines = table.entries[row], table.lines[row][1:]
+    cut = replace(entry, track="revealed")
+    table.entries[cut.row] = cut
+    table.lines[cut.row] = [one._replace(track="revealed") for one in lines]
+    table.save(folder)
+    shutil.copytree(folder, tmp_path / "damaged")
+    (tmp_path / "damaged" / "results.csv.gz").write_bytes((folder / "results.csv.gz").read_bytes()[:40])
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("no result")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "entries.json").write_text("[]")
+    names = ("notes.txt", "empty", "good", "damaged", "odd")
+    words = [word for name in names for word in ("--results", str(tmp_path / name))]
+    ran = CliRunner().invoke(app, ["leaderboard", "report", *words, "--out", str(tmp_path / "page")])
+    assert ran.exit_code == 0, ran.output
+    for name in ("notes.txt", "empty", "damaged", "odd"):
+        assert re.search(f"left out: .*{name}", ran.output), name
+    assert f"random-arm on revealed: {cut.row}: {len(lines)} runs" in ran.output
+    assert "\n1 rows: " in ran.output
+
+
+def test_an_entry_is_one_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "beside.py").write_text("")
+    (tmp_path / "mine.py").write_text("import beside\n")
+    (tmp_path / "alone.py").write_text("import numpy\n")
+    make = partial(plays.make_entry, TINY, Edition.draw(TINY), tracks_of(TINY)["silent"], "mine")
+    for asked in ("mine.py:Mine", {}), ("alone.py:Mine", {"policy": {"weights": f"{tmp_path}/beside.py"}}):
+        with pytest.raises(BoardError, match=r"mine needs .*beside\.py; an entry is one file"):
+            make(f"{tmp_path}/{asked[0]}", asked[1])
+    assert make(f"{tmp_path}/alone.py:Mine", {"policy": {"scale": np.float32(2)}}).settings["policy"] == {
+        "scale": 2
+    }

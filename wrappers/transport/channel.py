@@ -27,6 +27,7 @@ how many hops a message arrives depends on the graph and on the lost transmissio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
+from warnings import warn
 
 import networkx as nx
 import numpy as np
@@ -150,7 +151,12 @@ class Channel(Transport):
         if len(graph) > self.max_num_agents and time_to_live == 1:
             raise ValueError("time_to_live is 1; None or at least 2 is required with a controller")
         self._graphs = [graph]
+        self._warn_without_edges(self._graphs)
         self._explored = explore(self._graphs, *self._reach)
+
+    def _warn_without_edges(self, graphs: list[Array]) -> None:
+        if graphs and not (self._echo or self.max_num_agents == 1 or any(one.any() for one in graphs)):
+            warn("topology is a graph without edges: no message arrives", stacklevel=3)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes and no messages in transit.
@@ -162,6 +168,7 @@ class Channel(Transport):
         graphs, explored = self._graphs, self._explored
         if self._draw is not None:
             graphs = [self._draw(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
+            self._warn_without_edges(graphs)
             explored = explore(graphs, *self._reach)
         reset = super().reset_batch(seeds)
         self._graphs = graphs

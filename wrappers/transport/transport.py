@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, prod
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from gymnasium import spaces
@@ -121,6 +122,11 @@ class Transport(FederatedWrapper):
         self._loss = require_number("loss", loss, 0, 1, open_above=True)
         self._duplication = require_number("duplication", duplication, 0, 1, open_above=True)
         self._schedule = make_schedule(schedule)
+        if schedule not in ("silent", {"name": "silent"}) and not self._schedule.count(self.max_cycles):
+            warn(
+                f"schedule is {schedule!r}, by which nobody sends before round {self.max_cycles} = max_cycles ends",
+                stacklevel=3,
+            )
         self._stage = make_stage(stage, self.max_num_agents)
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
         self._noise = env if isinstance(env, Privatizer) else None

@@ -1,12 +1,14 @@
 """The channel: what is delivered, when, to whom, at what cost, and what is refused."""
 
 import re
+import warnings
 
 import networkx as nx
 import numpy as np
 import pytest
 from channels import PRODUCERS, assert_same, buying, private, run_of, small
 
+from fedbandit_envs import make_federation
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -118,3 +120,30 @@ def test_who_has_spent_the_budget_is_not_permitted_to_send():
 def test_bad_arguments_are_named(arguments, error, message):
     with pytest.raises(error, match=re.escape(message)):
         Channel(small(), **arguments)
+
+
+def test_a_channel_over_which_nothing_goes_warns():
+    def made(agents=3, **arguments):
+        return Channel(make_federation("FedArms-v0", num_agents=agents, max_cycles=64), **arguments)
+
+    for schedule in ("doubling", {"name": "fixed_gap", "gap": 65}, lambda t: 0):
+        with pytest.warns(UserWarning, match="nobody sends before round 64"):
+            made(schedule=schedule)
+    with pytest.warns(UserWarning, match="without edges"):
+        made(schedule="every_round", topology={"edges": []})
+    with pytest.warns(UserWarning, match="without edges"):
+        made(schedule="every_round", topology={"name": "erdos_renyi", "probability": 0}).reset_batch([0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(schedule="every_round", topology={"edges": []}, echo=True)
+        made(agents=1, schedule="every_round").reset_batch([0])
+        made(schedule={"name": "fixed_gap", "gap": 64}).reset_batch([0])
+        made(schedule={"name": "silent"})
+    for schedule, allowed in (
+        ({"name": "doubling", "begin": 5}, "start, stop, mode"),
+        ({"name": "fixed_gap"}, "gap"),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"schedule '\w+' with .*argument:? '\w+'; arguments are {allowed}$"
+        ):
+            made(schedule=schedule)
