@@ -24,8 +24,6 @@ Result = TypeVar("Result")
 HUB = "controller"
 """Name of Controller, to which all other roles have a link."""
 
-_MAX_REASON = 500
-
 
 @dataclass(frozen=True)
 class RoleReport:
@@ -155,7 +153,7 @@ class Role(ABC):
 
     def stop(self, culprit: str, reason: str) -> list[Frame]:
         """Returns frames that tell all peers that the run has ended, which role has caused this, and why."""
-        content = json.dumps({"culprit": culprit, "reason": reason[:_MAX_REASON]}).encode()
+        content = json.dumps({"culprit": culprit, "reason": reason[:500]}).encode()
         return self._seal([(peer, Kind.STOP, content) for peer in self.links])
 
     def report(self) -> RoleReport:
@@ -337,7 +335,7 @@ class Controller(Role):
         self._algorithm = _algorithm_of(setup)
         self._group_arms = setup.keyring.group_arms
         self._permutations = Permutations(self._secrets["permutation"], self.arms)
-        self._common_scores = Keystream(self._secrets["common_score"])
+        self._common_scores = Keystream(self._secrets["common score"])
         self._received: dict[str, bytes] = {}
         self._asked_comp = False
         self._exploring = False

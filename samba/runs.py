@@ -1,7 +1,7 @@
 """Whole runs of SAMBA: with encryption, without encryption, or either of them from settings in JSON."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from math import inf
 from secrets import randbits
 from time import perf_counter, process_time
@@ -46,7 +46,8 @@ class SecureRun:
     @property
     def counts(self) -> Counts:
         """Numbers of operations, frames and bytes of all roles together."""
-        return Counts.total(report.counts for report in self.reports.values())
+        counts = (astuple(report.counts) for report in self.reports.values())
+        return Counts(*map(sum, zip(*counts, strict=True)))
 
 
 def run_secure(
