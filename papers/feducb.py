@@ -7,7 +7,7 @@ from typing import Any
 
 from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.experiments import RunResult, RunSpec
+from fedbandit_envs.experiments import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of
@@ -202,16 +202,12 @@ def _name_of(labels: Mapping[str, Any]) -> str:
     return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
 
 
-def _messages(result: RunResult) -> str:
-    return f"{result.traffic['messages'].mean():.0f}" if result.traffic else "-"
-
-
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
     columns: dict[str, Callable[[Any], Any]] = {
         "regret at T (± 95 %)": final_regret,
         "/ silent": partial(ratio, denominator=runs[SILENCE]),
-        "messages an agent": _messages,
+        "messages an agent": lambda run: f"{run.traffic['messages'].mean():.0f}" if run.traffic else "-",
     }
     page.table("regrets", runs.table("algorithm", columns, _name_of))
 

@@ -71,9 +71,8 @@ class _ScriptedFedUCB(FedUCB):
 
 
 def first_messages(
-    seeds: range, baseline: str, epsilon: float, horizons: tuple[int, int],
-    made_for: int | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    seeds: range, baseline: str, epsilon: float, horizons: tuple[int, int], made_for: int | None = None
+) -> dict[str, Any]:
     """Measures when a federation synchronises first, under two histories of one agent that differ in one observation.
 
     In one history the agent observes a context of the largest norm in round 1, in the other the zero context. Agents
@@ -108,9 +107,8 @@ def first_messages(
     rounds = []
     for pull, own in ((_NOTHING, seeds), (_LONG, range(seeds.stop, seeds.stop + len(seeds)))):
         env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-        policy = _ScriptedFedUCB(
-            pull, **{**experiment.baseline_of(baseline).policy_kwargs, "threshold": threshold}
-        )
+        arguments = {**experiment.baseline_of(baseline).policy_kwargs, "threshold": threshold}
+        policy = _ScriptedFedUCB(pull, **arguments)
         observation = env.reset_batch(own).observation
         policy.reset(env.policy_spec, row_seeds(own, ATTACKED))
         first = np.zeros(len(own), np.int64)

@@ -50,13 +50,9 @@ SCALES = {
 _ENV_IDS = {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"}
 
 
-DRAWN = 400
-"""Number of candidate markets, drawn by the seeds from 0 on, among which those of a panel are chosen."""
-
-
 @cache
 def choose_markets(panel: str) -> dict[str, list[Any]]:
-    """Returns the markets of a panel, chosen among the first seeds by whether the quality constraint binds.
+    """Returns the markets of a panel, chosen among the first 400 seeds by whether the quality constraint binds.
 
     The constraint binds for an agent if buying all profitable units would violate it. Markets in which it binds only
     for agents after the first ten are in neither list.
@@ -69,7 +65,7 @@ def choose_markets(panel: str) -> dict[str, list[Any]]:
     """
     distribution, number = SAMPLES[panel]
     env = make_federation(_ENV_IDS[distribution], num_agents=40)
-    seen = env.reset_batch(range(DRAWN)).observation
+    seen = env.reset_batch(range(400)).observation
     quality, threshold = env.hidden()["quality"], seen["quality_threshold"]
     paying = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)
     excess = (paying * (quality - threshold)).sum(axis=2)

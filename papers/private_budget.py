@@ -1,7 +1,6 @@
 """Ways to spend one privacy budget: the number of releases, their times and their shares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple
@@ -30,8 +29,7 @@ HEADS = (
 _LARGE_DELTA = 0.5
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One way to spend the privacy budget: when agents release, and how the budget is shared by the releases.
 
     Attributes:

@@ -296,12 +296,6 @@ def published(rewards: Curves) -> Iterator[Row]:
         }
 
 
-def independent_sd(run: SimpleNamespace) -> float:
-    """Returns the standard deviation that cumulative reward would have if rewards were independent given the pulls."""
-    means = np.array(run.means)
-    return float(np.sqrt((run.pulls @ (means * (1 - means))).mean()))
-
-
 def _report_rewards(page: Section, runs: PanelRuns) -> None:
     rewards = {name: dict(zip(run.noted, run.rewards.T, strict=True)) for name, run in runs.by().items()}
     best, ucb = rewards["thompson"], runs["ucb"]
@@ -324,7 +318,9 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
     if runs.panel == "movielens" and last == PAPER_ROUNDS:
         page.table("published", published(rewards))
-        independent, ours = independent_sd(ucb), rewards["ucb"][last].std(ddof=1)
+        # What cumulative reward would have if rewards were independent given the pulls.
+        means, ours = np.array(ucb.means), rewards["ucb"][last].std(ddof=1)
+        independent = np.sqrt((ucb.pulls @ (means * (1 - means))).mean())
         deviations = {"if independent": f"{independent:,.0f}", "ours": f"{ours:,.0f}"}
         page.table("deviations", [{"UCB's sd": f"{PUBLISHED['ucb'][1]}"} | deviations])
 

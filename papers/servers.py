@@ -120,12 +120,11 @@ def _costs(runs: PanelRuns) -> list[Row]:
 
 
 def _regret_verdicts(runs: PanelRuns) -> list[Row]:
-    fed, newton, shared = "FedGLB-UCB", "FedGLB-UCB-quasi-newton", SHARED
-    (of_fed, size), (of_newton, small), (of_shared, large) = (
-        sent(runs[line]) for line in (fed, newton, shared)
-    )
+    fed, newton = "FedGLB-UCB", "FedGLB-UCB-quasi-newton"
+    (of_fed, size), (of_newton, small) = sent(runs[fed]), sent(runs[newton])
+    of_shared, large = sent(runs[SHARED])
     asked = {
-        "regret, FedGLB-UCB / all shared": (runs.ratio(fed, shared), 1.5),
+        "regret, FedGLB-UCB / all shared": (runs.ratio(fed, SHARED), 1.5),
         "regret, FedGLB-UCB / alone": (runs.ratio(fed, ALONE), 1 / 30),
         f"regret, FedGLB-UCB / alone, {LITTLE}": (runs.ratio(fed, f"{ALONE}, {LITTLE}"), None),
         f"regret, all shared, {LITTLE} / FedGLB-UCB": (runs.ratio(f"{SHARED}, {LITTLE}", fed), None),

@@ -239,7 +239,10 @@ def _report(section: Section, runs: PanelRuns) -> None:
                 "claim against a fellow agent": _claimed(result.privacy),
             }
             if level == AGENT:
-                row["releases in rounds; clip"] = _released(name, line, epsilon, int(agents))
+                how = tuned(name, line, epsilon, int(agents))
+                clip = how.clip * how.first * PROBLEMS[name].unit
+                released = f"{', '.join(map(str, how.rounds))}; {clip:.3g}"
+                row["releases in rounds; clip"] = "-" if line in (TUNED, TRUE) else released
             rows.append(row)
         section.table(f"agents{agents:g}", rows)
     middle = epsilons[len(epsilons) // 2]
@@ -247,14 +250,6 @@ def _report(section: Section, runs: PanelRuns) -> None:
         line: {agents: over(own[line][middle], own[TUNED][middle]) for agents, own in found.items()}
         for line in (PLACEBO, *steps)
     })  # fmt: skip
-
-
-def _released(name: str, line: str, epsilon: float, agents: int) -> str:
-    """Returns the rounds of release and the clip, as a norm, as the text of a table's cell."""
-    if line in (TUNED, TRUE):
-        return "-"
-    how = tuned(name, line, epsilon, agents)
-    return f"{', '.join(map(str, how.rounds))}; {how.clip * how.first * PROBLEMS[name].unit:.3g}"
 
 
 _TINY = {"epsilon": (10.0,), **{f"agents, {name}": (4.0,) for name in PROBLEMS}}

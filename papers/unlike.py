@@ -1,7 +1,6 @@
 """Fed1-UCB, Fed2-UCB and PF-UCB, beside agents who do not communicate and controls without phases."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -318,8 +317,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
     if panel in ("exact", "films"):
         page.draw_over_rounds(runs)
     else:
-        summed = [(own, replace(run, regret=run.regret.sum(axis=2, keepdims=True))) for own, run in runs.rows]
-        page.draw_over_rounds(PanelRuns(runs.plan, summed))
+        page.draw({own["line"]: stats.curve_of(run, run.regret.sum(axis=2)) for own, run in runs.rows})
     if panel == "tuned":
         pairs = [(f"{line}-tuned", line) for line in ("Fed1-UCB", "Fed2-UCB")]
     else:

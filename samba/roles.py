@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import process_time
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -42,8 +42,7 @@ class RoleReport:
     reward: int | None = None
 
 
-@dataclass(frozen=True)
-class RoleSetup:
+class RoleSetup(NamedTuple):
     """The keys, settings and data with which one role takes part in a run.
 
     Attributes:
