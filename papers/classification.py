@@ -55,9 +55,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     found = runs.by()
     beside = over(found, found[ALONE])
     bounds = {SHARED: 0.8} | {line: 1 for line in found if line.startswith((PAPER, OURS))}
-    verdicts = [
-        bounded("wrong answers", f"{line} / alone", beside[line], bound) for line, bound in bounds.items()
-    ]
+    verdicts = [bounded("wrong answers", f"{line} / alone", beside[line], at) for line, at in bounds.items()]
     best = f"{OURS}, epsilon = 10"
     verdicts.append(bounded("wrong answers", f"{best} / placebo", runs.ratio(best, PLACEBO)))
     section.table("verdicts", verdicts)

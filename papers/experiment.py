@@ -237,11 +237,6 @@ class PanelRuns:
     plan: Plan
     rows: Sequence[tuple[Mapping[str, Any], Any]]
 
-    @property
-    def panel(self) -> str:
-        """Name of the panel."""
-        return self.plan.panel
-
     def where(self, **labels: Any) -> "PanelRuns":
         """Returns the results that have all of the given labels.
 

@@ -41,7 +41,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret and messages of all agents together, also beside the paper's bounds; or draws the messages."""
     found = runs.by()
     sent = {name: one.messages.sum(axis=2) for name, one in found.items() if one.messages is not None}
-    if runs.panel.startswith("messages"):
+    if runs.plan.panel.startswith("messages"):
         section.draw({name: curve_of(found[name], messages) for name, messages in sent.items()})
         return
     (ours, own), (rival, other) = list(found.items())[:2]

@@ -223,7 +223,7 @@ _USUAL = {
 
 
 def _report_fig1a(page: Section, runs: PanelRuns) -> None:
-    panel, lines = runs.panel, runs.lines(runs.panel)
+    panel, lines = runs.plan.panel, runs.lines(runs.plan.panel)
     usual = {"epsilon": 1.0, "agents": 10.0}[panel]
     shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in lines.items()])
     _regrets(page, shown)
@@ -243,7 +243,7 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
 def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     by_budget = dict(reversed(runs.by("budget").items()))
-    form = FIG1B_FORMS[runs.panel]
+    form = FIG1B_FORMS[runs.plan.panel]
     rivals = () if form == SHARED else (RANDOM, SILENCE)
     page.verdicts([
         judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values())),

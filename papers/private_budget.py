@@ -196,7 +196,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
     A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
     """
-    problem, found = PROBLEMS[runs.panel], runs.by()
+    problem, found = PROBLEMS[runs.plan.panel], runs.by()
     silence = found.pop(TUNED)
     beside, best = over(found, silence), least(found)
     verdicts = [(best, TUNED, beside[best], "recommended")]
@@ -230,8 +230,7 @@ EXPERIMENTS = {
         "Which number, times and shares of releases make the most of one epsilon; 5 minutes.",
         {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 20), "paper": Scale(100_000, 20)},
-        _runs,
-        _report,
+        _runs, _report,
         {name: COMPARED[name].title for name in PROBLEMS},
     )
-}
+}  # fmt: skip

@@ -15,7 +15,7 @@ from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
+from fedbandit_envs.papers.stats import Curves, Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
@@ -166,7 +166,7 @@ _SMALL = _PAPER | {"part": (0.2,), "epsilon": (0.01, 0.1, 1.0, 10.0), "agents": 
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports where private federation pays; in a problem also targets, all algorithms, and regret by epsilon."""
-    by_agents = runs.panel == "agents"
+    by_agents = runs.plan.panel == "agents"
     of_sweeps = runs.where(case=None, delta=None)
     level = of_sweeps.by()
     if by_agents:
@@ -197,14 +197,14 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.table("ratios", _controlled(level))
         section.table("targets", _targets(runs))
         columns: dict[str, Any] = {
-            "baseline": lambda result: BASELINE_OF[runs.panel][result.labels["line"]],
+            "baseline": lambda result: BASELINE_OF[runs.plan.panel][result.labels["line"]],
             "regret (± 95 %)": final_regret,
             "median": _median,
             **{f"/ {below}": partial(ratio, denominator=level[below]) for below in (SILENT, TUNED)},
         }
         section.table("lines", of_sweeps.table("run", columns))
         section.table("epsilon", _against_epsilon(groups, curves))
-        made = runs.one(OURS, case=PROBLEMS[runs.panel].cases[0].title).claims
+        made = runs.one(OURS, case=PROBLEMS[runs.plan.panel].cases[0].title).claims
         section.claims(
             claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
         )
@@ -243,13 +243,13 @@ def _targets(runs: PanelRuns) -> Iterator[Row]:
 
     The row says whether a ratio is at most the bound that was set in advance.
     """
-    problem = PROBLEMS[runs.panel]
+    problem = PROBLEMS[runs.plan.panel]
     for case in problem.cases:
         results = runs.where(case=case.title).by()
         for line, result in results.items():
             row: Row = {
                 "setting: run": f"{case.title}: {line}",
-                "baseline": BASELINE_OF[runs.panel][line],
+                "baseline": BASELINE_OF[runs.plan.panel][line],
                 "regret at T (± 95 %)": final_regret(result),
                 "median": _median(result),
             }
@@ -262,10 +262,7 @@ def _targets(runs: PanelRuns) -> Iterator[Row]:
             yield row
 
 
-def _against_epsilon(
-    groups: Mapping[str, Mapping[str, Mapping[float, RunResult]]],
-    curves: Mapping[str, Mapping[float, Ratio]],
-) -> Iterator[Row]:
+def _against_epsilon(groups: Mapping[str, Curves], curves: Curves) -> Iterator[Row]:
     """Yields a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'."""
     for delta, lines in groups.items():
         for epsilon, result in lines[OURS].items():

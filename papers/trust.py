@@ -217,7 +217,7 @@ def _claimed(claim: Claim) -> str:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
-    name, _, level = runs.panel.partition("-")
+    name, _, level = runs.plan.panel.partition("-")
     over = partial(ratio, middle=COMPARED[name].middle)
     epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
     before = dict(zip(steps[1:], steps, strict=False))

@@ -273,7 +273,7 @@ def regret_table(runs: PanelRuns) -> list[Row]:
         "messages": _thousands(cost),
         "regret and messages (± 95 %)": _thousands(total),
         # What is known is not of the user's means.
-        **(known if runs.panel != "films" else {}),
+        **(known if runs.plan.panel != "films" else {}),
         "still regretting": unsettled,
     }
     return runs.table("line", columns, _named)
@@ -291,7 +291,7 @@ def _judge(page: Section, found: Mapping[str, Ratio]) -> None:
 
 
 def _report_global(page: Section, runs: PanelRuns) -> None:
-    panel = runs.panel
+    panel = runs.plan.panel
     if panel == "constant":
         lines = runs.lines("constant")
         measures = {
@@ -329,7 +329,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
 
 def _report_mixed(page: Section, runs: PanelRuns) -> None:
     page.table("regrets", regret_table(runs))
-    if runs.panel == "enhanced":
+    if runs.plan.panel == "enhanced":
         page.draw_over_rounds(runs)
         _judge(page, {"PF-UCB-enhanced / PF-UCB": _ratio(runs["PF-UCB-enhanced"], runs["PF-UCB"])})
         return
@@ -338,7 +338,7 @@ def _report_mixed(page: Section, runs: PanelRuns) -> None:
     found = {
         f"{short} / PF-UCB, alpha {alpha:g}": _ratio(lines[line][alpha], ours)
         for alpha, ours in lines["PF-UCB"].items()
-        for short, line in BY_ALPHA[runs.panel].items()
+        for short, line in BY_ALPHA[runs.plan.panel].items()
     }
     _judge(page, found)
 

@@ -208,11 +208,6 @@ class Keyring:
     certificate: Certificate | None = None
 
     @property
-    def arms(self) -> int:
-        """Number of owners in all groups, K."""
-        return sum(self.group_sizes.values())
-
-    @property
     def group_arms(self) -> dict[str, slice]:
         """The arms of each group of owners, as a slice of the list of all arms."""
         bounds = pairwise(accumulate(self.group_sizes.values(), initial=0))
@@ -308,12 +303,11 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     controller_links: dict[str, tuple[bytes, ...]] = {}
     keyrings = {}
     for name, own in secrets.items():
-        sending, receiving = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
-        controller_links[name] = sending, receiving
+        controller_links[name] = own_link = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
         held = tuple(next(owners) for _ in range(sizes.get(name, 0)))
-        keyrings[name] = Keyring(name, sizes, {"controller": (receiving, sending)}, own, held)
+        keyrings[name] = Keyring(name, sizes, {"controller": own_link[::-1]}, own, held)
     purposes: tuple[KeyPurpose, ...] = ("permutation", "common score", "coin")
-    permuting = {purpose: derive_key(seed, purpose) for purpose in purposes}
+    permuting: dict[str, bytes] = {purpose: derive_key(seed, purpose) for purpose in purposes}
     return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}
 
 

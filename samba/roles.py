@@ -87,7 +87,7 @@ class Role(ABC):
             ValueError: A setting that this role needs is missing or out of its range.
         """
         self.name = setup.keyring.role
-        self.arms = setup.keyring.arms
+        self.arms = sum(setup.keyring.group_sizes.values())
         self.certificate = setup.keyring.certificate
         self.record = record
         self._setup = setup

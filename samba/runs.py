@@ -5,7 +5,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from math import inf
 from secrets import randbits
 from time import perf_counter, process_time
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
@@ -24,8 +24,7 @@ TIMEOUT = 30.0
 """Default number of seconds without a message after which the role that must send next counts as hung."""
 
 
-@dataclass(frozen=True)
-class SecureRun:
+class SecureRun(NamedTuple):
     """The result of a run on encrypted scores.
 
     Attributes:
