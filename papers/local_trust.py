@@ -144,7 +144,7 @@ def _figure(section: Section, runs: PanelRuns) -> None:
     rows, found = [], runs.by()
     for line, result in found.items():
         more = {"regret per agent and round": f"{final_regret(result).value / result.rounds[-1]:.4f}"}
-        if runs.panel == "zhou-fig2b":
+        if runs.plan.panel == "zhou-fig2b":
             more["numpy twin"] = f"{TWIN[line]:.0f}" if line in TWIN else "-"
         rows.append(_row(line, found, more))
     section.table("lines", rows)
@@ -153,9 +153,9 @@ def _figure(section: Section, runs: PanelRuns) -> None:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret over silence's by the panel's quantity; in the panel ``order`` also the order and the targets."""
-    column = {"order": "delta", "level": "epsilon"}.get(runs.panel, runs.panel)
+    column = {"order": "delta", "level": "epsilon"}.get(runs.plan.panel, runs.plan.panel)
     curves = stats.over_line(runs.lines(column, _named), SILENT)
-    if runs.panel == "order":
+    if runs.plan.panel == "order":
         _order(section, runs)
     else:
         head = "regret / silence's"
