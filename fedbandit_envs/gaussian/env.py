@@ -220,6 +220,11 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         if reward_bound is not None:
             self._bound = require_number("reward_bound", reward_bound, 0, np.inf, open_below=True)
         self._distribution = rounds.GaussianMeans(means, num_agents, num_arms, law, spread)
+        if self._distribution.largest > self._bound:
+            raise ValueError(
+                f"reward_bound is {reward_bound}; at least {self._distribution.largest:.6g}, the largest mean, is "
+                "required, since larger rewards are clipped"
+            )
         self._spread = float(spread)
         agents, arms = self._distribution.shape
         arm, most = ArmNumbers(arms, 1), float(MOST)

@@ -144,8 +144,7 @@ class LinearProblem(Problem):
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
             )
         self._reward_bound = float(reward_bound)
-        if self._rewards.needs_probabilities and named != "band":
-            self._refuse_improbable_means(kind)
+        self._require_means_in_range(kind, named)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
         size, most = self._distribution.pool_size(arms), float(MOST)
@@ -196,15 +195,26 @@ class LinearProblem(Problem):
             given |= found
         return chosen_sizes(asked, given, self.defaults, "given")
 
-    def _refuse_improbable_means(self, reward: str) -> None:
-        """Raises a ``ValueError`` if means could lie outside of [0, 1]."""
-        means = self._distribution.means(self._parameter)
-        if means is not None and means.min() >= 0.0 and means.max() <= 1.0:
+    def _require_means_in_range(self, reward: str, named: str) -> None:
+        """Raises a ``ValueError`` if means of binary or Beta rewards can leave [0, 1], or of data [-B, B]."""
+        means, longest = self._distribution.means(self._parameter), self._distribution.longest
+        # theta* has a norm of at most 1.
+        reach = np.inf if longest is None else longest
+        low, high = (-reach, reach) if means is None else (means.min(), means.max())
+        if self._rewards.needs_probabilities and named != "band" and not 0.0 <= low <= high <= 1.0:
+            raise ValueError(
+                f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the "
+                "'band', or features whose products with the parameter given lie there, or exact rewards there"
+            )
+        if longest is None:
             return
-        raise ValueError(
-            f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the 'band', "
-            "or features whose products with the parameter given lie there, or exact rewards there"
-        )
+        ends = (low, high) if reward == "normal" else (0.0, 1.0)
+        largest = float(np.abs(np.add(ends, self._rewards.offset)).max())
+        if largest > self._reward_bound * (1 + 1e-9):
+            raise ValueError(
+                f"reward_bound is {self._reward_bound:g}; at least {largest:.6g}, the largest expected reward that the "
+                "data allow, is required, since larger rewards are clipped (or divide the data by a constant)"
+            )
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         rows, (arms, dim) = self._reward.shape, self._observation["contexts"].shape[2:]

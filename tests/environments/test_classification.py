@@ -227,6 +227,25 @@ def test_labels_are_the_expected_rewards():
         parallel_env(contexts=contexts, num_arms=4)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_rounding_errors_are_no_features(kind):
+    """A constant column with errors in its last digit: in double precision it is 0, in single precision refused."""
+    last = np.array([0.3, np.nextafter(kind(0.3), kind(1))] * 20, kind)
+    data = np.column_stack([NUMBERS, last])
+    if kind == np.float32:
+        with pytest.raises(
+            ValueError, match=r"a column of features, 3 \(from 0\), that varies by less than a"
+        ):
+            classify(data=data)
+    else:
+        seen = classify(data=data, features="shared").reset_batch([0]).observation["contexts"]
+        assert not seen[..., -1].any()
+    # What varies by more than a millionth is a feature.
+    data[:, 3] = 300 + 0.01 * (np.arange(40) % 2)
+    seen = classify(data=data, features="shared").reset_batch([0]).observation["contexts"]
+    assert seen[..., -1].all()
+
+
 # Files and frames
 
 CSV = "width,kind,height\n1,frog,2.5\n3,toad,4\n\n-2e1,frog,0\n"
