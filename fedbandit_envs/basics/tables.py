@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-
-LARGEST = 1e150
-"""Numbers of a table lie below this absolute value, so that sums of their squares are finite."""
+from fedbandit_envs.basics.checks import LARGEST
 
 FINITE = f"finite numbers below {LARGEST:g}"
 
@@ -145,7 +143,7 @@ class Table:
         if not valid.all():
             row = int(np.argmin(valid))
             value = self._frame[column].iloc[row]
-            shown = "missing" if value == "" or self._pandas.isna(value) else f"{value:g}"
+            shown = "missing" if self._pandas.isna(value) or value == "" else f"{value:g}"
             raise ValueError(f"{self.place(row)}, column {column!r} is {shown}; {allowed} are required")
 
     def numbers(self, columns: Sequence[Any], allowed: str = FINITE) -> Array:

@@ -9,7 +9,7 @@ import scipy  # imports its large parts, such as special, only when they are use
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import chosen_sizes, require_array, require_choice, require_number
+from fedbandit_envs.basics.checks import LARGEST, chosen_sizes, require_array, require_choice, require_number
 from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.privacy import Sensitivity
@@ -111,7 +111,7 @@ class LinearProblem(Problem):
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
         kind: rounds.RewardName = self.defaults["reward"] if reward is None else reward
-        self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
+        self._context_bound = require_number("context_bound", context_bound, 0, LARGEST, open_below=True)
         self._rewards = rounds.RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)

@@ -16,7 +16,7 @@ from fedbandit_envs.basics.checks import (
     require_number,
 )
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, optional_library
+from fedbandit_envs.basics.tables import FINITE, Table, optional_library
 from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -72,8 +72,9 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         features = table.numbers(table.of_numbers, f"{FINITE} (categories as numbers)")
     else:
         shapes = {2: "the name of a table, a file, a pandas.DataFrame or (rows, columns)"}
-        features = require_array("data", data, shapes, -LARGEST, LARGEST)
-        if np.shape(labels) != features.shape[:1] or len({type(label) for label in labels}) != 1:
+        features = require_array("data", data, shapes)
+        kinds = {np.asarray(label).dtype.kind for label in np.atleast_1d(np.array(labels, object))}
+        if np.shape(labels) != features.shape[:1] or len(kinds) != 1 or not kinds <= set("biufU"):
             raise ValueError(
                 f"labels is {labels!r}; a class for each of {len(features)} rows, all text, all whole numbers or all "
                 "truth values, is required"

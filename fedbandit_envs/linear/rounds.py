@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.checks import LARGEST, require_choice, require_number
 from fedbandit_envs.basics.compiled import inner_kernel, kernel
 from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
 from fedbandit_envs.randomness.draws import EpisodeRandomness, normal_pair, threefry, u32, uniform
@@ -215,7 +215,7 @@ class RewardDistribution:
         self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
         self.name: RewardName = name
         self.sd = require_number("reward_sd", sd, 0, np.inf)
-        self._bound = require_number("reward_bound", bound, 0, np.inf, open_below=True)
+        self._bound = require_number("reward_bound", bound, 0, LARGEST, open_below=True)
         self.offset = require_number("reward_offset", offset, -np.inf, np.inf)
         self.needs_probabilities = name in ("beta", "bernoulli")
         self.logistic = name == "logistic"

@@ -205,6 +205,17 @@ def test_only_regular_files_of_a_sensible_size_are_read(tmp_path):
         table_means(tmp_path / "missing.csv", **SCALE)
 
 
+def test_a_missing_whole_number_is_named(path):
+    frame = frame_of(path).assign(stars=pandas.array([1, None, 3, 4, 5, 1, 2], "Int64"))
+    with pytest.raises(ValueError, match=r"^table, row 1, column 'stars' is missing"):
+        table_means(frame, **SCALE, **COLUMNS)
+
+
+def test_a_scale_has_a_finite_length(path):
+    with pytest.raises(ValueError, match=r"scale\[0\] is -1e\+308; a number in \[-1e\+150, 1e\+150\]"):
+        mean_ratings(path, (-1e308, 1e308), **COLUMNS)
+
+
 def test_rows_of_a_data_frame_are_counted(path):
     frame = frame_of(path)
     frame.loc[3, "stars"] = np.nan
