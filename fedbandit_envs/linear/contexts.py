@@ -53,7 +53,7 @@ class FixedContexts(Contexts):
         lengths = np.linalg.norm(self.matrix, axis=-1)
         allowed = f"norms of at most context_bound = {bound:g}"
         require_valid("contexts", lengths, lengths <= bound * (1 + 1e-12), allowed)
-        self.shape = self.matrix.shape
+        self.shape, self.longest = self.matrix.shape, float(lengths.max())
 
     def pool_size(self, arms: int) -> int:
         """Returns the number of vectors in a pool, which is the number of arms."""

@@ -323,8 +323,9 @@ class Control:
                 has no features, or control is joint and the format's space is a ``Dict``.
         """
         env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
-        policy = _default_peers(env) if peers is None and not joint else peers
-        others = None if joint else Peers(env, policy, peers_send)
+        others = None
+        if not joint:
+            others = Peers(env, _default_peers(env) if peers is None else peers, peers_send)
         rows = Rows(env, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
             raise ValueError(
