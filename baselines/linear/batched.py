@@ -17,7 +17,7 @@ from fedbandit_envs.baselines.policy import require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import observe
+from fedbandit_envs.linear.ridge import last_of, observe
 
 NoiseName = Literal["local", "amplified", "vector_sum"]
 
@@ -148,7 +148,7 @@ class BatchedLinUCB(LinUCB):
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        last = (observation["round"], observation["pulled_context"], observation["last_reward"])
+        last = last_of(observation)
         observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
         keep(*last, self._own)
         mask = observation["inbox_mask"]

@@ -28,6 +28,7 @@ from fedbandit_envs.linear.ridge import (
     arms_last,
     correct,
     largest,
+    last_of,
     observe,
 )
 from fedbandit_envs.randomness.draws import Draws
@@ -119,21 +120,21 @@ class LinUCB:
             alone: 1 if each agent has one more estimator, whose bounds cap those of the others; else 0.
         """
         dim = (spec.observation["contexts"].shape or (0, 0))[1]
-        (self._ridges, self._confidence), (self._alone, self._alone_confidence) = (
-            (
-                Ridges.without_data((*rows, number), dim, self._ridge),
-                Confidence.without_noise((*rows, number), dim, self._ridge, self._parameter_bound),
-            )
-            for number in (estimators, alone)
-        )
+        self._ridges, self._confidence = self._without_data((*rows, estimators), dim)
+        self._alone, self._alone_confidence = self._without_data((*rows, alone), dim)
         self._parameter = np.zeros((*rows, dim))
         self._arm = np.zeros(rows, np.int64)
         self._everyone = everyone(*rows, 1)
 
+    def _without_data(self, shape: tuple[int, ...], dim: int) -> tuple[Ridges, Confidence]:
+        """Returns regressions without data, and their confidence bounds without noise."""
+        ridges = Ridges.without_data(shape, dim, self._ridge)
+        bias = np.full(shape, np.sqrt(self._ridge) * self._parameter_bound)
+        return ridges, Confidence(ridges.log_det.copy(), np.ones(shape), bias, np.zeros(shape))
+
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        last = observation["round"], observation["pulled_context"], observation["last_reward"]
-        observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
+        observe(*last_of(observation), np.empty(self._parameter.shape[-1]), *self._ridges)
         return self._choose(observation, -np.log(self._failure))
 
     def _choose(self, observation: Arrays, log_failure: float) -> Array:
@@ -445,10 +446,7 @@ class HybridLinUCB:
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        _observe_hybrid(
-            observation["round"], observation["pulled_context"], observation["last_reward"], self._arm,
-            *self._ridges,
-        )  # fmt: skip
+        _observe_hybrid(*last_of(observation), self._arm, *self._ridges)
         _choose_hybrid(arms_last(observation["contexts"]), *self._ridges, self._alpha, self._arm)
         return self._arm
 

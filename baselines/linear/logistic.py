@@ -22,7 +22,7 @@ from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.linear.ridge import factorise, observe, rank_one, solve
+from fedbandit_envs.linear.ridge import dot, estimate, factorise, last_of, observe, rank_one, solve
 
 _NEWTON_STEPS = 100
 
@@ -75,15 +75,12 @@ def maximise(features, pulls, rewards, ridge, model):
             step[:] = 0.0
             before, size = np.inf, 1.0
             for _ in range(_NEWTON_STEPS):
-                norm = 0.0
                 for i in range(dim):
                     gradient[i] = ridge * w[i]
                     hessian[i] = 0.0
                     hessian[i, i] = ridge
                 _add_data(features[r], pulls[r, j], rewards[r, j], w, gradient, hessian)
-                for i in range(dim):
-                    norm += gradient[i] * gradient[i]
-                norm = np.sqrt(norm)
+                norm = np.sqrt(dot(gradient, gradient))
                 if norm > before:
                     size *= 0.5
                     for i in range(dim):
@@ -123,9 +120,7 @@ def _add_data(features, pulls, rewards, w, gradient, hessian):
     for p in range(pulls.shape[0]):
         if pulls[p] == 0:
             continue
-        z = 0.0
-        for i in range(w.shape[0]):
-            z += features[p, i] * w[i]
+        z = dot(features[p], w)
         chance = 1.0 / (1.0 + np.exp(-z))
         error, slope = pulls[p] * chance - rewards[p], pulls[p] * chance * (1.0 - chance)
         for i in range(w.shape[0]):
@@ -167,9 +162,7 @@ def learn(
             if form == 0.0:
                 continue
             log_det[r, j, 0] += np.log1p(form)
-            z = 0.0
-            for i in range(dim):
-                z += x[i] * w[i]
+            z = dot(x, w)
             squares[r, j] += z * z
             error = 1.0 / (1.0 + np.exp(-z)) - reward[r, j, 0]
             losses[r, j] += error * error * form / (1.0 + form) / (2.0 * slope)
@@ -195,10 +188,7 @@ def _into_ball(matrix, w, largest, factor, vectors):
     """
     dim = w.shape[0]
     target, found, half = vectors[0], vectors[1], vectors[2]
-    for i in range(dim):
-        target[i] = 0.0
-        for h in range(dim):
-            target[i] += matrix[i, h] * w[h]
+    estimate(matrix, w, target)
     multiplier = 0.0
     for _ in range(_MOST_STEPS):
         factorise(matrix, multiplier, factor)
@@ -227,11 +217,9 @@ def _into_simplex(matrix, w, vectors):
     """
     dim = w.shape[0]
     point, slope, target = vectors[0], vectors[1], vectors[2]
+    estimate(matrix, w, target)
     scale = 0.0
     for i in range(dim):
-        target[i] = 0.0
-        for h in range(dim):
-            target[i] += matrix[i, h] * w[h]
         scale = max(scale, matrix[i, i])
         point[i] = 1.0 / dim
     for i in range(dim):
@@ -326,8 +314,7 @@ class UCBGLM(LinUCB):
             self._ridges.moment[new, 0] = observation["server_moment"][new]
         else:
             dim = self._model.shape[-1]
-            last = observation["pulled_context"], observation["last_reward"], np.empty(dim)
-            observe(observation["round"], *last, *self._ridges)
+            observe(*last_of(observation), np.empty(dim), *self._ridges)
             get_to_know(self._pool, observation)
             played = observation["pool_pulls"], observation["pool_rewards"]
             maximise(self._pool, *played, self._ridge, self._model)

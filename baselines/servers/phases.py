@@ -14,6 +14,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.linear.ridge import dot, estimate
 from fedbandit_envs.wrappers.transport.server_policy import Ask
 
 # 2 to this power is the length of the longest phase, far longer than any episode.
@@ -246,12 +247,8 @@ def _sweep(directions, kept, shares, inverse):
         for a in range(arms):
             if not kept[i, a]:
                 continue
-            variance[a] = 0.0
-            for k in range(dim):
-                product[a, k] = 0.0
-                for m in range(dim):
-                    product[a, k] += inverse[a, k, m] * directions[i, a, m]
-                variance[a] += directions[i, a, k] * product[a, k]
+            estimate(inverse[a], directions[i, a], product[a])
+            variance[a] = dot(directions[i, a], product[a])
             # Without other pulls along e the variance is 1 / pi: rounding must not make the rest negative.
             rest[a] = max(1.0 / max(variance[a], 1e-300) - shares[i, a], 0.0)
         level = _level(rest, kept[i])

@@ -17,6 +17,7 @@ from fedbandit_envs.basics.checks import (
 )
 from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.basics.tables import FINITE, Table, optional_library
+from fedbandit_envs.linear.ridge import dot
 from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -300,9 +301,7 @@ def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotati
                     label += 1
                 row = order[first + int(fraction(words[1]) * counts[label])]
             for i in range(size):
-                value = 0.0
-                for h in range(size):
-                    value += rotations[r, i, h] * rows[row, h]
+                value = dot(rotations[r, i], rows[row])
                 for k in range(contexts.shape[3]):
                     contexts[r, j, k * step + i, k] = value
             means[r, j] = 0.0

@@ -37,7 +37,7 @@ WRONG = [
     (procurement.SSUCB, {"oracle": ["lp"]}),
     (procurement.LaplaceIndex, {"width": [-1.0, "wide"]}),
     (gaussian.GaussianUCB, {"radius_scale": [-1.0]}),
-    (SERVERS["elimination"], {"pulls": [0], "joins": [0], "c1": [-1.0], "horizon": [0]}),
+    (SERVERS["elimination"], {"pulls": [0], "joins": [0], "c1": [-1.0]}),
     (SERVERS["epochs"], {"shortest": [0], "radius_scale": [-1.0]}),
     (SERVERS["personal"], {"growth": [1.0], "c": [-1.0]}),
     (SERVERS["leader"], {"c": [-1.0]}),
