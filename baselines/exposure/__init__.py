@@ -112,8 +112,7 @@ def _project(inverse, middle, radius, point):
     """
     dim = middle.shape[0]
     if radius <= 0.0:
-        for i in range(dim):
-            point[i] = middle[i]
+        point[:] = middle
         return
     factor = np.empty((dim, dim))
     away, weight, moved, bent = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)

@@ -93,8 +93,7 @@ def _forward(
     hidden = last.shape[0]
     common, first, second = np.empty(hidden), np.empty(hidden), np.empty(hidden)
     for r in range(rows):
-        for h in range(hidden):
-            common[h] = first_bias[h]
+        common[:] = first_bias
         for k in range(inputs):
             mean = 0.0
             for i in range(items):

@@ -96,8 +96,6 @@ class BatchedLinUCB(LinUCB):
         epsilon: float = 0.2,
         delta: float = 0.1,
         gap: int = 25,
-        ridge: float | None = None,
-        parameter_bound: float | None = None,
         **linucb: Any,
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
@@ -108,18 +106,16 @@ class BatchedLinUCB(LinUCB):
             epsilon: Epsilon that the program would be given.
             delta: Delta that the program would be given.
             gap: B, number of rounds between two synchronisations.
-            ridge: lambda, if it is not that of the program.
-            parameter_bound: S, if it is not that of the program, which is sqrt(d) for contexts of dimension d.
-            **linucb: Other arguments of :class:`LinUCB`.
+            **linucb: Arguments of :class:`LinUCB`. Without ``ridge`` among them, lambda is that of the program;
+                without ``parameter_bound``, S is sqrt(d) for contexts of dimension d.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        given = {"ridge": ridge, "parameter_bound": parameter_bound}
-        super().__init__(**linucb, **{name: value for name, value in given.items() if value is not None})
+        super().__init__(**linucb)
         self._program = None if noise is None else partial(released_constants, noise, epsilon, delta, gap=gap)
-        self._chooses_ridge, self._chooses_bound = ridge is None, parameter_bound is None
+        self._chooses_ridge, self._chooses_bound = "ridge" not in linucb, "parameter_bound" not in linucb
         self._chooses_radius = self._constant < 0
         if self._program:
             self._program()

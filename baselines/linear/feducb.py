@@ -162,7 +162,7 @@ class FedUCB(LinUCB):
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
-        self._releases, self._waited, self._spread = np.zeros((3, *rows))
+        self._releases = np.zeros(rows)
         # The largest standard deviation that the noise in the sum over all senders can have.
         worst = np.full(rows, sqrt(self._worst * self._senders))
         start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders * self._heads)))
@@ -170,7 +170,6 @@ class FedUCB(LinUCB):
             # Algorithm 1, line 1: the matrix S of the last synchronisation starts as M rho_min I, for M senders.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
-        self._asks = spec.chooses_sending
         if isinstance(self._threshold, str):
             power = 1 if self._threshold == "wang" else -1
             self._due = spec.horizon / (dim * spec.agents) * log(spec.agents * spec.horizon) ** power
@@ -179,7 +178,6 @@ class FedUCB(LinUCB):
         else:
             self._due = self._threshold
         self._synchronised = self._ridges.log_det.copy()
-        self._send = np.zeros(rows, np.bool_)
 
     def _default_threshold(self, horizon: int, longest: float, start: regressions.Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]
@@ -227,22 +225,7 @@ class FedUCB(LinUCB):
             self._waited += observation["round"][..., 0] > 0
             if mask.any():
                 self._take_in(observation, mask)
-        arm = self._pull(observation)
-        if not self._asks:
-            return arm
-        self._wants(observation, arm)
-        return {"action": arm, "send": self._send}
-
-    def _wants(self, observation: Arrays, arm: Array) -> None:
-        """Writes into ``_send`` which agents ask to send, given the arms they are about to pull.
-
-        The condition is that of Algorithm 1, line 12.
-        """
-        regressions.is_due(
-            observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
-            self._ridges.inverse, self._ridges.log_det,
-            self._synchronised, self._waited, self._spread, self._due, self._send,
-        )  # fmt: skip
+        return self._with_requests(observation, self._pull(observation))
 
     def _take_in(self, observation: Arrays, mask: Array) -> None:
         assert self._received is not None
@@ -379,7 +362,6 @@ class FedLinUCB(LinUCB):
         self._downloaded = self._received.totals[GRAM]
         self._local = np.zeros(square)
         self._uploaded = np.zeros(square)
-        self._send = np.zeros(seeds.shape, np.bool_)
         self._no_shift = np.full(seeds.shape, self._ridge)
 
     def _theory(self, agents: int, dim: int, horizon: int, longest: float) -> float:
@@ -411,9 +393,7 @@ class FedLinUCB(LinUCB):
         mask = observation["inbox_mask"]
         if mask.any():
             self._download(observation, mask)
-        arm = self._choose(observation, -np.log(self._failure))
-        self._wants(observation, arm)
-        return {"action": arm, "send": self._send}
+        return self._with_requests(observation, self._choose(observation, -np.log(self._failure)))
 
     def _download(self, observation: Arrays, mask: Array) -> None:
         self._received.add(gram_arrays(observation))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.regressions import is_due
 from fedbandit_envs.baselines.policy import UnfitError, require_around, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
@@ -405,14 +404,11 @@ class FedGLB(LinUCB):
         self._model = np.zeros((*rows, dim))
         self._noisy = variance_of("gram") in spec.release.spaces
         self._received = np.zeros((*rows, dim, dim)), np.zeros((*rows, dim))
-        self._shared, self._squares, self._fresh, self._no_spread = np.zeros((4, *rows))
+        self._shared, self._squares = np.zeros((2, *rows))
         self._losses = np.full(rows, self._c * self._penalty * self._parameter_bound**2 / 2)
-        self._synchronised = self._ridges.log_det.copy()
-        self._asks = spec.chooses_sending
         default = spec.horizon / (spec.agents * dim * log(max(spec.agents * spec.horizon, 2)))
         self._due = default if self._threshold is None else self._threshold
         self._union = spec.agents / self._failure
-        self._send = np.zeros(rows, np.bool_)
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms and, where agents choose when to send, which of them ask to synchronise.
@@ -424,19 +420,11 @@ class FedGLB(LinUCB):
             self._ridges.log_det, self._matrix, self._model, self._squares, self._losses, self._c,
             self._parameter_bound, self._released,
         )  # fmt: skip
-        self._fresh += (observation["pulled_context"] != 0).any(axis=-1)
+        self._waited += (observation["pulled_context"] != 0).any(axis=-1)
         if self._hears and observation["server_mask"].any():
             self._synchronise(observation, observation["server_mask"][..., 0])
         self._set_radius()
-        arm = self._choose(observation, -log(self._failure))
-        if not self._asks:
-            return arm
-        is_due(
-            observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
-            self._ridges.inverse, self._ridges.log_det, self._synchronised, self._fresh, self._no_spread,
-            self._due, self._send,
-        )  # fmt: skip
-        return {"action": arm, "send": self._send}
+        return self._with_requests(observation, self._choose(observation, -log(self._failure)))
 
     def _synchronise(self, observation: Arrays, new: Array) -> None:
         gram, model = observation["server_gram"][new], observation["server_model"][new]
@@ -456,7 +444,7 @@ class FedGLB(LinUCB):
         self._ridges.moment[new, 0] = pulled
         self._squares[new] = (pulled * model).sum(axis=-1)
         self._shared[new], self._losses[new] = observation["server_radius"][new].T
-        self._synchronised[new], self._fresh[new] = self._ridges.log_det[new], 0.0
+        self._synchronised[new], self._waited[new] = self._ridges.log_det[new], 0.0
 
     def _set_radius(self) -> None:
         """Writes alpha, without its factor, into the bounds of the estimates."""
@@ -464,7 +452,7 @@ class FedGLB(LinUCB):
         root = np.sqrt(4 + 8 * self._losses / c + 16 * noise**2 / (c**4 * self._failure**2))
         own = 1 + 4 * self._losses / c + 8 * noise / c**2 * np.log(self._union * root)
         if self._released:
-            own = np.where(self._fresh > 0, own, np.where(self._shared > 0, self._losses, 0.0))
+            own = np.where(self._waited > 0, own, np.where(self._shared > 0, self._losses, 0.0))
         moment = self._ridges.moment[:, :, 0]
         form = (moment * (self._ridges.inverse[:, :, 0] @ moment[..., np.newaxis])[..., 0]).sum(axis=-1)
         square = self._ridge * self._parameter_bound**2 + own + self._shared - self._squares + form

@@ -166,9 +166,8 @@ class LocalUCB:
         pulls = observation["pool_pulls"]
         t = np.maximum(pulls.sum(axis=-1, keepdims=True), 1)
         many = np.maximum(pulls, 1)
-        bound = observation["pool_rewards"] / many + self._width * np.sqrt(
-            np.log1p(t * np.log(t) ** 2) / many
-        )
+        radius = self._width * np.sqrt(np.log1p(t * np.log(t) ** 2) / many)
+        bound = observation["pool_rewards"] / many + radius
         return np.where(pulls > 0, bound, np.inf).argmax(axis=-1)
 
 

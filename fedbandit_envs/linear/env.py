@@ -147,7 +147,8 @@ class LinearProblem(Problem):
         self._require_means_in_range(kind, named)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
-        size, most = self._distribution.pool_size(arms), float(MOST)
+        most = float(MOST)
+        size = arms if isinstance(self._distribution, FixedContexts) else self._distribution.pool_size
         pool: dict[str, spaces.Space[Any]] = {}
         if size:
             pool = {
@@ -201,7 +202,7 @@ class LinearProblem(Problem):
         # theta* has a norm of at most 1.
         reach = np.inf if longest is None else longest
         low, high = (-reach, reach) if means is None else (means.min(), means.max())
-        if self._rewards.needs_probabilities and named != "band" and not 0.0 <= low <= high <= 1.0:
+        if reward in ("beta", "bernoulli") and named != "band" and not 0.0 <= low <= high <= 1.0:
             raise ValueError(
                 f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the "
                 "'band', or features whose products with the parameter given lie there, or exact rewards there"

@@ -42,6 +42,7 @@ class Contexts(ABC):
         parameter: theta*, where it follows from data; else None.
         longest: The largest norm of a context, where contexts are the user's data; else None.
         exact: Whether data say the expected rewards of arms, so that no theta* can be chosen.
+        pool_size: Number of vectors in the pool that contexts come from; 0 without one, and where arms are the pool.
         index: The number in the pool of each vector that is offered, ``(replicas, agents, arms)``; only with a pool.
     """
 
@@ -49,11 +50,8 @@ class Contexts(ABC):
     parameter: Array | None = None
     longest: float | None = None
     exact = False
+    pool_size = 0
     index: Array
-
-    def pool_size(self, arms: int) -> int:
-        """Returns the number of vectors in the pool from which contexts come; 0 without a pool."""
-        return 0
 
     def means(self, parameter: Array | None) -> Array | None:
         """Returns all expected rewards that there can be; None where they are not known in advance.
@@ -217,7 +215,6 @@ class RewardDistribution:
         self.sd = require_number("reward_sd", sd, 0, np.inf)
         self._bound = require_number("reward_bound", bound, 0, LARGEST, open_below=True)
         self.offset = require_number("reward_offset", offset, -np.inf, np.inf)
-        self.needs_probabilities = name in ("beta", "bernoulli")
         self.logistic = name == "logistic"
         if self.logistic and self.offset != 0:
             raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self.offset}")

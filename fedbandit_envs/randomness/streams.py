@@ -191,10 +191,8 @@ def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int)
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    sequences = (_sequence(seed, purpose, *key) for seed in seeds)
-    return np.stack(
-        [sequence.generate_state(2 * num_agents).reshape(num_agents, 2) for sequence in sequences]
-    )
+    words = [_sequence(seed, purpose, *key).generate_state(2 * num_agents) for seed in seeds]
+    return np.stack(words).reshape(-1, num_agents, 2)
 
 
 class EpisodeSeeds:
