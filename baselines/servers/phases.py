@@ -60,20 +60,13 @@ class PhasedServer:
 
     needs_every_message = needs_single_uploads = True
 
-    def __init__(
-        self,
-        failure: float = 0.1,
-        enhanced: bool = False,
-        collaborative: bool = False,
-        radius_scale: float = 1.0,
-    ) -> None:
+    def __init__(self, failure: float = 0.1, enhanced: bool = False, collaborative: bool = False) -> None:
         """Sets the server's constants.
 
         Args:
             failure: delta, the probability that confidence bounds fail, in (0, 1).
             enhanced: Whether bounds come from all phases.
             collaborative: Whether the server weighs observations by the norms of features.
-            radius_scale: Number by which the radius is multiplied.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -82,7 +75,6 @@ class PhasedServer:
         self._failure = require_number("failure", failure, 0, 1, open_below=True, open_above=True)
         self._enhanced = require_flag("enhanced", enhanced)
         self._collaborative = require_flag("collaborative", collaborative)
-        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan: pulls of arms, rounds of the phase, and the arm to rest on.
@@ -99,7 +91,7 @@ class PhasedServer:
         """Starts with one pull of each arm; see :meth:`.ServerPolicy.reset`."""
         arms, dim = spec.release["rewards"].shape or (0, 0)
         rows = len(seeds), spec.agents
-        self._variance = (self._scale * float(spec.public["reward_sd"])) ** 2
+        self._variance = float(spec.public["reward_sd"]) ** 2
         self._squared = self._theory(spec.agents, arms, dim, spec.horizon)
         self._base = dim * arms / spec.agents
         self._logarithm = log(spec.agents * (spec.agents * arms / self._failure) ** 2 / (arms * dim))

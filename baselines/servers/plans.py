@@ -351,19 +351,17 @@ class LeaderServer:
 
     needs_single_uploads = True
 
-    def __init__(self, c: float = 1.0, radius_scale: float = 1.0) -> None:
+    def __init__(self, c: float = 1.0) -> None:
         """Sets the server's constants.
 
         Args:
             c: Constant of the radius.
-            radius_scale: Number by which the radius is multiplied.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
         self._c = require_number("c", c, 0, np.inf)
-        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shape of an answer: the agent's arm."""
@@ -376,7 +374,7 @@ class LeaderServer:
         # Row m has the weights of all agents' sample means in agent m's estimate.
         self._weights = alpha * np.eye(rows[1]) + (1 - alpha) / rows[1]
         logarithm = log(max(spec.horizon, 2))
-        self._factor = self._scale**2 * self._c * spec.public["reward_sd"] ** 2 * logarithm
+        self._factor = self._c * spec.public["reward_sd"] ** 2 * logarithm
         self._counts, self._sums = np.zeros((2, *rows, arms))
         self._arm = np.zeros(rows, np.int64)
         return {"arm": self._arm}

@@ -274,9 +274,8 @@ class LinearProblem(Problem):
 
     def _sensitivity(self) -> Sensitivity:
         shape = self._observation["total_statistic"].shape
-        return (rounds.of_outer if self._squares else rounds.of_moments)(
-            shape, self._context_bound, self._reward_bound
-        )
+        bounds = rounds.of_outer if self._squares else rounds.of_moments
+        return bounds(shape, self._context_bound, self._reward_bound)
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, self._reward_bound)

@@ -192,7 +192,7 @@ def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int)
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
     words = [_sequence(seed, purpose, *key).generate_state(2 * num_agents) for seed in seeds]
-    return np.stack(words).reshape(-1, num_agents, 2)
+    return np.array(words, np.uint32).reshape(-1, num_agents, 2)
 
 
 class EpisodeSeeds:
