@@ -9,11 +9,13 @@ from functools import partial
 import pytest
 from arms_env import ArmsEnv
 from booked_noise import check_booked
+from lying_data_layers import DATA_LAYERS, PROBLEMS, Quota
 from lying_mechanisms import ATTACKED, BOOKED, MECHANISMS, OwnKind, behind
 from lying_wrappers import WRAPPERS
 
 from fedbandit_envs.arms.env import ArmsEnv as RegisteredArms
-from fedbandit_envs.testing import check_wrapper, noise
+from fedbandit_envs.testing import check_wrapper, ledger, noise, problem
+from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 small_arms = partial(RegisteredArms, num_agents=3, num_arms=3)
@@ -61,3 +63,16 @@ def test_lying_wrappers_are_caught(liar):
 @pytest.mark.parametrize("twin", dict.fromkeys(twin for _, twin in WRAPPERS.values()))
 def test_honest_twins_pass(twin):
     check_wrapper(twin, ArmsEnv)
+
+
+@pytest.mark.parametrize("liar", DATA_LAYERS)
+def test_data_layers_that_release_more_than_they_declare_are_caught(liar):
+    wrap = partial(liar, releases=20) if issubclass(liar, Quota) else liar
+    with pytest.raises(AssertionError, match=f"sensitivity is too small.*{liar.__doc__}"):
+        ledger.check_data_layers(Trial(lambda: wrap(ArmsEnv())))
+
+
+@pytest.mark.parametrize("liar", PROBLEMS)
+def test_problems_with_rare_outcomes_and_late_releases_are_caught(liar):
+    with pytest.raises(AssertionError, match=f"sensitivity is too small.*{liar.__doc__}"):
+        problem.check_worse_neighbours(Trial(liar))
