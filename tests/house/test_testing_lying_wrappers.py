@@ -10,11 +10,12 @@ import pytest
 from arms_env import ArmsEnv
 from lying_data_layers import DATA_LAYERS, PROBLEMS, Quota
 from lying_mechanisms import BOOKED, MECHANISMS, Bell, Matrix, OwnKind, OwnKindBookedLow, behind
-from lying_wrappers import WRAPPERS
+from lying_wrappers import WRAPPERS, HalvesRegret, MeanOfAll, Nothing, ReleasesMore, SendsWhenItWins
 
 from fedbandit_envs.arms.env import ArmsEnv as RegisteredArms
 from fedbandit_envs.testing import check_wrapper, ledger, noise, problem
 from fedbandit_envs.testing.episodes import Trial
+from fedbandit_envs.wrappers import Channel, Privatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 small_arms = partial(RegisteredArms, num_agents=3, num_arms=3)
@@ -78,3 +79,20 @@ def test_data_layers_that_release_more_than_they_declare_are_caught(liar):
 def test_problems_with_rare_outcomes_and_late_releases_are_caught(liar):
     with pytest.raises(AssertionError, match=f"sensitivity is too small.*{liar.__doc__}"):
         problem.check_worse_neighbours(Trial(liar))
+
+
+def private():
+    return Privatizer(ArmsEnv(), Laplace(20.0, releases=20), clip=3.0)
+
+
+@pytest.mark.parametrize(
+    "honest", [Channel, partial(Channel, stage={"name": "aggregator", "honest": 2}), Nothing]
+)
+def test_honest_wrappers_around_a_privatizer_pass(honest):
+    check_wrapper(honest, private)
+
+
+@pytest.mark.parametrize("liar", [MeanOfAll, SendsWhenItWins, ReleasesMore, HalvesRegret])
+def test_liars_around_a_privatizer_are_caught(liar):
+    with pytest.raises(AssertionError, match=f"(?s){liar.__doc__}"):
+        check_wrapper(liar, private)
