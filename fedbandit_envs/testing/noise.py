@@ -69,7 +69,9 @@ def check_noise(wrap: Wrap, make: Make) -> None:
     epsilon, sensitivity = layer.privacy().epsilon, layer.sensitivity()
     each = independent(layer.single_release_space)
     kinds = {event.kind for events in booked for event in events}
-    _require_booked(booked, sensitivity, released, plain)
+    if kinds and kinds <= _BOOKED.keys():
+        _require_promises(layer.accountant, sensitivity)
+    noise = {name: released[name] - data for name, data in plain.items()}
     standardised = []
     for name, data in plain.items():
         announced = variance_of(name)
@@ -77,9 +79,9 @@ def check_noise(wrap: Wrap, make: Make) -> None:
             require(epsilon in (None, np.inf), f"release has no {announced!r}, but privacy() is finite")
             continue
         # Of noise that is correlated over releases, only the variances of sums are known.
-        parts = [released[name] - data, released[announced], data, others[name] - data]
-        noise, variance, data, other = parts if each else (part.cumsum(axis=0) for part in parts)
-        units = _standardised(name, noise, variance, data), _in_units(other, variance)
+        parts = [noise[name], released[announced], data, others[name] - data]
+        each_noise, variance, data, other = parts if each else (part.cumsum(axis=0) for part in parts)
+        units = _standardised(name, each_noise, variance, data), _in_units(other, variance)
         standardised.append([unit.reshape(*unit.shape[:3], -1) for unit in units])
     if standardised:
         x, y = (np.concatenate(parts, axis=-1) for parts in zip(*standardised, strict=True))
@@ -97,6 +99,7 @@ def check_noise(wrap: Wrap, make: Make) -> None:
             _require_mean_0("noise of two seeds on equal data is correlated: it depends on the data", x * y)
         if len(kinds) == 1 and (each or kinds == {"gaussian"}) and kinds <= _DISTRIBUTIONS.keys():
             _require_distribution(*kinds, x, y, sensitivity.symmetric)
+    _require_booked(booked, sensitivity, noise, plain)
     mechanism = getattr(layer, "mechanism", None)
     # The package's own mechanisms are attacked by its tests.
     if mechanism is not None and not type(mechanism).__module__.startswith("fedbandit_envs."):
@@ -215,87 +218,56 @@ def _require_distribution(kind: str, x: Array, y: Array, symmetric: bool) -> Non
 
 
 def _require_booked(
-    booked: list[dict[Any, Array]], sensitivity: Sensitivity, released: Arrays, plain: Arrays
+    booked: list[dict[Any, Array]], sensitivity: Sensitivity, noise: Arrays, plain: Arrays
 ) -> None:
-    """Requires that noise is as large as the booked events require, and that events promise no more than they keep."""
-    for z, events in enumerate(booked):
+    """Requires that sampled noise loses no more privacy than each booked event says, single or joint.
+
+    Noise of variance v, in units of sensitivity, has the precision 1/v. For joint noise of several releases it is on
+    the diagonal of the inverse of the covariance matrix, for a change in one release; for one in all it is the sum.
+    """
+    for z, events in enumerate(booked, 1):
         for event, who in events.items():
             # Events of other kinds are attacked; events without noise guarantee nothing.
             if event.kind not in _BOOKED or not np.isfinite(event.loss):
                 continue
-            summed = AGENT in sensitivity.changes and event.kind != "gaussian"
-            _require_promises(event, sensitivity, summed)
-            # Where one event describes several releases, only the variances of sums are known.
-            square = {name: scale**2 for name, scale in sensitivity.scale.items()}
+            units, loss, entries = sensitivity.scale, event.loss, 1.0
             if event.kind == "randomised_response" and sensitivity.pair:
-                square = {sensitivity.pair.good: plain[sensitivity.pair.total][z]}
-            loss, entries = event.loss, 1.0
-            if summed:
+                units = {sensitivity.pair.good: np.sqrt(plain[sensitivity.pair.total][z - 1])}
+            if AGENT in sensitivity.changes and event.kind != "gaussian":
                 # Neighbouring clipped releases of n numbers differ by 2 C sqrt(n) in the sum of absolute differences.
                 change = sensitivity.changes[AGENT]
                 loss, entries = loss * event.change(AGENT).values, change.values * change.norm**2
-            for name in square if event.releases == 1 else ():
-                least = _BOOKED[event.kind](loss) * entries * square[name][who]
-                if sensitivity.symmetric:
-                    # A change off the diagonal of a symmetric matrix appears twice, so half the variance suffices.
-                    least = least * np.where(np.eye(least.shape[-1]), 1.0, 0.5)
-                found = released[variance_of(name)][z][who]
-                short = found < least * (1 - 1e-6)
-                claims = f"the booked event {event.kind!r} of loss {event.loss:.4g} claims {least[short][:1]}"
-                require(
-                    not short.any(),
-                    f"the noise on {name!r} has the variance {found[short][:1]}, but {claims}",
-                )
-    first, last = (next(iter(events), None) for events in (booked[0], booked[-1]))
-    if last is None or last.releases == 1 or last.kind != "gaussian" or not np.isfinite(last.loss):
-        return
-    noise = np.concatenate(
-        [
-            _in_units(
-                released[name] - plain[name], released[variance_of(name)][:1] + 0 * plain[name]
-            ).reshape(len(booked), -1)
-            for name in plain
-        ],
-        axis=1,
-    )
-    noise = noise[:, noise[0] != 0]
-    slack = 1 + STANDARD_ERRORS * np.sqrt(2 * (1 + sensitivity.symmetric) / noise.shape[1])
-    for z, events in enumerate(booked, 1):
-        precision = np.linalg.inv(noise[:z] @ noise[:z].T / noise.shape[1])
-        for event in events:
-            for adjacency, _ in event.changes:
-                lost = precision.sum() if adjacency == AGENT else precision.diagonal().max()
-                told = (event.mu(adjacency) / first.mu(adjacency)) ** 2
-                found = f"the noise of the first {z} releases has a squared loss {lost:.4g} times that of the first one"
-                require(
-                    lost <= told * slack,
-                    f"{found} under {adjacency!r}, but the booked event claims {told:.4g} times",
-                )
+            for name, scale in units.items():
+                # A change off the diagonal of a symmetric matrix appears twice, so half the variance suffices.
+                half = ~np.eye(scale.shape[-1], dtype=bool) if sensitivity.symmetric else False
+                unit = (scale * np.where(half, np.sqrt(0.5), 1.0))[who]
+                sample = noise[name][z - event.releases : z, who][:, unit > 0] / unit[unit > 0]
+                precision = np.linalg.inv(sample @ sample.T / sample.shape[1] + 1e-12 * np.eye(len(sample)))
+                pairs = [(precision.diagonal().max(), 1 / (_BOOKED[event.kind](loss) * entries))]
+                if event.releases > 1 and AGENT in sensitivity.changes:
+                    pairs.append((precision.sum(), (event.mu(AGENT) / sensitivity.changes[AGENT].norm) ** 2))
+                slack = 1 + STANDARD_ERRORS * np.sqrt(5 * (1 + sensitivity.symmetric) / sample.shape[1])
+                for found, claimed in pairs:
+                    what = f"the noise on {name!r} up to release {z} has the precision {found:.4g}"
+                    claims = f"the booked event {event.kind!r} of loss {event.loss:.4g} claims {claimed:.4g}"
+                    require(found <= claimed * slack, f"{what} in units of sensitivity, but {claims}")
 
 
-def _require_promises(event: Any, sensitivity: Sensitivity, summed: bool) -> None:
-    """Requires that an event states no smaller change than the sensitivity and promises no more than its loss gives."""
+def _require_promises(accounts: Any, sensitivity: Sensitivity) -> None:
+    """Requires that events state no smaller change than the sensitivity and promise no more than their loss gives."""
     told = [sensitivity.changes] + ([sensitivity.pair.changes] if sensitivity.pair else [])
-    part = int(event.kind == "gaussian")
-    for adjacency, change in event.changes:
-        known = [changes[adjacency][part] for changes in told if adjacency in changes]
-        least = 0.0 if summed else min(known, default=0.0)
-        stated = f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}"
-        require(change[part] >= least * (1 - 1e-9), f"{stated}, where sensitivity has {least:.4g}")
-        epsilon, delta = event.promised(adjacency)
-        kept = event.loss <= event.epsilon * (1 + 1e-9)
-        if event.kind == "gaussian":
-            kept = delta >= 1 or _gaussian_delta(epsilon, event.mu(adjacency)) <= delta * (1 + 1e-6)
-        promise = f"promises epsilon {epsilon:.4g} at delta {delta:.4g} under {adjacency!r}"
-        require(
-            kept, f"the booked event {event.kind!r} {promise}, more than its loss of {event.loss:.4g} gives"
-        )
-
-
-def _gaussian_delta(epsilon: float, mu: float) -> float:
-    """Returns the delta of mu-GDP at epsilon (Balle and Wang, ICML 2018)."""
-    tail = ndtr(-epsilon / mu - mu / 2)
-    return float(ndtr(mu / 2 - epsilon / mu) - (np.exp(min(epsilon, 700.0)) * tail if tail else 0.0))
+    for event in accounts.events:
+        part = int(event.kind == "gaussian")
+        for adjacency, change in event.changes:
+            known = [changes[adjacency][part] for changes in told if adjacency in changes]
+            least = 0.0 if AGENT in sensitivity.changes and not part else min(known, default=0.0)
+            stated = f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}"
+            require(change[part] >= least * (1 - 1e-9), f"{stated}, where sensitivity has {least:.4g}")
+            promised = accounts.epsilon(adjacency=adjacency)
+            lost = accounts.epsilon(promised.delta, composition="exact", adjacency=adjacency).epsilon
+            kept = None in (promised.epsilon, lost) or lost <= promised.epsilon * (1 + 1e-6)
+            promise = f"the booked event {event.kind!r} promises more than its loss of {event.loss:.4g} gives"
+            require(kept, f"{promise}: epsilon is {lost} at {promised}")
 
 
 def _require_audit(wrap: Wrap, make: Make, adjacencies: list[str]) -> None:

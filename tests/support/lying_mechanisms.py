@@ -209,14 +209,14 @@ class Matrix(MatrixMechanism):
 
 
 class BooksTheFirstOnly(Matrix):
-    """the noise of the first [23] releases has a squared loss 1.\\d+ times that of the first one"""
+    """up to release [23] has the precision .* but the booked event 'gaussian'"""
 
     def joint_event(self, z):
         return replace(super().joint_event(1), releases=z)
 
 
 class BooksGrowthOfTheTree(Matrix):
-    """the noise of the first [23] releases has a squared loss"""
+    """up to release [23] has the precision .* but the booked event 'gaussian'"""
 
     def joint_event(self, z):
         told = super().joint_event(z)
@@ -260,9 +260,9 @@ class OwnKindBookedLow(Laplace):
 
 
 BOOKED = {
-    SpendsTheFirstShareAlways: "but the booked event 'laplace' of loss .* claims",
-    BooksHalf: "but the booked event 'laplace' of loss .* claims",
-    BooksAnotherKind: "the booked event 'gaussian' promises epsilon .* more than its loss",
+    SpendsTheFirstShareAlways: "up to release \\d has the precision .* but the booked event 'laplace' of loss .* claims",
+    BooksHalf: "up to release \\d has the precision .* but the booked event 'laplace' of loss .* claims",
+    BooksAnotherKind: "the booked event 'gaussian' promises more than its loss",
     BooksOneChange: "has a change of 1 under 'one-observation', where sensitivity has 2",
 }
 """Those that book less than they spend, and what the comparison with their books says of them."""
