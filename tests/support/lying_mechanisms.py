@@ -259,9 +259,10 @@ class OwnKindBookedLow(Laplace):
         return Event("two_sided_exponential", share, share / 10, 0.0, tuple(changes.items()))
 
 
+TOO_PRECISE = "up to release \\d has the precision .* but the booked event 'laplace' of loss .* claims"
 BOOKED = {
-    SpendsTheFirstShareAlways: "up to release \\d has the precision .* but the booked event 'laplace' of loss .* claims",
-    BooksHalf: "up to release \\d has the precision .* but the booked event 'laplace' of loss .* claims",
+    SpendsTheFirstShareAlways: TOO_PRECISE,
+    BooksHalf: TOO_PRECISE,
     BooksAnotherKind: "the booked event 'gaussian' promises more than its loss",
     BooksOneChange: "has a change of 1 under 'one-observation', where sensitivity has 2",
 }
