@@ -69,9 +69,9 @@ def check_noise(wrap: Wrap, make: Make) -> None:
     epsilon, sensitivity = layer.privacy().epsilon, layer.sensitivity()
     each = independent(layer.single_release_space)
     kinds = {event.kind for events in booked for event in events}
+    noise = {name: released[name] - data for name, data in plain.items()}
     if kinds and kinds <= _BOOKED.keys():
         _require_promises(layer.accountant, sensitivity)
-    noise = {name: released[name] - data for name, data in plain.items()}
     standardised = []
     for name, data in plain.items():
         announced = variance_of(name)
@@ -115,9 +115,8 @@ def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, 
     """
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     seeds = range(max(REPLICAS, -(-VALUES // (make().max_num_agents * values))))
-    trials: list[Any] = [
-        Trial(lambda: find_layer(wrap(make()), "noise"), seeds, 2 * RELEASES) for _ in range(3)
-    ]
+    find = partial(find_layer, layer="noise")
+    trials: list[Any] = [Trial(lambda: find(wrap(make())), seeds, 2 * RELEASES) for _ in range(3)]
     noisy, other, clear = (trial.env for trial in trials)
     if hasattr(other, "_noise_seed"):
         other._noise_seed = 2**64 + 1
@@ -137,11 +136,8 @@ def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, 
             added = {event: times > before.get(event, 0) for event, times in now.items()}
             booked.append({event: who for event, who in added.items() if who.any()})
             before = now
-    return (
-        noisy,
-        [{name: np.stack([one[name] for one in kept]) for name in kept[0]} for kept in samples],
-        booked,
-    )
+    stacked = [{name: np.stack([one[name] for one in kept]) for name in kept[0]} for kept in samples]
+    return noisy, stacked, booked
 
 
 def _in_units(noise: Array, variance: Array) -> Array:
@@ -206,15 +202,12 @@ def _require_distribution(kind: str, x: Array, y: Array, symmetric: bool) -> Non
         _require_mean_0(what, np.moveaxis(below_x[..., place], 0, 2)[np.newaxis])
     what = "the distribution of the noise depends on the data"
     _require_mean_0(what, np.moveaxis((below_x * below_y).sum(axis=-1), 0, 2)[np.newaxis])
-    numbers = x[..., noisy].reshape(len(x), -1)
-    for release in () if symmetric else numbers:
+    for release in () if symmetric else x[..., noisy].reshape(len(x), -1):
         repeated = release.size - np.unique(release.round(10)).size
         found = (
-            f"the noise is not {kind}, as its event says: {repeated} of {release.size} numbers are not new"
+            f"the noise is not {kind}, as its event says: {repeated} of {release.size} numbers repeat others"
         )
-        require(
-            repeated <= 4 + release.size / 1000, f"{found}; noise of a continuous distribution is required"
-        )
+        require(repeated <= 4 + release.size / 1000, f"{found}; a continuous distribution is required")
 
 
 def _require_booked(
@@ -263,11 +256,13 @@ def _require_promises(accounts: Any, sensitivity: Sensitivity) -> None:
             least = 0.0 if AGENT in sensitivity.changes and not part else min(known, default=0.0)
             stated = f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}"
             require(change[part] >= least * (1 - 1e-9), f"{stated}, where sensitivity has {least:.4g}")
-            promised = accounts.epsilon(adjacency=adjacency)
-            lost = accounts.epsilon(promised.delta, composition="exact", adjacency=adjacency).epsilon
-            kept = None in (promised.epsilon, lost) or lost <= promised.epsilon * (1 + 1e-6)
-            promise = f"the booked event {event.kind!r} promises more than its loss of {event.loss:.4g} gives"
-            require(kept, f"{promise}: epsilon is {lost} at {promised}")
+    for adjacency in sensitivity.changes:
+        promised = accounts.epsilon(adjacency=adjacency)
+        lost = accounts.epsilon(promised.delta, composition="exact", adjacency=adjacency).epsilon
+        kept = None in (promised.epsilon, lost) or lost <= promised.epsilon * (1 + 1e-6)
+        require(
+            kept, f"the booked events promise more than their loss gives: epsilon is {lost} at {promised}"
+        )
 
 
 def _require_audit(wrap: Wrap, make: Make, adjacencies: list[str]) -> None:

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from unittest.mock import patch
 
@@ -103,16 +103,12 @@ def check_worse_neighbours(trial: Trial) -> None:
     who = trial.chosen = trial.chosen & honest
     one = np.arange(_LONG)[:, np.newaxis] == np.arange(replicas) // agents % _LONG
     before = _releases(trial)
+    otherwise = "agents that act otherwise in one round"
     for whose, other, declared, adjacencies in (
-        (
-            "agents that act otherwise in one round",
-            trial.altered(one, one_component=True),
-            sensitivity,
-            quantity,
-        ),
-        ("agents that act otherwise in one round", trial.altered(one), sensitivity, ["one-round"]),
+        (otherwise, trial.altered(one, one_component=True), sensitivity, quantity),
+        (otherwise, trial.altered(one), sensitivity, ["one-round"]),
         ("agents with other outcomes", None, unpaired, outcome),
-        ("agents that act otherwise in all rounds", trial.altered(one | True), sensitivity, [AGENT]),
+        ("agents that act otherwise", trial.altered(one | True), sensitivity, [AGENT]),
     ):
         if sensitivity.changes.keys() & adjacencies:
             after = _releases(trial, one) if other is None else _releases(other)
@@ -123,19 +119,16 @@ def check_worse_neighbours(trial: Trial) -> None:
     if sensitivity.changes.keys() & round_:
         # In every second replica agents release after every round.
         acted = np.any(
-            [array.reshape(*array.shape[:3], -1).any(axis=-1) for array in before.values()], axis=0
+            [array.reshape(*one.shape, agents, -1).any(axis=-1) for array in before.values()], axis=0
         )
         acted &= honest & (np.arange(replicas) % 2 == 0)[:, np.newaxis]
-        both = acted & np.roll(acted, 2, axis=1)
-        pair = (
-            mapped(lambda array: array[both][np.newaxis], each)
-            for each in (before, mapped(lambda array: np.roll(array, 2, axis=1), before))
-        )
-        largest = mapped(lambda scale: np.maximum(scale, np.roll(scale, 2, axis=0)), sensitivity.scale)
+        both, last = acted & np.roll(acted, 2, axis=1), mapped(partial(np.roll, shift=2, axis=1), before)
+        scale = {name: array + np.zeros(before[name].shape) for name, array in sensitivity.scale.items()}
         own = unpaired._replace(
-            scale=mapped(lambda scale: np.broadcast_to(scale, (_LONG, *scale.shape))[both], largest)
+            scale={n: np.maximum(a, np.roll(a, 2, axis=1))[both] for n, a in scale.items()}
         )
-        _require_within("two replicas in one round", *pair, own, round_, None)
+        pair = (taken(taken(each, both), np.newaxis) for each in (before, last))
+        _require_within("two replicas in one round", *pair, own, round_)
 
 
 def _require_within(

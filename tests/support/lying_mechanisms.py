@@ -128,7 +128,7 @@ class MostlyNone(Laplace):
 
 
 class SometimesNone(Laplace):
-    """the noise is not laplace, as its event says: \\d+ of \\d+ numbers are not new"""
+    """the noise is not laplace, as its event says: \\d+ of \\d+ numbers repeat others"""
 
     def draw(self, generator, share, out):
         out[...] = generator.laplace(size=out.shape) * (generator.random(out.shape) < 0.995) / np.sqrt(0.995)
@@ -263,7 +263,7 @@ TOO_PRECISE = "up to release \\d has the precision .* but the booked event 'lapl
 BOOKED = {
     SpendsTheFirstShareAlways: TOO_PRECISE,
     BooksHalf: TOO_PRECISE,
-    BooksAnotherKind: "the booked event 'gaussian' promises more than its loss",
+    BooksAnotherKind: "the booked events promise more than their loss gives",
     BooksOneChange: "has a change of 1 under 'one-observation', where sensitivity has 2",
 }
 """Those that book less than they spend, and what the comparison with their books says of them."""
