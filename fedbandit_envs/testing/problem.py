@@ -87,7 +87,7 @@ def check_worse_neighbours(trial: Trial) -> None:
     """
     numbers = sum(int(np.prod(space.shape or ())) for space in trial.env.single_release_space.values())
     most = _NUMBERS // (numbers * trial.rows[1] * _LONG)
-    trial = Trial(trial.make, range(int(np.clip(most, TRIES, 192))), _LONG)
+    trial = Trial(trial.make, range(int(np.clip(most, TRIES, 128))), _LONG)
     env, problem, (replicas, agents) = trial.env, trial.env.unwrapped, trial.rows
     env.reset_batch(trial.seeds)
     sensitivity = env.sensitivity()

@@ -7,7 +7,7 @@ import arms_env
 import numpy as np
 
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.wrappers import Placebo, Quota
+from fedbandit_envs.wrappers import Quota
 
 
 class Changes(FederatedWrapper):
@@ -76,25 +76,6 @@ class FromTheTenthReleaseOn(Changes):
         return array * (100 if self.releases >= 10 else 1)
 
 
-class OfTheFirstAgentOnly(Changes):
-    """the number of values that differ is \\d+"""
-
-    def changed(self, name, array):
-        factor = np.where(np.arange(array.shape[1]) == 0, 3, 1)
-        return array * factor[:, np.newaxis]
-
-
-class DeclaresLess(Placebo):
-    """the number of values that differ is \\d+"""
-
-    def _release(self, sends):
-        return self.env._release(sends)
-
-    def sensitivity(self):
-        told = self.env.sensitivity()
-        return told._replace(scale={name: array / 10 for name, array in told.scale.items()})
-
-
 class StopsWhereItHasWon(FederatedWrapper):
     """differ in \\d+ releases; 1 is required"""
 
@@ -121,8 +102,6 @@ DATA_LAYERS = [
     HalfNowHalfLater,
     InAllLaterReleases,
     FromTheTenthReleaseOn,
-    OfTheFirstAgentOnly,
-    DeclaresLess,
     StopsWhereItHasWon,
     QuotaOfWhatItHolds,
 ]

@@ -148,17 +148,10 @@ class LaplaceForGaussian(Bell):
         out[...] = generator.laplace(size=out.shape) / np.sqrt(2)
 
 
-class Uniform(Bell):
-    """the noise is not gaussian, as its event says"""
-
-    def draw(self, generator, share, out):
-        out[...] = generator.uniform(-np.sqrt(3), np.sqrt(3), out.shape)
-
-
 class OfTheData(Bell):
     """noise of two seeds on equal data is correlated"""
 
-    part = 1.0
+    part = 0.5
 
     def randomise(self, statistic, sends, index):
         released = super().randomise(statistic, sends, index)
@@ -177,28 +170,12 @@ class OfTheData(Bell):
         return released
 
 
-class PartlyOfTheData(OfTheData):
-    """noise of two seeds on equal data is correlated"""
-
-    part = 0.5
-
-
 class OfItsOwnSeed(Laplace):
     """noise of two seeds on equal data is correlated"""
 
     def start(self, sensitivity, horizon, generators):
         generators = [np.random.default_rng(row) for row in range(len(generators))]
         super().start(sensitivity, horizon, generators)
-
-
-class SignOfParity(Bell):
-    """has a mean that is not 0|the mean of the noise .* depends on the data"""
-
-    def randomise(self, statistic, sends, index):
-        released = super().randomise(statistic, sends, index)
-        for name, data in statistic.items():
-            released[name] = data + np.abs(released[name] - data) * np.where(data % 2 == 0, 1, -1)
-        return released
 
 
 class Matrix(MatrixMechanism):
@@ -215,26 +192,14 @@ class BooksTheFirstOnly(Matrix):
         return replace(super().joint_event(1), releases=z)
 
 
-class BooksGrowthOfTheTree(Matrix):
-    """up to release [23] has the precision .* but the booked event 'gaussian'"""
-
-    def joint_event(self, z):
-        told = super().joint_event(z)
-        return replace(told, loss=told.loss / z**0.25)
-
-
 MECHANISMS = [
     TwoPoints,
     MostlyNone,
     SometimesNone,
     LaplaceForGaussian,
-    Uniform,
     OfTheData,
-    PartlyOfTheData,
     OfItsOwnSeed,
-    SignOfParity,
     BooksTheFirstOnly,
-    BooksGrowthOfTheTree,
     HalfOfTheNoise,
     DrawsTheFirstShareAlways,
     SameNoiseInAllReleases,
