@@ -98,7 +98,7 @@ def check_noise(wrap: Wrap, make: Make) -> None:
         if hasattr(layer, "_noise_seed"):
             _require_mean_0("noise of two seeds on equal data is correlated: it depends on the data", x * y)
         if len(kinds) == 1 and (each or kinds == {"gaussian"}) and kinds <= _DISTRIBUTIONS.keys():
-            _require_distribution(*kinds, x, y, sensitivity.symmetric)
+            _require_distribution(kinds.pop(), x, y, sensitivity.symmetric)
     _require_booked(booked, sensitivity, noise, plain)
     mechanism = getattr(layer, "mechanism", None)
     # The package's own mechanisms are attacked by its tests.
@@ -115,13 +115,17 @@ def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, 
     """
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     seeds = range(max(REPLICAS, -(-VALUES // (make().max_num_agents * values))))
-    find = partial(find_layer, layer="noise")
-    trials: list[Any] = [Trial(lambda: find(wrap(make())), seeds, 2 * RELEASES) for _ in range(3)]
+
+    def noise_layer() -> Any:
+        return find_layer(wrap(make()), "noise")
+
+    trials: list[Any] = [Trial(noise_layer, seeds, 2 * RELEASES) for _ in range(3)]
     noisy, other, clear = (trial.env for trial in trials)
     if hasattr(other, "_noise_seed"):
         other._noise_seed = 2**64 + 1
     samples: list[list[Arrays]] = [[], [], []]
-    booked, before = [], {}
+    booked: list[dict[Any, Array]] = []
+    before: dict[Any, Array] = {}
     for trial in trials:
         trial.env.reset_batch(trial.seeds)
     for t, action in enumerate(trials[0].actions):

@@ -113,9 +113,9 @@ def check_worse_neighbours(trial: Trial) -> None:
         if sensitivity.changes.keys() & adjacencies:
             after = _releases(trial, one) if other is None else _releases(other)
             own = declared._replace(scale=taken(declared.scale, who))
-            pair = (taken(each, (slice(None), who)) for each in (before, after))
+            first, second = (taken(each, (slice(None), who)) for each in (before, after))
             often = None if problem.stateful else _LONG if adjacencies == [AGENT] else 1
-            _require_within(whose, *pair, own, adjacencies, often)
+            _require_within(whose, first, second, own, adjacencies, often)
     if sensitivity.changes.keys() & round_:
         # In every second replica agents release after every round.
         acted = np.any(
@@ -127,8 +127,8 @@ def check_worse_neighbours(trial: Trial) -> None:
         own = unpaired._replace(
             scale={n: np.maximum(a, np.roll(a, 2, axis=1))[both] for n, a in scale.items()}
         )
-        pair = (taken(taken(each, both), np.newaxis) for each in (before, last))
-        _require_within("two replicas in one round", *pair, own, round_)
+        first, second = (taken(taken(each, both), np.newaxis) for each in (before, last))
+        _require_within("two replicas in one round", first, second, own, round_)
 
 
 def _require_within(
