@@ -1,6 +1,6 @@
 """Short episodes of federations, in which random actions are played."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.core.wrapper import Layer, find_layer, layers
 from fedbandit_envs.testing.assertions import mapped, require, taken
 
 Make = Callable[[], FederatedEnv]
@@ -70,11 +70,13 @@ class Trial:
         other.actions, other.senders = list(self.actions), self.senders.copy()
         return other
 
-    def altered(self, rounds: Iterable[int], one_component: bool = False) -> "Trial":
+    def altered(self, where: Array, one_component: bool = False) -> "Trial":
         """Returns a second trial, in which the chosen agents act otherwise in some rounds.
 
+        In every fourth replica they then choose the largest action if the space has one, in every fourth the smallest.
+
         Args:
-            rounds: These rounds.
+            where: These rounds, bool ``(rounds, replicas)`` or ``(rounds, 1)``.
             one_component: Whether actions of several components differ in one component only, the same one in all
                 rounds.
         """
@@ -82,8 +84,11 @@ class Trial:
         choices = random_choices(space, self.rows, 2 * horizon)[horizon:]
         components = space.nvec.size if one_component and isinstance(space, spaces.MultiDiscrete) else 1
         differs = np.arange(components) == np.arange(self.rows[0])[:, np.newaxis, np.newaxis] % components
-        for t in rounds:
-            other.actions[t] = _merged(self.chosen, differs, self.actions[t], choices[t])
+        for t, choice in enumerate(choices):
+            chosen = self.chosen & where[t][:, np.newaxis]
+            for place, end in enumerate(_ends(space)):
+                choice[place::4] = end
+            other.actions[t] = _merged(chosen, differs, self.actions[t], choice)
         return other
 
     def rounds(self, start: int = 0, stop: int | None = None) -> Iterator[dict[str, Any]]:
@@ -104,17 +109,24 @@ def _merged(chosen: Array, differs: Array, old: Any, new: Any) -> Any:
     return np.where(which.reshape(which.shape + (1,) * (old.ndim - which.ndim)), new, old).astype(old.dtype)
 
 
-def inside_of_transport(make: Make) -> Make:
-    """Returns a function that makes the part of a stack inside of its transport.
+def _ends(space: spaces.Space[Any]) -> list[Array]:
+    """Returns the largest and the smallest element of a space of numbers, as far as it has these."""
+    if isinstance(space, spaces.MultiDiscrete):
+        return [space.start + space.nvec - 1, space.start]
+    ends = [space.high, space.low] if isinstance(space, spaces.Box) else []
+    return [end for end in ends if np.isfinite(end).all() and space.contains(end)]
 
-    A transport releases data by itself; inside of it, tests can decide who releases. A federation without a transport
-    is made as it is.
+
+def inside_of(layer: Layer, make: Make) -> Make:
+    """Returns a function that makes the part of a stack inside of a layer, or the stack as it is if it has none.
+
+    A transport releases data by itself; inside of it, tests can decide who releases.
     """
 
     def make_inside() -> FederatedEnv:
         env = make()
-        transport = find_layer(env, "transport")
-        return env if transport is None else transport.env
+        outer = find_layer(env, layer)
+        return env if outer is None else outer.env
 
     return make_inside
 

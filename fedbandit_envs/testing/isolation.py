@@ -37,7 +37,7 @@ def check_isolation(trial: Trial) -> None:
 
 def _require_isolation(trial: Trial, releases: Releases, start: int) -> None:
     """Plays both episodes and compares them round by round; the chosen agents act differently from ``start`` on."""
-    both = trial.again(), trial.altered(range(start, len(trial.actions)))
+    both = trial.again(), trial.altered(np.arange(len(trial.actions))[:, np.newaxis] >= start)
     chosen, env = trial.chosen, both[0].env
     name, delivers = type(env).__name__, find_layer(env, "transport") is not None
     for each in both:

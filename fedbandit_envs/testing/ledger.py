@@ -5,12 +5,13 @@ import numpy as np
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.testing import problem
 from fedbandit_envs.testing.assertions import mapped, require, require_same, require_zero
 from fedbandit_envs.testing.episodes import (
     SEEDS,
     Trial,
     copied,
-    inside_of_transport,
+    inside_of,
     require_in_space,
 )
 
@@ -44,7 +45,7 @@ def check_increments(trial: Trial) -> None:
 
     Authored messages need not add up, and a reporter may answer twice in a round.
     """
-    often, once = (Trial(inside_of_transport(trial.make)) for _ in range(2))
+    often, once = (Trial(inside_of("transport", trial.make)) for _ in range(2))
     if find_layer(often.env, "noise") is not None:
         return
     once.senders = np.zeros_like(once.senders)
@@ -108,6 +109,13 @@ def check_sensitivity(trial: Trial) -> None:
             require(symmetric, f"sensitivity is said to be symmetric, but {name!r} is not")
 
 
+def check_data_layers(trial: Trial) -> None:
+    """Checks the sensitivity of what leaves data layers against neighbours, like that of a problem."""
+    inner = Trial(inside_of("noise", inside_of("transport", trial.make)))
+    if find_layer(inner.env, "data") is not None:
+        problem.check_worse_neighbours(inner)
+
+
 def check_claims(trial: Trial) -> None:
     """Checks the privacy claims of a federation and of each environment inside of its wrappers.
 
@@ -127,7 +135,7 @@ def check_claims(trial: Trial) -> None:
         after = f"a release of {type(stack[0]).__name__}, which passes noise, is {claim}"
         holds = claim.epsilon != np.inf if local else bool(claim.reason)
         require(holds, f"privacy() after {after}; a finite epsilon, or None and a reason, is required")
-    trial = Trial(inside_of_transport(trial.make))
+    trial = Trial(inside_of("transport", trial.make))
     trial.env.reset_batch(SEEDS)
     for action in trial.actions:
         trial.env.step_batch(action)

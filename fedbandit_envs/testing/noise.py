@@ -1,24 +1,29 @@
-"""Checks of noise layers: sampled noise is compared with the variance that releases announce, and mechanisms attacked.
+"""Checks of noise layers: sampled noise is compared with what is announced and booked, and mechanisms are attacked.
 
 Two noise layers play the same episode in many replicas, and one releases what is there before its noise, so that the
-difference of their releases is the noise. Every test statistic below has mean 0 if the noise is as announced. It is
-averaged within each replica, and replicas are independent: so its mean over n replicas, divided by its standard error,
-is nearly standard normal. A mean beyond 7 standard errors fails the check. For a correct layer that has probability
-2.6e-12, multiplied by exp(7^3 skewness/(3 sqrt(n))) at most on one side of a skewed statistic (the first term of
-Cramer's series). Squares of Laplace noise, of skewness 6.6, are averaged over so many replicas, agents and numbers that
-this factor is at most exp(11.9). So a single statistic fails a correct layer with probability 2e-7 at most, and all
-statistics of a layer together, few of which are skewed, with probability 1e-6 at most. This holds for noise with tails
-like those of Laplace noise or lighter.
+difference of their releases is the noise. A third one has other noise on equal data. Every test statistic below has
+mean 0 if the noise is as announced. It is averaged within each replica, and replicas are independent: so its mean over
+n replicas, divided by its standard error, is nearly standard normal. A mean beyond 7 standard errors fails the check.
+For a correct layer that has probability 2.6e-12, multiplied by exp(7^3 skewness/(3 sqrt(n))) at most on one side of a
+skewed statistic (the first term of Cramer's series). Squares of Laplace noise, of skewness 6.6, are averaged over so
+many replicas, agents and numbers that this factor is at most exp(11.9). So a single statistic fails a correct layer
+with probability 2e-7 at most, and all statistics of a layer together, few of which are skewed, with probability 1e-6 at
+most. This holds for noise with tails like those of Laplace noise or lighter.
+
+No check of samples finds noise that differs from what is booked in rare cases or by little: values of the distribution
+function are compared to about 0.03, repeated values of noise to one in a thousand. Nor does it find what begins after
+the sampled releases, is meant for a certain seed, or behaves while it is checked.
 """
 
 from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
-from fedbandit_envs.core.privacy import AGENT, COVARIANCE, independent, variance_of
+from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Sensitivity, independent, variance_of
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.testing.assertions import require
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, copied
@@ -32,9 +37,25 @@ REPLICAS, VALUES = 512, 4096
 RELEASES = 3
 """The number of releases of each agent that are sampled; two rounds are played before each of them."""
 
+_BOOKED = {
+    "gaussian": lambda loss: 1 / loss**2,
+    "laplace": lambda loss: 2 / loss**2,
+    "randomised_response": lambda loss: 1 / (4 * np.sinh(min(loss, 700.0) / 2) ** 2),
+}
+"""For each kind of event the variance of the noise by its loss: at scale 1, or of one binary outcome."""
+
+_DISTRIBUTIONS = {
+    "gaussian": ndtr,
+    "laplace": lambda x: 0.5 - np.sign(x) * np.expm1(-np.sqrt(2) * np.abs(x)) / 2,
+}
+"""The distribution functions of noise of variance 1, by the kind of the booked event."""
+
+_LEVELS = np.array([0.01, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.99])
+"""The quantiles at which the distribution of noise is compared with the booked one."""
+
 
 def check_noise(wrap: Wrap, make: Make) -> None:
-    """Checks that noise has the announced variance and is independent, and that an attack does not refute the claim.
+    """Checks that noise is what is announced and booked, and independent of data, and attacks a stranger's mechanism.
 
     Args:
         wrap: A function that puts the noise layer, and perhaps other wrappers, around a federation.
@@ -43,9 +64,14 @@ def check_noise(wrap: Wrap, make: Make) -> None:
     Raises:
         AssertionError: A requirement does not hold.
     """
-    layer, released, plain = noisy_and_plain(wrap, make)
+    layer, samples, booked = _sampled(wrap, make)
+    released, others, plain = samples
     epsilon, sensitivity = layer.privacy().epsilon, layer.sensitivity()
     each = independent(layer.single_release_space)
+    kinds = {event.kind for events in booked for event in events}
+    noise = {name: released[name] - data for name, data in plain.items()}
+    if kinds and kinds <= _BOOKED.keys():
+        _require_promises(layer.accountant, sensitivity)
     standardised = []
     for name, data in plain.items():
         announced = variance_of(name)
@@ -53,11 +79,12 @@ def check_noise(wrap: Wrap, make: Make) -> None:
             require(epsilon in (None, np.inf), f"release has no {announced!r}, but privacy() is finite")
             continue
         # Of noise that is correlated over releases, only the variances of sums are known.
-        parts = released[name] - data, released[announced], data
-        noise, variance, data = parts if each else (part.cumsum(axis=0) for part in parts)
-        standardised.append(_standardised(name, noise, variance, data))
+        parts = [noise[name], released[announced], data, others[name] - data]
+        each_noise, variance, data, other = parts if each else (part.cumsum(axis=0) for part in parts)
+        units = _standardised(name, each_noise, variance, data), _in_units(other, variance)
+        standardised.append([unit.reshape(*unit.shape[:3], -1) for unit in units])
     if standardised:
-        x = np.concatenate([unit.reshape(*unit.shape[:3], -1) for unit in standardised], axis=-1)
+        x, y = (np.concatenate(parts, axis=-1) for parts in zip(*standardised, strict=True))
         pairs = x[:, : x.shape[1] // 2 * 2].reshape(len(x), -1, 2, *x.shape[2:])
         dependence = {"two replicas": pairs[-1].swapaxes(0, 1), "two agents": x[-1].swapaxes(0, 1)}
         if each:
@@ -68,41 +95,58 @@ def check_noise(wrap: Wrap, make: Make) -> None:
             # Half of (sum of all)^2 - (sum of squares) is the sum of the products of all pairs.
             products = of.sum(axis=0) ** 2 - (of**2).sum(axis=0)
             _require_mean_0(f"the noise in {what} is correlated", products[np.newaxis])
+        if hasattr(layer, "_noise_seed"):
+            _require_mean_0("noise of two seeds on equal data is correlated: it depends on the data", x * y)
+        if len(kinds) == 1 and (each or kinds == {"gaussian"}) and kinds <= _DISTRIBUTIONS.keys():
+            _require_distribution(kinds.pop(), x, y, sensitivity.symmetric)
+    _require_booked(booked, sensitivity, noise, plain)
     mechanism = getattr(layer, "mechanism", None)
     # The package's own mechanisms are attacked by its tests.
     if mechanism is not None and not type(mechanism).__module__.startswith("fedbandit_envs."):
         _require_audit(wrap, make, [*sensitivity.changes])
 
 
-def noisy_and_plain(wrap: Wrap, make: Make) -> tuple[Any, Arrays, Arrays]:
-    """Plays one episode with noise and once more without.
+def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, Array]]]:
+    """Plays one episode with noise, once more with other noise, and once more without.
 
     Returns:
-        The noise layer after the episode, the releases with noise, and those without: arrays by name, with a leading
-        axis for the releases.
+        The noise layer after the episode; the releases with noise, with other noise and without, arrays by name with a
+        leading axis for the releases; and the events that each release added to the books, with the agents that had it.
     """
-
-    def noisy_env() -> Any:
-        return find_layer(wrap(make()), "noise")
-
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     seeds = range(max(REPLICAS, -(-VALUES // (make().max_num_agents * values))))
-    noisy = Trial(noisy_env, seeds, 2 * RELEASES)
-    clear = Trial(noisy_env, seeds, 2 * RELEASES)
-    # A privatizer clips before it adds noise; of other noise layers the noise is what differs from the layer inside.
-    before_noise = getattr(clear.env, "_clear_release", clear.env.env.release)
-    samples: tuple[list[Arrays], list[Arrays]] = [], []
-    for trial in (noisy, clear):
+
+    def noise_layer() -> Any:
+        return find_layer(wrap(make()), "noise")
+
+    trials: list[Any] = [Trial(noise_layer, seeds, 2 * RELEASES) for _ in range(3)]
+    noisy, other, clear = (trial.env for trial in trials)
+    if hasattr(other, "_noise_seed"):
+        other._noise_seed = 2**64 + 1
+    samples: list[list[Arrays]] = [[], [], []]
+    booked: list[dict[Any, Array]] = []
+    before: dict[Any, Array] = {}
+    for trial in trials:
         trial.env.reset_batch(trial.seeds)
-    for t, action in enumerate(noisy.actions):
-        for trial in (noisy, clear):
+    for t, action in enumerate(trials[0].actions):
+        for trial in trials:
             trial.env.step_batch(action)
         if t % 2:
-            sends = noisy.env.allowed_senders(noisy.everyone)
-            for release, kept in zip((noisy.env.release, before_noise), samples, strict=True):
+            sends = noisy.allowed_senders(trials[0].everyone)
+            for release, kept in zip((noisy.release, other.release, clear.env.release), samples, strict=True):
                 kept.append(copied(release(sends)))
-    released, plain = ({name: np.stack([one[name] for one in kept]) for name in kept[0]} for kept in samples)
-    return noisy.env, released, plain
+            accounts = getattr(noisy, "accountant", None)
+            now = dict(zip(accounts.events, accounts.counts, strict=True)) if accounts else {}
+            added = {event: times > before.get(event, 0) for event, times in now.items()}
+            booked.append({event: who for event, who in added.items() if who.any()})
+            before = now
+    stacked = [{name: np.stack([one[name] for one in kept]) for name in kept[0]} for kept in samples]
+    return noisy, stacked, booked
+
+
+def _in_units(noise: Array, variance: Array) -> Array:
+    """Returns noise in units of its standard deviation; 0 where it has none."""
+    return np.divide(noise, np.sqrt(np.abs(variance)), out=np.zeros_like(noise), where=variance > 0)
 
 
 def _standardised(name: str, noise: Array, variance: Array, data: Array) -> Array:
@@ -117,7 +161,7 @@ def _standardised(name: str, noise: Array, variance: Array, data: Array) -> Arra
     silent = variance <= 0
     exact = np.abs(noise[silent]) <= 1e-9 * (1 + np.abs(data[silent]))
     require(exact.all(), f"release of {name!r} has noise where {variance_of(name)!r} announces none")
-    unit: Array = np.divide(noise, np.sqrt(np.abs(variance)), out=np.zeros_like(noise), where=~silent)
+    unit = _in_units(noise, variance)
     excess = np.where(silent, 0.0, unit**2 - 1)
     high = np.where(data > data.mean(axis=1, keepdims=True), 1.0, -1.0)
     what = f"noise on {name!r} in release {{release}}"
@@ -142,6 +186,87 @@ def _require_mean_0(accusation: str, statistic: Array) -> None:
         wrong = f"{found} (by {mean:.3g}, with a standard error of {error:.3g})"
         advice = "draw fresh noise for every value, release, agent and replica, and announce its variance"
         require(abs(mean) <= STANDARD_ERRORS * error + 1e-9, f"{wrong}; {advice}")
+
+
+def _require_distribution(kind: str, x: Array, y: Array, symmetric: bool) -> None:
+    """Requires that noise of variance 1 has the booked distribution, and the same one whatever the data are.
+
+    Args:
+        kind: The kind of the booked event.
+        x: The noise, ``(releases, replicas, agents, values)``.
+        y: Other noise on the same data.
+        symmetric: Whether values are entries of symmetric matrices, in which they are repeated.
+    """
+    noisy = (x != 0).any(axis=(0, 1, 2))
+    below_x, below_y = (
+        (_DISTRIBUTIONS[kind](part[..., noisy])[..., np.newaxis] < _LEVELS) - _LEVELS for part in (x, y)
+    )
+    for place, level in enumerate(_LEVELS):
+        what = f"the noise is not {kind}, as its event says: the share of noise below its {level:g} quantile is off"
+        _require_mean_0(what, np.moveaxis(below_x[..., place], 0, 2)[np.newaxis])
+    what = "the distribution of the noise depends on the data"
+    _require_mean_0(what, np.moveaxis((below_x * below_y).sum(axis=-1), 0, 2)[np.newaxis])
+    for release in () if symmetric else x[..., noisy].reshape(len(x), -1):
+        repeated = release.size - np.unique(release.round(10)).size
+        found = (
+            f"the noise is not {kind}, as its event says: {repeated} of {release.size} numbers repeat others"
+        )
+        require(repeated <= 4 + release.size / 1000, f"{found}; a continuous distribution is required")
+
+
+def _require_booked(
+    booked: list[dict[Any, Array]], sensitivity: Sensitivity, noise: Arrays, plain: Arrays
+) -> None:
+    """Requires that sampled noise loses no more privacy than each booked event says, single or joint.
+
+    Noise of variance v, in units of sensitivity, has the precision 1/v. For joint noise of several releases it is on
+    the diagonal of the inverse of the covariance matrix, for a change in one release; for one in all it is the sum.
+    """
+    for z, events in enumerate(booked, 1):
+        for event, who in events.items():
+            # Events of other kinds are attacked; events without noise guarantee nothing.
+            if event.kind not in _BOOKED or not np.isfinite(event.loss):
+                continue
+            units, loss, entries = sensitivity.scale, event.loss, 1.0
+            if event.kind == "randomised_response" and sensitivity.pair:
+                units = {sensitivity.pair.good: np.sqrt(plain[sensitivity.pair.total][z - 1])}
+            if AGENT in sensitivity.changes and event.kind != "gaussian":
+                # Neighbouring clipped releases of n numbers differ by 2 C sqrt(n) in the sum of absolute differences.
+                change = sensitivity.changes[AGENT]
+                loss, entries = loss * event.change(AGENT).values, change.values * change.norm**2
+            for name, scale in units.items():
+                # A change off the diagonal of a symmetric matrix appears twice, so half the variance suffices.
+                half = ~np.eye(scale.shape[-1], dtype=bool) if sensitivity.symmetric else False
+                unit = (scale * np.where(half, np.sqrt(0.5), 1.0))[who]
+                sample = noise[name][z - event.releases : z, who][:, unit > 0] / unit[unit > 0]
+                precision = np.linalg.inv(sample @ sample.T / sample.shape[1] + 1e-12 * np.eye(len(sample)))
+                pairs = [(precision.diagonal().max(), 1 / (_BOOKED[event.kind](loss) * entries))]
+                if event.releases > 1 and AGENT in sensitivity.changes:
+                    pairs.append((precision.sum(), (event.mu(AGENT) / sensitivity.changes[AGENT].norm) ** 2))
+                slack = 1 + STANDARD_ERRORS * np.sqrt(5 * (1 + sensitivity.symmetric) / sample.shape[1])
+                for found, claimed in pairs:
+                    what = f"the noise on {name!r} up to release {z} has the precision {found:.4g}"
+                    claims = f"the booked event {event.kind!r} of loss {event.loss:.4g} claims {claimed:.4g}"
+                    require(found <= claimed * slack, f"{what} in units of sensitivity, but {claims}")
+
+
+def _require_promises(accounts: Any, sensitivity: Sensitivity) -> None:
+    """Requires that events state no smaller change than the sensitivity and promise no more than their loss gives."""
+    told = [sensitivity.changes] + ([sensitivity.pair.changes] if sensitivity.pair else [])
+    for event in accounts.events:
+        part = int(event.kind == "gaussian")
+        for adjacency, change in event.changes:
+            known = [changes[adjacency][part] for changes in told if adjacency in changes]
+            least = 0.0 if AGENT in sensitivity.changes and not part else min(known, default=0.0)
+            stated = f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}"
+            require(change[part] >= least * (1 - 1e-9), f"{stated}, where sensitivity has {least:.4g}")
+    for adjacency in sensitivity.changes:
+        promised = accounts.epsilon(adjacency=adjacency)
+        lost = accounts.epsilon(promised.delta, composition="exact", adjacency=adjacency).epsilon
+        kept = None in (promised.epsilon, lost) or lost <= promised.epsilon * (1 + 1e-6)
+        require(
+            kept, f"the booked events promise more than their loss gives: epsilon is {lost} at {promised}"
+        )
 
 
 def _require_audit(wrap: Wrap, make: Make, adjacencies: list[str]) -> None:

@@ -49,6 +49,10 @@ def _check_what_passes(wrap: Wrap, make: Make, added: set[Layer]) -> None:
         if "observation" in added:
             outer["reward"] = outer["info"].get("raw_reward", outer.get("reward"))
             del inner["observation"]
+        if "transport" in added and find_layer(bare.env, "noise") is not None:
+            # Releases of the transport change what noise layers and clips count.
+            own = {"regret", *bare.env.unwrapped.information}
+            inner["info"] = {name: array for name, array in inner["info"].items() if name in own}
         if quiet:
             inner.pop("release", None)
         for part, expected in inner.items():
@@ -84,9 +88,11 @@ def check_wrapper(wrap: Wrap, make: Make) -> None:
     The wrapper must change only what its layer may change and raise errors if layers are in the wrong order. The
     wrapped federation must pass :func:`~fedbandit_envs.testing.federation.check_federation`; its rendering is checked
     only if the wrapper overrides ``render``. Agents must learn about each other's data by counted releases only
-    (:mod:`fedbandit_envs.testing.isolation`). Noise must have the variance that releases announce, and an attack
-    must not refute what a mechanism of your own claims (:mod:`fedbandit_envs.testing.noise`; this check fails a correct
-    noise layer with probability 1e-6 at most).
+    (:mod:`fedbandit_envs.testing.isolation`). Neighbours may differ in what leaves data layers by no more than the
+    sensitivity (:func:`fedbandit_envs.testing.problem.check_worse_neighbours`). Noise must have the announced variance
+    and the booked distribution, and an attack must not refute what a mechanism of your own claims
+    (:mod:`fedbandit_envs.testing.noise`, which also says what it does not find; this check fails a correct noise layer
+    with probability 1e-6 at most).
 
     Args:
         wrap: A function that puts the wrapper around a federation: the class ``MyWrapper`` itself, or a function that

@@ -6,7 +6,6 @@ from itertools import count
 
 import pytest
 from arms_env import ArmsEnv
-from booked_noise import check_booked
 from gymnasium import spaces
 from registered import FIRST, PROBLEMS
 from undrawn import undrawn
@@ -107,8 +106,6 @@ def test_wrappers_around_problems(wrapper, example, problem, request):
     if error is None:
         with nullcontext() if drawn else undrawn():
             check_wrapper(wrap, make)
-        if wrapper.layer == "noise":
-            check_booked(wrap, make)
         return
     # Only mechanisms may decline: a statistic that they cannot privatize, and which they name.
     assert wrapper.layer == "noise", error

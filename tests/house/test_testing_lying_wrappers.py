@@ -8,12 +8,14 @@ from functools import partial
 
 import pytest
 from arms_env import ArmsEnv
-from booked_noise import check_booked
-from lying_mechanisms import ATTACKED, BOOKED, MECHANISMS, OwnKind, behind
-from lying_wrappers import WRAPPERS
+from lying_data_layers import DATA_LAYERS, PROBLEMS, Quota
+from lying_mechanisms import BOOKED, MECHANISMS, Bell, Matrix, OwnKind, OwnKindBookedLow, behind
+from lying_wrappers import WRAPPERS, HalvesRegret, SendsWhenItWins
 
 from fedbandit_envs.arms.env import ArmsEnv as RegisteredArms
-from fedbandit_envs.testing import check_wrapper, noise
+from fedbandit_envs.testing import check_wrapper, ledger, noise, problem
+from fedbandit_envs.testing.episodes import Trial
+from fedbandit_envs.wrappers import Channel, Privatizer
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 small_arms = partial(RegisteredArms, num_agents=3, num_arms=3)
@@ -31,21 +33,24 @@ def test_lying_mechanisms_are_caught(liar):
 @pytest.mark.parametrize("arguments", [{}, SHARE_OF_ONE])
 def test_the_honest_mechanism_passes(arguments):
     check_wrapper(behind(Laplace, **arguments), ArmsEnv)
-    check_booked(behind(Laplace, **arguments), ArmsEnv)
+
+
+@pytest.mark.parametrize("honest", [Bell, Matrix])
+def test_other_honest_mechanisms_pass(honest):
+    noise.check_noise(behind(honest), ArmsEnv)
 
 
 @pytest.mark.parametrize("liar", BOOKED)
 def test_mechanisms_that_book_less_than_they_spend_are_caught(liar):
     with pytest.raises(AssertionError, match=BOOKED[liar]):
-        check_booked(behind(liar), ArmsEnv)
+        noise.check_noise(behind(liar), ArmsEnv)
 
 
-@pytest.mark.parametrize("liar", ATTACKED)
-def test_mechanisms_of_others_are_attacked(liar, monkeypatch):
+def test_mechanisms_of_others_are_attacked(monkeypatch):
     with pytest.raises(AssertionError, match="an attack on one release proves an epsilon of at least"):
-        noise.check_noise(behind(liar, **SHARE_OF_ONE), small_arms)
+        noise.check_noise(behind(OwnKindBookedLow, **SHARE_OF_ONE), small_arms)
     monkeypatch.setattr(noise, "_require_audit", lambda *arguments: None)
-    noise.check_noise(behind(liar, **SHARE_OF_ONE), small_arms)
+    noise.check_noise(behind(OwnKindBookedLow, **SHARE_OF_ONE), small_arms)
 
 
 def test_an_honest_mechanism_of_another_kind_passes_the_attack():
@@ -61,3 +66,31 @@ def test_lying_wrappers_are_caught(liar):
 @pytest.mark.parametrize("twin", dict.fromkeys(twin for _, twin in WRAPPERS.values()))
 def test_honest_twins_pass(twin):
     check_wrapper(twin, ArmsEnv)
+
+
+@pytest.mark.parametrize("liar", DATA_LAYERS)
+def test_data_layers_that_release_more_than_they_declare_are_caught(liar):
+    wrap = partial(liar, releases=20) if issubclass(liar, Quota) else liar
+    with pytest.raises(AssertionError, match=f"sensitivity is too small.*{liar.__doc__}"):
+        ledger.check_data_layers(Trial(lambda: wrap(ArmsEnv())))
+
+
+@pytest.mark.parametrize("liar", PROBLEMS)
+def test_problems_with_rare_outcomes_and_late_releases_are_caught(liar):
+    with pytest.raises(AssertionError, match=f"sensitivity is too small.*{liar.__doc__}"):
+        problem.check_worse_neighbours(Trial(liar))
+
+
+def private():
+    return Privatizer(ArmsEnv(), Laplace(20.0, releases=20), clip=3.0)
+
+
+@pytest.mark.parametrize("honest", [Channel, partial(Channel, stage={"name": "aggregator", "honest": 2})])
+def test_honest_wrappers_around_a_privatizer_pass(honest):
+    check_wrapper(honest, private)
+
+
+@pytest.mark.parametrize("liar", [SendsWhenItWins, HalvesRegret])
+def test_liars_around_a_privatizer_are_caught(liar):
+    with pytest.raises(AssertionError, match=f"(?s){liar.__doc__}"):
+        check_wrapper(liar, private)

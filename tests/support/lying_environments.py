@@ -46,7 +46,7 @@ class Arms(ArmsEnv):
 
 @lies_beside(Arms)
 class DeclaresATenth(Arms):
-    """sensitivity is too small: .* the largest difference of a value is 10 in declared units; at most 1 is"""
+    """sensitivity is too small: .* the number of values that differ is [1-4]00 in declared units; at most 4 is"""
 
     def _sensitivity(self):
         return declared(super()._sensitivity(), scale=0.1)
