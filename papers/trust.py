@@ -258,7 +258,6 @@ _FULL = {
     **{f"agents, {name}": (10.0, 30.0, 100.0) for name in ("procurement", "exposure")},
     **{f"agents, {name}": (10.0, 30.0, 100.0, 300.0) for name in ("arms", "linear")},
 }
-_LEVELS = {EVENT: "one event protected", AGENT: "all data of an agent protected"}
 EXPERIMENTS = {
     "trust": Experiment(
         "Trust: what each step from local noise to a trusted server buys",
@@ -269,7 +268,7 @@ EXPERIMENTS = {
         {
             f"{name}-{level}": f"{COMPARED[name].title}, {what}"
             for name in PROBLEMS
-            for level, what in _LEVELS.items()
+            for level, what in ((EVENT, "one event protected"), (AGENT, "all data of an agent protected"))
         },
     )
 }  # fmt: skip

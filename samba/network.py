@@ -15,9 +15,9 @@ from ipaddress import ip_address
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from ssl import SSLContext
-from typing import Literal
 
 from fedbandit_envs.samba.keys import tls_context
 from fedbandit_envs.samba.messages import Frame, Kind, SecureError
@@ -85,8 +85,9 @@ def play_in_processes(
     """
     # Every role gets a fresh interpreter: a fork of this process would have the keys of all roles in its memory. They
     # are forks of a server process, which has imported this package once.
-    method: Literal["forkserver", "spawn"] = "forkserver" if os.name == "posix" else "spawn"
-    context = get_context(method)
+    context: ForkServerContext | SpawnContext = (
+        get_context("forkserver") if os.name == "posix" else get_context("spawn")
+    )
     context.set_forkserver_preload([__name__])
     running: dict[Pipe, BaseProcess] = {}
 
