@@ -1,6 +1,7 @@
 """The commands of SAMBA (encrypted bandits): ``fedbandit samba``, ``samba-keys`` and ``samba-role``."""
 
 import json
+import os
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from math import inf
@@ -110,7 +111,7 @@ def samba_keys(
 
 def samba_role(
     role: Annotated[str, typer.Argument(help="customer, controller, comp, owner-0, owner-1, ...")],
-    keys: Annotated[Path, typer.Option(help="The role's key file, for one run; it is removed.")],
+    keys: Annotated[Path, typer.Option(help="The role's key file, for one run, which then is removed.")],
     listen: Annotated[str | None, typer.Option(help="HOST:PORT; for controller.")] = None,
     connect: Annotated[str | None, typer.Option(help="HOST:PORT of controller; for all others.")] = None,
     algorithm: Annotated[str | None, typer.Option(help=f"{_NAMES}; for all but comp.")] = None,
@@ -130,7 +131,7 @@ def samba_role(
     from fedbandit_envs.experiments.spec import read_assignments
     from fedbandit_envs.samba.keys import Keyring
     from fedbandit_envs.samba.messages import require_extra
-    from fedbandit_envs.samba.network import parse_address, play_over_network
+    from fedbandit_envs.samba.network import Calls, parse_address, play_over_network
     from fedbandit_envs.samba.owners import Algorithm
     from fedbandit_envs.samba.roles import HUB, RoleSetup, make_role
 
@@ -142,19 +143,22 @@ def samba_role(
             raise ValueError(f"{role} requires {option}, and not both of --listen and --connect")
         played = None if algorithm is None else Algorithm(algorithm, read_assignments(set_ or []))
         setup = RoleSetup(Keyring.load(keys, role), played, budget, mean or ())
-        # All that can be wrong must be found now: a second try would need the key file that is removed next.
+        # All that can be wrong must be found now: once the run has begun, there are no keys for a second try.
         parse_address(address, tls=setup.keyring.certificate is not None)
         require_number("--timeout", timeout, 0, inf, open_below=True, open_above=True)
         played_by = make_role(setup)
-        keys.unlink()
-        report = play_over_network(
-            played_by, address, timeout,
+        if not os.access(keys.parent, os.W_OK):
+            raise ValueError(f"{keys} cannot be removed, since its folder cannot be written to")
+        calls = Calls(
             lambda port: typer.echo(f"{role} listens at port {port}", err=True),
             lambda round_, rounds: update(completed=round_, total=rounds),
-        )  # fmt: skip
+            lambda: keys.unlink(missing_ok=True),
+        )
+        report = play_over_network(played_by, address, timeout, calls)
     if as_json:
         typer.echo(json.dumps(asdict(report), indent=2))
     else:
-        typer.echo(f"{role} is done after {report.cpu_seconds:.2f} CPU seconds: {report.counts}")
+        counts = [f"{name.replace('_', ' ')} {number:,}" for name, number in asdict(report.counts).items()]
+        typer.echo(f"{role} is done after {report.cpu_seconds:.2f} CPU seconds: {', '.join(counts)}")
         if report.reward is not None:
             typer.echo(f"cumulative reward: {report.reward}")

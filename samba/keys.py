@@ -9,19 +9,20 @@ be computed without those before it. Keyrings are made and handed out before a r
 import json
 import os
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b, shake_256
 from itertools import accumulate, pairwise
 from pathlib import Path
+from re import fullmatch
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.basics.checks import require_choice, require_integer
 from fedbandit_envs.samba.messages import require_extra
 
 KEY_BYTES = 32
@@ -226,8 +227,8 @@ class Keyring:
     def load(cls, path: Path, role: str) -> "Keyring":
         """Returns the keyring of a role from a file that :meth:`save` wrote.
 
-        Whoever plays with the keys must remove the file first, since keys must be used in one run only: in a second run
-        under the same keys, recorded frames of the first run would be accepted.
+        Whoever plays with the keys must remove the file as soon as a peer has accepted them, since keys must be used in
+        one run only: in a second run under the same keys, recorded frames of the first run would be accepted.
 
         Args:
             path: Path of the file.
@@ -235,43 +236,44 @@ class Keyring:
 
         Raises:
             OSError: The file cannot be read.
-            ValueError: The file holds no keyring, or the keyring of another role.
+            ValueError: The file holds no keyring, or the keyring of another role; the message has the path and
+                the entry that is missing, unknown or of another form.
         """
-        text = path.read_bytes()
         try:
-            parts: dict[str, Any] = json.loads(text)
-            ring = cls(
-                role=parts["role"],
-                group_sizes=_sizes(parts["group_sizes"]),
-                links={peer: _keys(texts) for peer, texts in parts["links"].items()},
-                secrets=dict(zip(parts["secrets"], _keys(parts["secrets"].values()), strict=True)),
-                owners=tuple(OwnerKeys(*_keys(texts)) for texts in parts["owners"]),
-                certificate=parts["certificate"] and Certificate(*parts["certificate"]),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{path} is no key file: {error!r}") from error
-        if ring.role != role:
-            raise ValueError(f"{path} has the keys of {ring.role!r}; those of {role!r} are required")
+            parts = json.loads(path.read_bytes())
+            require_choice("role", parts.get("role"), [role])
+            groups = parts.get("group_sizes")
+            size = len(groups) if isinstance(groups, dict) else 0
+            rings = deal_keys(0, [groups.get(f"owner-{place}", 1) for place in range(size)] or [1])
+            require_choice("role", role, list(rings))
+            # New keys of the same role have the form that these must have.
+            texts = None if parts.get("certificate") is None else Certificate("", "", "")
+            form = replace(rings[role], certificate=texts)
+            ring = cls(**_like("the keyring", parts, vars(form)))
+            if ring.certificate:
+                tls_context(ring.certificate, server=False)
+        except ssl.SSLError as error:
+            raise ValueError(f"{path} is no key file of {role}: its certificate is wrong: {error}") from error
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"{path} is no key file of {role}: {error}") from error
         return ring
 
 
-def _keys(texts: Iterable[str]) -> tuple[bytes, ...]:
-    return tuple(map(bytes.fromhex, texts))
+def _like(name: str, found: Any, form: Any) -> Any:
+    """Returns a part of a key file as it was before it was written, after a check that it has the form of another one.
 
-
-def _sizes(group_sizes: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the number of owners in each group, by the group's name, after a check of the numbers.
-
-    Raises:
-        TypeError: A number is no integer.
-        ValueError: There is no group, a group has no owner, or there are more than :data:`MOST_OWNERS` owners.
+    The message of an error names the part and shows nothing of it, since it is secret.
     """
-    sizes = {
-        name: require_integer(f"number of owners of {name}", size, 1, MOST_OWNERS)
-        for name, size in group_sizes.items()
-    }
-    require_integer("number of owners", sum(sizes.values()), 1, MOST_OWNERS)
-    return sizes
+    if isinstance(form, dict) and isinstance(found, dict):
+        return {one: _like(f"{name}.{one}", found.get(one, ...), form.get(one, ...)) for one in form | found}
+    if isinstance(form, tuple) and isinstance(found, list) and len(found) == len(form):
+        held = [_like(f"{name}[{place}]", found[place], one) for place, one in enumerate(form)]
+        return tuple(held) if type(form) is tuple else type(form)(*held)
+    if isinstance(form, bytes) and isinstance(found, str) and fullmatch("[0-9a-f]{64}", found):
+        return bytes.fromhex(found)
+    if type(found) is not type(form):
+        raise ValueError(f"{name} is missing, unknown, or of another form than samba-keys writes")
+    return found
 
 
 def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
@@ -292,7 +294,11 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
             :data:`MOST_OWNERS` owners.
     """
     require_integer("seed", seed, 0)
-    sizes = _sizes({f"owner-{place}": size for place, size in enumerate(group_sizes)})
+    sizes = {
+        f"owner-{place}": require_integer(f"number of owners of owner-{place}", size, 1, MOST_OWNERS)
+        for place, size in enumerate(group_sizes)
+    }
+    require_integer("number of owners", sum(sizes.values()), 1, MOST_OWNERS)
     owners = iter(owner_keys(seed, sum(sizes.values())))
     cipher = os.urandom(KEY_BYTES)
     secrets: dict[str, dict[str, bytes]] = {

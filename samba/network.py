@@ -1,23 +1,26 @@
 """Delivery of frames: between roles of this process, or over TCP between processes, here or on several machines.
 
 Over TCP, Controller listens and the other roles connect to it. Each frame is sent after its length. A connection begins
-with the role's name in the clear and an encrypted frame that only a holder of the keys of that role's link can make.
-Whoever sends something else is disconnected, and the run goes on.
+with the role's name in the clear and an encrypted frame that only a holder of the keys of that role's link can make;
+Controller answers with such a frame. Whoever sends something else is disconnected, and the run goes on. A role that is
+disconnected before Controller has answered comes again.
 """
 
 import asyncio
 import os
 from asyncio import StreamReader, StreamWriter
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
+from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from ssl import SSLContext
+from typing import NamedTuple
 
 from fedbandit_envs.samba.keys import tls_context
 from fedbandit_envs.samba.messages import Frame, Kind, SecureError
@@ -29,6 +32,9 @@ _LENGTH_BYTES = 4
 # Largest number of bytes in the first two frames of a connection; peers that have not proven who they are may not send
 # longer frames.
 _MAX_HELLO = 128
+# Number of connections that have not proven anything yet, beyond one for each role that is awaited. When more come, the
+# oldest is closed.
+_MAX_UNPROVEN = 16
 
 
 Streams = dict[str, tuple[StreamReader, StreamWriter]]
@@ -37,11 +43,20 @@ Streams = dict[str, tuple[StreamReader, StreamWriter]]
 Place = tuple[str, int, SSLContext | None]
 """Host and port at which Controller listens, and the context of TLS."""
 
-OnPort = Callable[[int], None]
-"""A function that is called with the port as soon as Controller listens."""
 
-OnRound = Callable[[int, int], None]
-"""A function that is called whenever the round changes, with the round and the number of rounds."""
+class Calls(NamedTuple):
+    """Functions that a role on the network calls.
+
+    Attributes:
+        listening: Called with the port as soon as Controller listens.
+        progress: Called whenever the round changes, with the round and the number of rounds.
+        accepted: Called once, before the first frame by which keys are used up: when Controller has accepted the role,
+            or at Controller when it accepts the first role.
+    """
+
+    listening: Callable[[int], None] = lambda port: None
+    progress: Callable[[int, int], None] = lambda round_, rounds: None
+    accepted: Callable[[], None] = lambda: None
 
 
 def run_roles(roles: Mapping[str, Role], advance: Callable[[int], None] = lambda round_: None) -> None:
@@ -140,23 +155,19 @@ def _play_in_child(setup: RoleSetup, address: str, timeout: float, pipe: Pipe) -
 
     try:
         role = make_role(setup)
-        report = play_over_network(
-            role, address, timeout, lambda port: pipe.send(("listening", port)), progress
-        )
-        pipe.send(("done", report))
+        calls = Calls(lambda port: pipe.send(("listening", port)), progress)
+        pipe.send(("done", play_over_network(role, address, timeout, calls)))
     except Exception as error:
         pipe.send(("failed", error))
 
 
-def play_over_network(
-    role: Role, address: str, timeout: float, listening: OnPort, progress: OnRound
-) -> RoleReport:
+def play_over_network(role: Role, address: str, timeout: float, calls: Calls) -> RoleReport:
     """Plays one role with peers on the network, and returns its report at the end of the run; see :func:`meet`."""
-    role.timed(asyncio.run, meet(role, address, timeout, listening, progress))
+    role.timed(asyncio.run, meet(role, address, timeout, calls))
     return role.report()
 
 
-async def meet(role: Role, address: str, timeout: float, listening: OnPort, progress: OnRound) -> None:
+async def meet(role: Role, address: str, timeout: float, calls: Calls) -> None:
     """Connects a role with its peers and plays it until its part is done.
 
     Args:
@@ -164,8 +175,7 @@ async def meet(role: Role, address: str, timeout: float, listening: OnPort, prog
         address: ``HOST:PORT`` at which Controller listens and to which the others connect; with port 0 Controller takes
             a free port.
         timeout: Number of seconds without a message after which the role that must send next counts as hung.
-        listening: Function that is called with the port as soon as Controller listens.
-        progress: Function that is called whenever the round changes, with the round and the number of rounds.
+        calls: Functions that the role calls on its way.
 
     Raises:
         ValueError: The address requires TLS, or has another form than ``HOST:PORT``.
@@ -178,10 +188,11 @@ async def meet(role: Role, address: str, timeout: float, listening: OnPort, prog
     streams: Streams = {}
     try:
         if role.name == HUB:
-            await _accept_all(role, streams, place, timeout, listening)
+            await _accept_all(role, streams, place, timeout, calls)
         else:
             streams[HUB] = await _connect(role, place, timeout)
-        await _play(role, streams, timeout, progress)
+            calls.accepted()
+        await _play(role, streams, timeout, calls)
     except Exception as error:
         culprit = getattr(error, "culprit", "") or role.name
         _send(streams, role.stop(culprit, str(error) or repr(error)))
@@ -194,56 +205,77 @@ async def meet(role: Role, address: str, timeout: float, listening: OnPort, prog
             await asyncio.wait_for(asyncio.gather(*closed), timeout=5.0)
 
 
-async def _accept_all(role: Role, streams: Streams, place: Place, timeout: float, listening: OnPort) -> None:
+async def _accept_all(role: Role, streams: Streams, place: Place, timeout: float, calls: Calls) -> None:
     """Listens until all peers have connected and proven who they are, and adds them to ``streams``."""
     complete = asyncio.Event()
+    unproven: OrderedDict[StreamWriter, None] = OrderedDict()
 
     async def welcome(reader: StreamReader, writer: StreamWriter) -> None:
+        unproven[writer] = None
+        if len(unproven) > _MAX_UNPROVEN + len(role.links) - len(streams):
+            unproven.popitem(last=False)[0].transport.abort()
         with suppress(SecureError, EOFError, OSError):
             name = (await _read(reader, "a stranger", _MAX_HELLO)).decode(errors="replace")
-            if name in role.links:
-                # A proof that was recorded from a connected peer has a sequence number that has been used.
-                role.open(name, await _read(reader, "a stranger", _MAX_HELLO))
+            proof = await _read(reader, "a stranger", _MAX_HELLO) if name in role.links else b""
+            # A proof opens a link only once: one that was recorded from a connected peer is refused, and one that came
+            # on a connection which has been closed is left for the peer's next try.
+            if proof and writer in unproven:
+                role.open(name, proof)
+                if not streams:
+                    calls.accepted()
+                del unproven[writer]
                 streams[name] = reader, writer
+                _write(writer, role.links[name].seal(bytes((Kind.HELLO,))))
                 if streams.keys() == role.links.keys():
                     complete.set()
                 return
+        unproven.pop(writer, None)
         writer.close()
 
     host, port, context = place
-    server = await asyncio.start_server(welcome, host, port, ssl=context)
-    listening(server.sockets[0].getsockname()[1])
-    try:
+    # A connection that is not under TLS yet is not among the unproven.
+    handshake = 5.0 if context else None
+    server = await asyncio.start_server(welcome, host, port, ssl=context, ssl_handshake_timeout=handshake)
+    calls.listening(server.sockets[0].getsockname()[1])
+    with suppress(TimeoutError):
         async with asyncio.timeout(timeout):
             await complete.wait()
-    except TimeoutError as error:
-        missing = [name for name in role.links if name not in streams]
-        reason = f"{', '.join(missing)} did not connect for {timeout:g} s"
-        raise SecureError(reason, missing[0]) from error
-    finally:
-        server.close()
+    server.close()
+    for writer in unproven:
+        writer.transport.abort()
+    if missing := [name for name in role.links if name not in streams]:
+        raise SecureError(f"{', '.join(missing)} did not connect for {timeout:g} s", missing[0])
 
 
 async def _connect(role: Role, place: Place, timeout: float) -> tuple[StreamReader, StreamWriter]:
-    """Connects to Controller, which may not have started yet, and proves who the role is."""
+    """Connects to Controller, which may not have started yet, and proves who the role is, until Controller accepts it.
+
+    Every try has the same proof, so that nothing else is ever encrypted as the link's first frame.
+    """
     host, port, context = place
-    until = asyncio.get_running_loop().time() + timeout
-    while True:
-        try:
-            reader, writer = await asyncio.open_connection(host, port, ssl=context)
-            break
-        except OSError as error:
-            if asyncio.get_running_loop().time() >= until:
-                raise SecureError(
-                    f"{HUB} at {host}:{port} cannot be reached for {timeout:g} s: {error}", HUB
-                ) from error
-        await asyncio.sleep(0.1)
-    _write(writer, role.name.encode())
-    _write(writer, role.links[HUB].seal(bytes((Kind.HELLO,))))
-    return reader, writer
+    hello = role.links[HUB].seal(bytes((Kind.HELLO,)))
+    reason: object = "it does not answer"
+    with suppress(TimeoutError):
+        async with asyncio.timeout(timeout):
+            for number in count(1):
+                writer = None
+                try:
+                    reader, writer = await asyncio.open_connection(host, port, ssl=context)
+                    _write(writer, role.name.encode())
+                    _write(writer, hello)
+                    role.open(HUB, await _read(reader, HUB, _MAX_HELLO))
+                    return reader, writer
+                except EOFError:
+                    reason = "it closed the connection, as it does if it has the keys of another run"
+                except (OSError, SecureError) as error:
+                    reason = error
+                if writer is not None:
+                    writer.close()
+                await asyncio.sleep(min(0.1 * number, 1.0))
+    raise SecureError(f"{HUB} at {host}:{port} has not accepted {role.name} for {timeout:g} s: {reason}", HUB)
 
 
-async def _play(role: Role, streams: Streams, timeout: float, progress: OnRound) -> None:
+async def _play(role: Role, streams: Streams, timeout: float, calls: Calls) -> None:
     """Passes frames between a role and its peers until the role's part is done."""
     inbox: asyncio.Queue[tuple[str, bytes | Exception]] = asyncio.Queue(len(streams))
 
@@ -267,7 +299,7 @@ async def _play(role: Role, streams: Streams, timeout: float, progress: OnRound)
                 return
             if role.plan is not None and role.round != round_:
                 round_ = role.round
-                progress(round_, role.plan.budget)
+                calls.progress(round_, role.plan.budget)
                 if role.name == HUB:
                     # The customer's next message is the total. Until then, empty frames show that the run goes on.
                     _send(streams, [Frame(HUB, "customer", b"")])

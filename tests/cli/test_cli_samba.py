@@ -3,6 +3,7 @@
 import contextlib
 import json
 import multiprocessing
+import os
 import re
 import socket
 import sys
@@ -14,9 +15,10 @@ from typer.testing import CliRunner
 
 from fedbandit_envs.baselines.arms import UCB1, Choice
 from fedbandit_envs.cli import app
-from fedbandit_envs.samba import messages
+from fedbandit_envs.samba import messages, network
 from fedbandit_envs.samba import runs as samba
 from fedbandit_envs.samba.owners import Algorithm
+from fedbandit_envs.samba.roles import RoleReport
 
 pytest.importorskip("cryptography")
 pytest.importorskip("phe")
@@ -234,7 +236,7 @@ def _free_port() -> int:
         (("comp", "--connect", "somewhere"), "HOST:PORT is required"),
         (
             ("owner-0", "--connect", "127.0.0.1:1", "--keys-of", "comp"),
-            "has the keys of 'comp'; those of 'owner-0'",
+            "role is 'comp'; one of 'owner-0' is required",
         ),
         (("comp", "--connect", "127.0.0.1:1", "--timeout", "nan"), "--timeout is nan"),
         (("comp", "--connect", "example.org:7001"), "which others can reach; TLS is required"),
@@ -250,6 +252,46 @@ def test_wrong_words_for_a_role_keep_its_keys(tmp_path, words, message):
     keys = tmp_path / "keys" / whose / "keys.json"
     assert_explained(call("samba-role", *words, "--keys", keys), message)
     assert keys.exists()
+
+
+@pytest.mark.parametrize("role", ["comp", "controller"])
+def test_keys_are_kept_until_a_peer_has_accepted_them(tmp_path, role):
+    assert call("samba-keys", tmp_path, "--no-tls").exit_code == 2
+    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
+    keys = tmp_path / "keys" / role / "keys.json"
+    words = ("samba-role", role, "--keys", keys, "--timeout", 0.1, "--algorithm", "ucb")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        at = f"127.0.0.1:{taken.getsockname()[1]}"
+        if role == "comp":
+            message = f"controller at {at} has not accepted comp for 0.1 s: it does not answer"
+            assert_explained(call(*words, "--connect", at), message, exit_code=1)
+        else:
+            assert_explained(call(*words, "--listen", at), "address already in use")
+            assert keys.exists()
+            result = call(*words, "--listen", "127.0.0.1:0")
+            assert_explained(result, "customer, comp, owner-0, owner-1 did not connect", exit_code=1)
+    assert keys.exists()
+    keys.parent.chmod(0o500)
+    if not os.access(keys.parent, os.W_OK):  # root may write everywhere
+        assert_explained(call(*words, "--connect", at), "cannot be removed")
+
+
+def test_a_role_says_what_it_has_counted(tmp_path, monkeypatch):
+    counts = messages.Counts(aes_encryptions=1200, bytes=31)
+    report = RoleReport("comp", counts, 1.5)
+
+    def plays(role, address, timeout, calls):
+        calls.accepted()
+        return report
+
+    monkeypatch.setattr(network, "play_over_network", plays)
+    assert call("samba-keys", tmp_path / "keys", "--no-tls").exit_code == 0
+    keys = tmp_path / "keys" / "comp" / "keys.json"
+    result = call("samba-role", "comp", "--keys", keys, "--connect", "127.0.0.1:1")
+    assert result.exit_code == 0, result.output
+    assert "comp is done after 1.50 CPU seconds: aes encryptions 1,200, aes decryptions 0," in result.stdout
+    assert result.stdout.strip().endswith("frames 0, bytes 31")
+    assert not keys.exists()
 
 
 def test_files_that_are_no_keys(tmp_path):
