@@ -1,10 +1,11 @@
 """Handwritten digits as a federated bandit, an arm a class; the experiment is from no paper."""
 
+from functools import partial
 from typing import Any
 
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.stats import bounded, final_regret, over
+from fedbandit_envs.papers.stats import bounded, final_regret, over, ratio
 
 DELTA = 1e-5
 ALPHA = 0.1
@@ -54,21 +55,16 @@ def _report(section: Section, runs: PanelRuns) -> None:
     found = runs.by()
     beside = over(found, found[ALONE])
     bounds = {SHARED: 0.8} | {line: 1 for line in found if line.startswith((PAPER, OURS))}
-    verdicts = [
-        bounded("wrong answers", f"{line} / alone", beside[line], bound) for line, bound in bounds.items()
-    ]
+    verdicts = [bounded("wrong answers", f"{line} / alone", beside[line], at) for line, at in bounds.items()]
     best = f"{OURS}, epsilon = 10"
     verdicts.append(bounded("wrong answers", f"{best} / placebo", runs.ratio(best, PLACEBO)))
     section.table("verdicts", verdicts)
-    section.table("answers", [
-        {
-            "algorithm": line,
-            "what it does": MEANINGS[line.partition(", eps")[0]],
-            "wrong answers (± 95 %)": final_regret(result),
-            "/ alone": beside[line],
-        }
-        for line, result in found.items()
-    ])  # fmt: skip
+    columns: dict[str, Any] = {
+        "what it does": lambda result: MEANINGS[result.labels["line"].partition(", eps")[0]],
+        "wrong answers (± 95 %)": final_regret,
+        "/ alone": partial(ratio, denominator=found[ALONE]),
+    }
+    section.table("answers", runs.table("algorithm", columns))
     section.draw_over_rounds(runs)
 
 

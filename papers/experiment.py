@@ -18,7 +18,7 @@ The page is written by hand around the tables.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import isnan
 from numbers import Real
 from operator import itemgetter
@@ -85,8 +85,7 @@ def baseline_of(name: str) -> Baseline:
     return replace(baseline, policy_kwargs={**baseline.policy_kwargs, **policy}, wrappers=wrappers)
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """The size of a reproduction: horizon, runs and values of sweeps.
 
     Attributes:
@@ -98,7 +97,7 @@ class Scale:
 
     rounds: int
     trials: int
-    sweeps: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    sweeps: Mapping[str, tuple[float, ...]] = {}
     lean: bool = False
 
 
@@ -151,8 +150,7 @@ class Plan(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class Measurement:
+class Measurement(NamedTuple):
     """A call of a measuring function, which can be played in shards and stored like a run of a baseline.
 
     It is a :class:`~fedbandit_envs.experiments.store.Cell`.
@@ -172,7 +170,7 @@ class Measurement:
     seeds: range
     per_shard: int
     work: float
-    labels: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, Any] = {}
 
     @property
     def key(self) -> list[Any]:
@@ -191,7 +189,7 @@ class Measurement:
     def split(self) -> list["Measurement"]:
         """Returns the measurement split into shards with at most ``per_shard`` seeds each."""
         starts = range(0, len(self.seeds), self.per_shard)
-        return [replace(self, seeds=self.seeds[start : start + self.per_shard]) for start in starts]
+        return [self._replace(seeds=self.seeds[start : start + self.per_shard]) for start in starts]
 
     def play(self) -> Arrays:
         """Calls the function and returns the arrays that are written to the shard's file.
@@ -238,11 +236,6 @@ class PanelRuns:
 
     plan: Plan
     rows: Sequence[tuple[Mapping[str, Any], Any]]
-
-    @property
-    def panel(self) -> str:
-        """Name of the panel."""
-        return self.plan.panel
 
     def where(self, **labels: Any) -> "PanelRuns":
         """Returns the results that have all of the given labels.
@@ -444,8 +437,7 @@ class Section:
         self.rows.append(dict.fromkeys(COLUMNS, "") | row | known)
 
 
-@dataclass(frozen=True)
-class Experiment:
+class Experiment(NamedTuple):
     """One experiment of a paper.
 
     Attributes:
@@ -469,9 +461,9 @@ class Experiment:
     scales: Mapping[str, Scale]
     runs: Callable[[Plan], Runs]
     report: Callable[[Section, PanelRuns], None]
-    panels: Mapping[str, str] = field(default_factory=lambda: {"all": "All runs"})
+    panels: Mapping[str, str] = {"all": "All runs"}
     modes: tuple[str, ...] = ("default",)
-    panel_axes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    panel_axes: Mapping[str, Mapping[str, str]] = {}
     needs_data: tuple[str, ...] = ()
 
     @property

@@ -139,7 +139,7 @@ NEVER_ABOVE = 1.05
 
 def _verdicts(page: Section, runs: PanelRuns, *pairs: tuple[str, str]) -> Iterator[Verdict]:
     """Adds ratios of two algorithms' fairness regret to the numbers, and returns whether each is below 1."""
-    b0 = "B0" if runs.panel == "thesis" else SILENT
+    b0 = "B0" if runs.plan.panel == "thesis" else SILENT
     found = {f"{one} / {b0 if other == SILENT else other}": runs.ratio(one, other) for one, other in pairs}
     page.say(found)
     return stats.each_judged(found)
@@ -181,7 +181,7 @@ def _constants(result: RunResult) -> str:
 
 
 def _report_exp1(page: Section, runs: PanelRuns) -> None:
-    if runs.panel == "thesis":
+    if runs.plan.panel == "thesis":
         _regrets(page, runs, (SILENT, FED, PRIV))
         page.verdicts(_verdicts(page, runs, *((line, SILENT) for line in THESIS[1:])))
         page.claims(runs[PRIV].claims)
@@ -243,7 +243,7 @@ _FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
 
 
 def _report_solver(page: Section, runs: PanelRuns) -> None:
-    if runs.panel == "radius":
+    if runs.plan.panel == "radius":
         curves = each(runs.lines("radius"), final_regret)
         page.table("regrets", stats.by_x(curves, "radius", "radius times {:g}"))
         # A logarithmic axis has no 0.

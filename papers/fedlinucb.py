@@ -1,6 +1,7 @@
 """The experiment of He, Wang, Min and Gu (NeurIPS 2022), set up as in their published code."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret and messages of all agents together, also beside the paper's bounds; or draws the messages."""
     found = runs.by()
     sent = {name: one.messages.sum(axis=2) for name, one in found.items() if one.messages is not None}
-    if runs.panel.startswith("messages"):
+    if runs.plan.panel.startswith("messages"):
         section.draw({name: curve_of(found[name], messages) for name, messages in sent.items()})
         return
     (ours, own), (rival, other) = list(found.items())[:2]
@@ -57,16 +58,14 @@ def _report(section: Section, runs: PanelRuns) -> None:
             bounded("ratio", f"messages, {ours}, at T / at T / 10", f"{growth:.2f}"),
         ]
     section.table("verdicts", verdicts)
-    section.table("regret", [
-        {
-            "algorithm": name,
-            "what it does": MEANINGS[name],
-            "regret at T (± 95 %)": of_all_agents(result),
-            f"/ {rival}": ratio(result, other),
-            "messages at T (± 95 %)": mean_of(sent[name][-1], ",.0f") if name in sent else "-",
-        }
-        for name, result in found.items()
-    ])  # fmt: skip
+    ends = {name: mean_of(messages[-1], ",.0f") for name, messages in sent.items()}
+    columns: dict[str, Any] = {
+        "what it does": lambda result: MEANINGS[result.labels["line"]],
+        "regret at T (± 95 %)": of_all_agents,
+        f"/ {rival}": partial(ratio, denominator=other),
+        "messages at T (± 95 %)": lambda result: ends.get(result.labels["line"], "-"),
+    }
+    section.table("regret", runs.table("algorithm", columns))
     section.draw({name: curve_of(result, result.regret.sum(axis=2)) for name, result in found.items()})
 
 

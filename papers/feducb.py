@@ -7,7 +7,7 @@ from typing import Any
 
 from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.experiments import RunResult, RunSpec
+from fedbandit_envs.experiments import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of
@@ -202,16 +202,12 @@ def _name_of(labels: Mapping[str, Any]) -> str:
     return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
 
 
-def _messages(result: RunResult) -> str:
-    return f"{result.traffic['messages'].mean():.0f}" if result.traffic else "-"
-
-
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
     columns: dict[str, Callable[[Any], Any]] = {
         "regret at T (± 95 %)": final_regret,
         "/ silent": partial(ratio, denominator=runs[SILENCE]),
-        "messages an agent": _messages,
+        "messages an agent": lambda run: f"{run.traffic['messages'].mean():.0f}" if run.traffic else "-",
     }
     page.table("regrets", runs.table("algorithm", columns, _name_of))
 
@@ -227,7 +223,7 @@ _USUAL = {
 
 
 def _report_fig1a(page: Section, runs: PanelRuns) -> None:
-    panel, lines = runs.panel, runs.lines(runs.panel)
+    panel, lines = runs.plan.panel, runs.lines(runs.plan.panel)
     usual = {"epsilon": 1.0, "agents": 10.0}[panel]
     shown = PanelRuns(runs.plan, [({"line": name}, own[usual]) for name, own in lines.items()])
     _regrets(page, shown)
@@ -247,7 +243,7 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
 def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     by_budget = dict(reversed(runs.by("budget").items()))
-    form = FIG1B_FORMS[runs.panel]
+    form = FIG1B_FORMS[runs.plan.panel]
     rivals = () if form == SHARED else (RANDOM, SILENCE)
     page.verdicts([
         judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values())),

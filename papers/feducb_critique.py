@@ -41,7 +41,6 @@ ERROR = 1e-4
 
 _ROUND = 50  # round in which a threshold, chosen for it, betrays whether the observation was made
 _NOISY_ROUNDS = 16
-_INBOXES = 200_000  # most inboxes in memory at once; a federation has one for each ordered pair of agents
 _SMALL_DIM, _FAILURE = 2, 0.01
 # The two arms: a context of the largest norm, with reward 1, and the zero context, with reward 0.
 _LONG, _NOTHING = 0, 1
@@ -71,9 +70,8 @@ class _ScriptedFedUCB(FedUCB):
 
 
 def first_messages(
-    seeds: range, baseline: str, epsilon: float, horizons: tuple[int, int],
-    made_for: int | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    seeds: range, baseline: str, epsilon: float, horizons: tuple[int, int], made_for: int | None = None
+) -> dict[str, Any]:
     """Measures when a federation synchronises first, under two histories of one agent that differ in one observation.
 
     In one history the agent observes a context of the largest norm in round 1, in the other the zero context. Agents
@@ -108,9 +106,8 @@ def first_messages(
     rounds = []
     for pull, own in ((_NOTHING, seeds), (_LONG, range(seeds.stop, seeds.stop + len(seeds)))):
         env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-        policy = _ScriptedFedUCB(
-            pull, **{**experiment.baseline_of(baseline).policy_kwargs, "threshold": threshold}
-        )
+        arguments = {**experiment.baseline_of(baseline).policy_kwargs, "threshold": threshold}
+        policy = _ScriptedFedUCB(pull, **arguments)
         observation = env.reset_batch(own).observation
         policy.reset(env.policy_spec, row_seeds(own, ATTACKED))
         first = np.zeros(len(own), np.int64)
@@ -205,15 +202,15 @@ def _runs(plan: Plan) -> list[RunSpec | Measurement]:
     elif plan.panel == "noise":
         for agents in map(int, sweeps["agents"]):
             arguments = {"baseline": FIXED, "agents": agents, "rounds": _NOISY_ROUNDS}
-            per_shard, work = max(1, _INBOXES // agents**2), agents * _NOISY_ROUNDS
+            # A federation has an inbox for each ordered pair of agents; at most 200,000 are in memory at once.
+            per_shard, work = max(1, 200_000 // agents**2), agents * _NOISY_ROUNDS
             labels = {"line": NOISE, "agents": float(agents)}
             made.append(Measurement(added_noise, arguments, seeds, per_shard, work, labels))
         made += [linear_run(plan, form, agents=agents) for agents in sweeps["agents"] for form in FORMS]
     else:
-        size: dict[str, Any] = {"agents": AGENTS, "dim": DIM, "arms": ARMS}
         for rate in (*map(float, sweeps["dT/D"]), None):
             policy = {} if rate is None else {"threshold": DIM * plan.scale.rounds / rate}
-            made += [linear_run(plan, line, policy=policy, rate=rate, **size) for line in (PRINTED, TRUE)]
+            made += [linear_run(plan, line, policy=policy, rate=rate, arms=ARMS) for line in (PRINTED, TRUE)]
     return made
 
 
@@ -276,7 +273,7 @@ def printed_bound(rounds: int, private: bool, rate: float | None) -> tuple[float
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports what the times of messages betray, how noise adds up, or how often agents synchronise."""
-    {"times": _times, "noise": _noise, "messages": _messages}[runs.panel](section, runs)
+    {"times": _times, "noise": _noise, "messages": _messages}[runs.plan.panel](section, runs)
 
 
 def _times(section: Section, runs: PanelRuns) -> None:

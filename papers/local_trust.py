@@ -144,7 +144,7 @@ def _figure(section: Section, runs: PanelRuns) -> None:
     rows, found = [], runs.by()
     for line, result in found.items():
         more = {"regret per agent and round": f"{final_regret(result).value / result.rounds[-1]:.4f}"}
-        if runs.panel == "zhou-fig2b":
+        if runs.plan.panel == "zhou-fig2b":
             more["numpy twin"] = f"{TWIN[line]:.0f}" if line in TWIN else "-"
         rows.append(_row(line, found, more))
     section.table("lines", rows)
@@ -153,9 +153,9 @@ def _figure(section: Section, runs: PanelRuns) -> None:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret over silence's by the panel's quantity; in the panel ``order`` also the order and the targets."""
-    column = {"order": "delta", "level": "epsilon"}.get(runs.panel, runs.panel)
+    column = {"order": "delta", "level": "epsilon"}.get(runs.plan.panel, runs.plan.panel)
     curves = stats.over_line(runs.lines(column, _named), SILENT)
-    if runs.panel == "order":
+    if runs.plan.panel == "order":
         _order(section, runs)
     else:
         head = "regret / silence's"
@@ -182,7 +182,6 @@ def _order(section: Section, runs: PanelRuns) -> None:
         section.table(f"lines{delta:g}", [_row(line, found, {}, (SILENT, TRUE)) for line in ranked])
 
 
-_TITLE = "Zhou and Chowdhury"
 _SWEEPS = {
     "delta": (0.1, 1e-5),
     "epsilon": (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0),
@@ -190,18 +189,17 @@ _SWEEPS = {
     "agents": (10.0, 30.0, 100.0, 300.0),
     "level": (0.2, 1.0, 5.0, 20.0),
 }
-_SMALL = _SWEEPS | {"epsilon": (0.1, 0.2, 1.0, 10.0)}
 _TINY = {"delta": (0.1,), "epsilon": (0.2, 10.0), "gap": (5.0, 25.0), "agents": (4.0,), "level": (5.0,)}
 _SCALES = {
     "tiny": Scale(200, 2, _TINY),
-    "small": Scale(10_000, 20, _SMALL),
+    "small": Scale(10_000, 20, _SWEEPS | {"epsilon": (0.1, 0.2, 1.0, 10.0)}),
     "paper": Scale(10_000, 25, _SWEEPS),
 }
 
 EXPERIMENTS = {
     **{
         name: Experiment(
-            f"{_TITLE}, Figure {name[-2:]}: regret as released",
+            f"Zhou and Chowdhury, Figure {name[-2:]}: regret as released",
             "The curves of the released program, beside agents who do not communicate; 6 minutes.",
             {"x": "round", "y": "cumulative regret per agent"}, _SCALES, _runs, _figure,
             {name: f"Figure {name[-2:]}"},
@@ -209,7 +207,7 @@ EXPERIMENTS = {
         for name in FIGURES
     },
     "local-trust": Experiment(
-        f"{_TITLE}: what local trust costs",
+        "Zhou and Chowdhury: what local trust costs",
         "What agents pay who trust nobody with their noise; 3 hours.",
         {"x": "quantity", "y": "regret / silence's"}, _SCALES, _runs, _report,
         {

@@ -9,7 +9,6 @@ import gzip
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +82,7 @@ class Reproduction:
         self.stem = "-".join(part for part in self._made.values() if part)
         self._out, self.folder = out, out / "shards"
         self._experiment = experiment
-        size = replace(experiment.scales[scale], **given)
+        size = experiment.scales[scale]._replace(**given)
         require_integer("rounds", size.rounds, 1)
         require_integer("trials", size.trials, 2)
         plans = [Plan(one, size, mode, data) for one in panels if data is not None or one not in needing]

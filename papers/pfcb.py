@@ -50,13 +50,9 @@ SCALES = {
 _ENV_IDS = {"uniform": "FedProcurement-v0", "normal": "FedProcurementNormal-v0"}
 
 
-DRAWN = 400
-"""Number of candidate markets, drawn by the seeds from 0 on, among which those of a panel are chosen."""
-
-
 @cache
 def choose_markets(panel: str) -> dict[str, list[Any]]:
-    """Returns the markets of a panel, chosen among the first seeds by whether the quality constraint binds.
+    """Returns the markets of a panel, chosen among the first 400 seeds by whether the quality constraint binds.
 
     The constraint binds for an agent if buying all profitable units would violate it. Markets in which it binds only
     for agents after the first ten are in neither list.
@@ -69,7 +65,7 @@ def choose_markets(panel: str) -> dict[str, list[Any]]:
     """
     distribution, number = SAMPLES[panel]
     env = make_federation(_ENV_IDS[distribution], num_agents=40)
-    seen = env.reset_batch(range(DRAWN)).observation
+    seen = env.reset_batch(range(400)).observation
     quality, threshold = env.hidden()["quality"], seen["quality_threshold"]
     paying = np.where(seen["unit_revenue"] * quality > seen["cost"], seen["capacity"], 0)
     excess = (paying * (quality - threshold)).sum(axis=2)
@@ -278,10 +274,10 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
     names = {"P-FCB saves": "P-FCB", "the placebo saves": "P-FCB-placebo", "radius 0.8 saves": "SS-UCB-0.8"}
     page.say({what: f"{1 - main.ratio(name, 'SS-UCB').value:.1%}" for what, name in names.items()})
     page.table("over FCB", _over_fcb(main))
-    if SAMPLES[runs.panel][1] == PROTOCOL:
+    if SAMPLES[runs.plan.panel][1] == PROTOCOL:
         page.table("markets", _single_markets(main))
     verdicts = [judged("P-FCB / SS-UCB", [ratio(private, silent)])]
-    if choose_markets(runs.panel)["binding"]:
+    if choose_markets(runs.plan.panel)["binding"]:
         _report_margins(page, runs)
         binding = runs.where(markets="binding", margin=0)
         verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
@@ -295,7 +291,7 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
 
 def _over_fcb(runs: PanelRuns) -> Iterator[Row]:
     for reading in _FCB_READINGS:
-        for name, paper in PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]].items():
+        for name, paper in PAPER_ABOVE_FCB[SAMPLES[runs.plan.panel][0]].items():
             other = elsewhere(runs[name], runs[reading])
             yield {
                 "ratio": f"{name} / {reading}",
@@ -307,7 +303,8 @@ def _over_fcb(runs: PanelRuns) -> Iterator[Row]:
 
 
 def _single_markets(runs: PanelRuns) -> Iterator[Row]:
-    chosen, results = choose_markets(runs.panel), [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
+    chosen = choose_markets(runs.plan.panel)
+    results = [runs[name] for name in ("SS-UCB", "P-FCB", "FCB-checked")]
     violations = stats.by_instance(results[0], results[0].info["violation"].mean(axis=1))
     regrets = map(stats.regret_by_instance, results)
     markets = zip(chosen["slack"], chosen["surplus"], violations, *regrets, strict=True)
@@ -325,7 +322,7 @@ def _single_markets(runs: PanelRuns) -> Iterator[Row]:
 
 
 def _report_margins(page: Section, runs: PanelRuns) -> None:
-    chosen, lines = choose_markets(runs.panel), []
+    chosen, lines = choose_markets(runs.plan.panel), []
     for kind in ("slack", "binding"):
         markets = f"{len(chosen[kind])} {kind}"
         found = {margin: runs.where(markets=kind, margin=margin).by() for margin in (0, MARGIN)}
@@ -354,7 +351,7 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
 
     page.table("regrets", runs.table("algorithm", columns, name))
     page.draw(stats.over_line(runs.lines("budget"), "SS-UCB"))
-    printed = PAPER_ABOVE_FCB[SAMPLES[runs.panel][0]]
+    printed = PAPER_ABOVE_FCB[SAMPLES[runs.plan.panel][0]]
     paper = printed["P-FCB"] / printed["SS-UCB"]
     page.draw({f"paper, T = {SCALES['paper'].rounds:,} (from EXP1)": {1.0: paper}})
     # The paper divides epsilon over the releases. Its calibration of the noise is proven for shares below 1 only. The
@@ -384,25 +381,21 @@ def median_agent(result: RunResult) -> RunResult:
     return replace(result, regret=np.median(result.regret, axis=2, keepdims=True))
 
 
-def _largest_share(result: RunResult) -> str:
-    """Returns which share of the federation's regret one agent has in one market."""
-    agents = stats.by_instance(result, result.regret[-1].T)
-    return f"{np.max(agents) / np.sum(agents):.1%}"
-
-
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("size")
     silent, private, placebo = (lines[name] for name in ("SS-UCB", "P-FCB", "P-FCB-placebo"))
     curves = stats.each(lines, final_regret)
     middle = {size: median_agent(result) for size, result in private.items()}
+    by_agent = {size: stats.by_instance(run, run.regret[-1].T) for size, run in silent.items()}
+    largest = {size: f"{agents.max() / agents.sum():.1%}" for size, agents in by_agent.items()}
     columns = {
         "SS-UCB (± 95 %)": curves["SS-UCB"],
         "P-FCB (± 95 %)": curves["P-FCB"],
         "P-FCB / SS-UCB": stats.over(private, silent),
         "median market": {size: _median_market(result, silent[size]) for size, result in private.items()},
         "placebo / SS-UCB": stats.over(placebo, silent),
-        "P-FCB's median agent (± 95 %)": stats.each({"": middle}, final_regret)[""],
-        "SS-UCB's regret that one agent bears": stats.each({"": silent}, _largest_share)[""],
+        "P-FCB's median agent (± 95 %)": {size: final_regret(result) for size, result in middle.items()},
+        "SS-UCB's regret that one agent bears": largest,
     }
     page.table("regrets", stats.by_x(columns, "agents", "{:g}"))
     page.draw(curves)

@@ -1,7 +1,6 @@
 """Ways to spend one privacy budget: the number of releases, their times and their shares."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple
@@ -30,8 +29,7 @@ HEADS = (
 _LARGE_DELTA = 0.5
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One way to spend the privacy budget: when agents release, and how the budget is shared by the releases.
 
     Attributes:
@@ -198,7 +196,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
     A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
     """
-    problem, found = PROBLEMS[runs.panel], runs.by()
+    problem, found = PROBLEMS[runs.plan.panel], runs.by()
     silence = found.pop(TUNED)
     beside, best = over(found, silence), least(found)
     verdicts = [(best, TUNED, beside[best], "recommended")]
@@ -232,8 +230,7 @@ EXPERIMENTS = {
         "Which number, times and shares of releases make the most of one epsilon; 5 minutes.",
         {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 20), "paper": Scale(100_000, 20)},
-        _runs,
-        _report,
+        _runs, _report,
         {name: COMPARED[name].title for name in PROBLEMS},
     )
-}
+}  # fmt: skip

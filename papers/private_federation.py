@@ -4,6 +4,7 @@ This project's baselines and the papers' are compared with silence, whose consta
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.stats import Ratio, Row, final_regret, ratio
+from fedbandit_envs.papers.stats import Curves, Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
@@ -160,21 +161,14 @@ _TINY = {"part": (0.5,), "delta": (0.1,), "epsilon": (0.1, 10.0), "agents": (2, 
 _EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 _PAPER = {"part": (1.0,), "delta": (0.1, 1e-5), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
 _SMALL = _PAPER | {"part": (0.2,), "epsilon": (0.01, 0.1, 1.0, 10.0), "agents": (2, 5, 10, 30, 100)}
-SCALES = {
-    "tiny": Scale(600, 2, _TINY),
-    "small": Scale(100_000, 20, _SMALL),
-    "paper": Scale(100_000, 20, _PAPER),
-}
-"""Sizes of the experiment: full horizon, number of seeds (which problems multiply), and the values of the sweeps.
-
-``part`` is the share of the full horizon that runs of the sweeps have.
-"""
+"""Values of the sweeps; ``part`` is the share of the full horizon that runs of the sweeps have."""
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports where private federation pays; in a problem also targets, all algorithms, and regret by epsilon."""
-    by_agents = runs.panel == "agents"
-    level = runs.where(case=None, delta=None).by()
+    by_agents = runs.plan.panel == "agents"
+    of_sweeps = runs.where(case=None, delta=None)
+    level = of_sweeps.by()
     if by_agents:
         groups = {name: runs.where(problem=name).lines("agents") for name in PROBLEMS}
     else:
@@ -202,9 +196,15 @@ def _report(section: Section, runs: PanelRuns) -> None:
     else:
         section.table("ratios", _controlled(level))
         section.table("targets", _targets(runs))
-        section.table("lines", _compared(runs.panel, level))
+        columns: dict[str, Any] = {
+            "baseline": lambda result: BASELINE_OF[runs.plan.panel][result.labels["line"]],
+            "regret (± 95 %)": final_regret,
+            "median": _median,
+            **{f"/ {below}": partial(ratio, denominator=level[below]) for below in (SILENT, TUNED)},
+        }
+        section.table("lines", of_sweeps.table("run", columns))
         section.table("epsilon", _against_epsilon(groups, curves))
-        made = runs.one(OURS, case=PROBLEMS[runs.panel].cases[0].title).claims
+        made = runs.one(OURS, case=PROBLEMS[runs.plan.panel].cases[0].title).claims
         section.claims(
             claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
         )
@@ -243,13 +243,13 @@ def _targets(runs: PanelRuns) -> Iterator[Row]:
 
     The row says whether a ratio is at most the bound that was set in advance.
     """
-    problem = PROBLEMS[runs.panel]
+    problem = PROBLEMS[runs.plan.panel]
     for case in problem.cases:
         results = runs.where(case=case.title).by()
         for line, result in results.items():
             row: Row = {
                 "setting: run": f"{case.title}: {line}",
-                "baseline": BASELINE_OF[runs.panel][line],
+                "baseline": BASELINE_OF[runs.plan.panel][line],
                 "regret at T (± 95 %)": final_regret(result),
                 "median": _median(result),
             }
@@ -262,22 +262,7 @@ def _targets(runs: PanelRuns) -> Iterator[Row]:
             yield row
 
 
-def _compared(problem: str, level: Mapping[str, RunResult]) -> Iterator[Row]:
-    """Yields a row for each algorithm at the horizon of the sweeps: regret, also over that of silence."""
-    for line, result in level.items():
-        yield {
-            "run": line,
-            "baseline": BASELINE_OF[problem][line],
-            "regret (± 95 %)": final_regret(result),
-            "median": _median(result),
-            **{f"/ {below}": ratio(result, level[below]) for below in (SILENT, TUNED)},
-        }
-
-
-def _against_epsilon(
-    groups: Mapping[str, Mapping[str, Mapping[float, RunResult]]],
-    curves: Mapping[str, Mapping[float, Ratio]],
-) -> Iterator[Row]:
+def _against_epsilon(groups: Mapping[str, Curves], curves: Curves) -> Iterator[Row]:
     """Yields a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'."""
     for delta, lines in groups.items():
         for epsilon, result in lines[OURS].items():
@@ -297,7 +282,10 @@ EXPERIMENTS = {
     "private-federation": Experiment(
         "Private federation: whether it pays against tuned silence",
         "Whether agents who send noisy data do better than tuned agents who send nothing; 30 minutes.",
-        {"x": "epsilon", "y": "regret / tuned silence's"}, SCALES, _runs, _report,
+        {"x": "epsilon", "y": "regret / tuned silence's"},
+        # Problems multiply the number of seeds.
+        {"tiny": Scale(600, 2, _TINY), "small": Scale(100_000, 20, _SMALL), "paper": Scale(100_000, 20, _PAPER)},
+        _runs, _report,
         {**{name: problem.title for name, problem in PROBLEMS.items()}, "agents": "Against the number of agents"},
         panel_axes={"agents": {"x": "agents"}},
     )

@@ -102,7 +102,7 @@ RIVAL = {"regret": SHARED, "linear": SHARED, "threshold": "FedGLB-UCB", "all": A
 
 def _costs(runs: PanelRuns) -> list[Row]:
     """Returns a row for each run: regret of all agents, also over a rival's, and what is sent, or the claim."""
-    rows, rival = [], RIVAL[runs.panel]
+    rows, rival = [], RIVAL[runs.plan.panel]
     for labels, result in runs.rows:
         swept = [f"{name} {value:g}" for name, value in labels.items() if name not in ("line", "problem")]
         shared = {name: labels[name] for name in ("factor", "agents", "problem") if name in labels}
@@ -111,7 +111,7 @@ def _costs(runs: PanelRuns) -> list[Row]:
             "regret (± 95 %)": stats.of_all_agents(result),
             f"/ {rival}": ratio(result, runs.one(rival, **shared)),
         }
-        if runs.panel == "privacy":
+        if runs.plan.panel == "privacy":
             row["claim against a fellow agent"] = against_fellow(result)
         else:
             row["messages"], row["numbers sent"] = (mean_of(count, ",.0f") for count in sent(result))
@@ -120,12 +120,11 @@ def _costs(runs: PanelRuns) -> list[Row]:
 
 
 def _regret_verdicts(runs: PanelRuns) -> list[Row]:
-    fed, newton, shared = "FedGLB-UCB", "FedGLB-UCB-quasi-newton", SHARED
-    (of_fed, size), (of_newton, small), (of_shared, large) = (
-        sent(runs[line]) for line in (fed, newton, shared)
-    )
+    fed, newton = "FedGLB-UCB", "FedGLB-UCB-quasi-newton"
+    (of_fed, size), (of_newton, small) = sent(runs[fed]), sent(runs[newton])
+    of_shared, large = sent(runs[SHARED])
     asked = {
-        "regret, FedGLB-UCB / all shared": (runs.ratio(fed, shared), 1.5),
+        "regret, FedGLB-UCB / all shared": (runs.ratio(fed, SHARED), 1.5),
         "regret, FedGLB-UCB / alone": (runs.ratio(fed, ALONE), 1 / 30),
         f"regret, FedGLB-UCB / alone, {LITTLE}": (runs.ratio(fed, f"{ALONE}, {LITTLE}"), None),
         f"regret, all shared, {LITTLE} / FedGLB-UCB": (runs.ratio(f"{SHARED}, {LITTLE}", fed), None),
@@ -140,21 +139,19 @@ def _regret_verdicts(runs: PanelRuns) -> list[Row]:
 
 def _report_generalised(section: Section, runs: PanelRuns) -> None:
     """Reports verdicts, regret and what is sent, over rounds or over the quantity that the panel varies."""
-    if runs.panel == "privacy":
+    if runs.plan.panel == "privacy":
         curves = stats.over_line(runs.lines("epsilon"), SILENT)
-        below = [
-            {"line": name, "below silence at epsilon": stats.pays_at(own)} for name, own in curves.items()
-        ]
-        section.table("verdicts", below)
+        below = {"below silence at epsilon": {name: stats.pays_at(own) for name, own in curves.items()}}
+        section.table("verdicts", stats.by_x(below, "line", "{}"))
         section.draw(curves)
-    elif runs.panel == "threshold":
+    elif runs.plan.panel == "threshold":
         section.draw(stats.each(runs.lines("factor"), stats.final_regret))
     else:
         for labels, result in runs.rows:
             section.draw({", ".join(labels.values()): stats.curve_of(result, result.regret.sum(axis=2))})
-    if runs.panel == "regret":
+    if runs.plan.panel == "regret":
         section.table("verdicts", _regret_verdicts(runs))
-    if runs.panel != "linear":
+    if runs.plan.panel != "linear":
         section.table("regret", _costs(runs))
     for problem in runs.values("problem"):
         at = runs.where(problem=problem)

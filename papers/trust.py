@@ -14,7 +14,6 @@ from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.tuning import FIRST_SEED
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
@@ -117,9 +116,11 @@ RELEASES: Mapping[tuple[str, str, float], Mapping[int, tuple[float, int, int]]] 
     ("arms", SERVER, 1): {10: (0.03, 8, 1), 30: (0.03, 8, 1), 100: (0.3, 8, 1), 300: (0.3, 8, 1)},
     ("arms", SERVER, 10): {10: (1, 32, 3), 30: (0.3, 8, 1), 100: (0.3, 8, 3), 300: (0.3, 8, 3)},
 }  # fmt: skip
-"""The tuned :class:`Releases` by problem, line and epsilon, and by the number of agents; :func:`tune` finds them.
+"""The tuned :class:`Releases` by problem, line and epsilon, and by the number of agents.
 
-In procurement they are the same for 10, 30 and 100 agents, but for a server at epsilon 10.
+They had the least mean regret of the grid of clips 0.03, 0.3, 1, first rounds 8, 32, 128, and 1 or 3 releases, over
+10,000 rounds on 4 seeds that no experiment plays. In procurement they are the same for 10, 30 and 100 agents, but for a
+server at epsilon 10.
 """
 
 
@@ -139,22 +140,6 @@ def tuned(name: str, line: str, epsilon: float, agents: int) -> Releases:
     return Releases(*found[max((number for number in found if number <= agents), default=min(found))])
 
 
-def tune(name: str, line: str, epsilon: float, agents: int, rounds: int = 10_000, seeds: int = 4) -> Releases:
-    """Returns the releases with the least mean regret of a grid, on seeds that no experiment plays.
-
-    Args:
-        name: Name of the problem.
-        line: Name of the row.
-        epsilon: Its epsilon.
-        agents: Number of agents.
-        rounds: Horizon.
-        seeds: Number of seeds.
-    """
-    grid = map(Releases._make, product((0.03, 0.3, 1.0), (8, 32, 128), (1, 3)))
-    settings = (name, AGENT, line, rounds, seeds, agents, epsilon)
-    return min(grid, key=lambda how: run(*settings, how, FIRST_SEED).run().regret[-1].mean())
-
-
 @cache
 def _noise_multiplier(line: str, epsilon: float, delta: float, agents: int, releases: int) -> float:
     """Returns the noise of one clipped release, in units of the clip, for a claim about all data of an agent.
@@ -168,9 +153,8 @@ def _noise_multiplier(line: str, epsilon: float, delta: float, agents: int, rele
 
 
 def run(
-    name: str, level: str, line: str, rounds: int, seeds: int, agents: int, epsilon: float = 0.0,
-    releases: Releases | None = None, first_seed: int = 0,
-) -> RunSpec:  # fmt: skip
+    name: str, level: str, line: str, rounds: int, seeds: int, agents: int, epsilon: float = 0.0
+) -> RunSpec:
     """Returns the run of one line.
 
     Args:
@@ -181,8 +165,6 @@ def run(
         seeds: Number of instances.
         agents: Number of agents.
         epsilon: Epsilon of the claim; 0 for lines without noise.
-        releases: How agents release if all their data are protected; None as tuned.
-        first_seed: The first seed.
     """
     problem, stack = PROBLEMS[name], []
     channel: dict[str, Any] = {"schedule": {"name": "doubling", "start": problem.start}}
@@ -191,7 +173,7 @@ def run(
         noise = {"epsilon": epsilon, "delta": DELTA, "releases": channel["schedule"], "budget": budget}
         stack = [["ContinualPrivatizer", noise]]
     elif epsilon:
-        how = releases or tuned(name, line, epsilon, agents)
+        how = tuned(name, line, epsilon, agents)
         privatizer, channel["schedule"] = how.settings(line, epsilon, DELTA, agents, problem.unit)
         stack = [privatizer]
     if line in (HALF, MOST):
@@ -205,7 +187,7 @@ def run(
     return Plan("", Scale(rounds, seeds)).run(
         line, COMPARED[name].cases[0].env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE],
         env={"num_agents": agents}, wrappers={} if line == TUNED else {"channel": channel}, stack=stack,
-        first_seed=first_seed, delta=DELTA,
+        delta=DELTA,
         labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
     )  # fmt: skip
 
@@ -235,7 +217,7 @@ def _claimed(claim: Claim) -> str:
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
-    name, _, level = runs.panel.partition("-")
+    name, _, level = runs.plan.panel.partition("-")
     over = partial(ratio, middle=COMPARED[name].middle)
     epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
     before = dict(zip(steps[1:], steps, strict=False))
@@ -257,7 +239,10 @@ def _report(section: Section, runs: PanelRuns) -> None:
                 "claim against a fellow agent": _claimed(result.privacy),
             }
             if level == AGENT:
-                row["releases in rounds; clip"] = _released(name, line, epsilon, int(agents))
+                how = tuned(name, line, epsilon, int(agents))
+                clip = how.clip * how.first * PROBLEMS[name].unit
+                released = f"{', '.join(map(str, how.rounds))}; {clip:.3g}"
+                row["releases in rounds; clip"] = "-" if line in (TUNED, TRUE) else released
             rows.append(row)
         section.table(f"agents{agents:g}", rows)
     middle = epsilons[len(epsilons) // 2]
@@ -267,21 +252,12 @@ def _report(section: Section, runs: PanelRuns) -> None:
     })  # fmt: skip
 
 
-def _released(name: str, line: str, epsilon: float, agents: int) -> str:
-    """Returns the rounds of release and the clip, as a norm, as the text of a table's cell."""
-    if line in (TUNED, TRUE):
-        return "-"
-    how = tuned(name, line, epsilon, agents)
-    return f"{', '.join(map(str, how.rounds))}; {how.clip * how.first * PROBLEMS[name].unit:.3g}"
-
-
 _TINY = {"epsilon": (10.0,), **{f"agents, {name}": (4.0,) for name in PROBLEMS}}
 _FULL = {
     "epsilon": EPSILONS,
     **{f"agents, {name}": (10.0, 30.0, 100.0) for name in ("procurement", "exposure")},
     **{f"agents, {name}": (10.0, 30.0, 100.0, 300.0) for name in ("arms", "linear")},
 }
-_LEVELS = {EVENT: "one event protected", AGENT: "all data of an agent protected"}
 EXPERIMENTS = {
     "trust": Experiment(
         "Trust: what each step from local noise to a trusted server buys",
@@ -292,7 +268,7 @@ EXPERIMENTS = {
         {
             f"{name}-{level}": f"{COMPARED[name].title}, {what}"
             for name in PROBLEMS
-            for level, what in _LEVELS.items()
+            for level, what in ((EVENT, "one event protected"), (AGENT, "all data of an agent protected"))
         },
     )
 }  # fmt: skip

@@ -1,7 +1,6 @@
 """Fed1-UCB, Fed2-UCB and PF-UCB, beside agents who do not communicate and controls without phases."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -274,7 +273,7 @@ def regret_table(runs: PanelRuns) -> list[Row]:
         "messages": _thousands(cost),
         "regret and messages (± 95 %)": _thousands(total),
         # What is known is not of the user's means.
-        **(known if runs.panel != "films" else {}),
+        **(known if runs.plan.panel != "films" else {}),
         "still regretting": unsettled,
     }
     return runs.table("line", columns, _named)
@@ -292,7 +291,7 @@ def _judge(page: Section, found: Mapping[str, Ratio]) -> None:
 
 
 def _report_global(page: Section, runs: PanelRuns) -> None:
-    panel = runs.panel
+    panel = runs.plan.panel
     if panel == "constant":
         lines = runs.lines("constant")
         measures = {
@@ -318,8 +317,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
     if panel in ("exact", "films"):
         page.draw_over_rounds(runs)
     else:
-        summed = [(own, replace(run, regret=run.regret.sum(axis=2, keepdims=True))) for own, run in runs.rows]
-        page.draw_over_rounds(PanelRuns(runs.plan, summed))
+        page.draw({own["line"]: stats.curve_of(run, run.regret.sum(axis=2)) for own, run in runs.rows})
     if panel == "tuned":
         pairs = [(f"{line}-tuned", line) for line in ("Fed1-UCB", "Fed2-UCB")]
     else:
@@ -331,7 +329,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
 
 def _report_mixed(page: Section, runs: PanelRuns) -> None:
     page.table("regrets", regret_table(runs))
-    if runs.panel == "enhanced":
+    if runs.plan.panel == "enhanced":
         page.draw_over_rounds(runs)
         _judge(page, {"PF-UCB-enhanced / PF-UCB": _ratio(runs["PF-UCB-enhanced"], runs["PF-UCB"])})
         return
@@ -340,7 +338,7 @@ def _report_mixed(page: Section, runs: PanelRuns) -> None:
     found = {
         f"{short} / PF-UCB, alpha {alpha:g}": _ratio(lines[line][alpha], ours)
         for alpha, ours in lines["PF-UCB"].items()
-        for short, line in BY_ALPHA[runs.panel].items()
+        for short, line in BY_ALPHA[runs.plan.panel].items()
     }
     _judge(page, found)
 

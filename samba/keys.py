@@ -12,7 +12,6 @@ import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from hashlib import blake2b, shake_256
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -26,9 +25,6 @@ from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.samba.messages import require_extra
 
 KEY_BYTES = 32
-
-_BLOCK_BYTES = 1 << 16
-
 
 KeyPurpose = Literal["mask", "permutation", "choice", "common score", "coin", "policy", "reward"]
 """The purpose of a key. Keys are computed from these names, which must never change, or runs could not be repeated."""
@@ -76,7 +72,7 @@ class Keystream:
         """
         self._key = key
         self._width = width
-        self._rounds = max(1, _BLOCK_BYTES // (8 * width))
+        self._rounds = max(1, (1 << 16) // (8 * width))
         self._blocks: dict[int, tuple[int, Array]] = {}
 
     def words(self, round_: int, iteration: int = 0) -> Array:
@@ -107,15 +103,12 @@ class Keystream:
 class Permutations(Keystream):
     """A pseudorandom stream of permutations of the owners, one for every round and iteration.
 
+    The stream's ``width`` is the number of owners.
+
     Example:
-        >>> sorted(Permutations(bytes(32), owners=4).order(round_=1).tolist())
+        >>> sorted(Permutations(bytes(32), width=4).order(round_=1).tolist())
         [0, 1, 2, 3]
     """
-
-    def __init__(self, key: bytes, owners: int) -> None:
-        """Makes the stream of permutations for a key of 32 bytes and a number of owners."""
-        super().__init__(key, owners)
-        self._places = np.uint64((1 << owners.bit_length()) - 1)
 
     def order(self, round_: int, iteration: int = 0) -> Array:
         """Returns the permutation, int64 ``(owners,)``: place p of the permuted list holds the item of ``order[p]``."""
@@ -124,9 +117,11 @@ class Permutations(Keystream):
     def _prepare(self, block: Array) -> Array:
         # The last bits of each random word are replaced by an owner's number. Sorting the words, which differ in their
         # random first bits, then puts the owners' numbers into a random order.
-        own = (block & ~self._places) | np.arange(block.shape[1], dtype=np.uint64)
+        owners = block.shape[1]
+        places = np.uint64((1 << owners.bit_length()) - 1)
+        own = (block & ~places) | np.arange(owners, dtype=np.uint64)
         own.sort(axis=1)
-        return (own & self._places).astype(np.int64)
+        return (own & places).astype(np.int64)
 
 
 class OwnerKeys(NamedTuple):
@@ -193,7 +188,7 @@ class Keyring:
         links: Two keys for each link of the role, by the peer's name: the key of frames to the peer, and the key of
             frames from the peer.
         secrets: The role's other keys by purpose. Comp has ``cipher`` and ``choice``; Controller has ``permutation``,
-            ``common_score`` and ``coin``; a group of owners has ``cipher``.
+            ``common score`` and ``coin``; a group of owners has ``cipher``.
         owners: Keys of each owner in the group; empty for roles other than groups of owners.
         certificate: The certificate for links under TLS, or None.
 
@@ -213,11 +208,6 @@ class Keyring:
     certificate: Certificate | None = None
 
     @property
-    def arms(self) -> int:
-        """Number of owners in all groups, K."""
-        return sum(self.group_sizes.values())
-
-    @property
     def group_arms(self) -> dict[str, slice]:
         """The arms of each group of owners, as a slice of the list of all arms."""
         bounds = pairwise(accumulate(self.group_sizes.values(), initial=0))
@@ -229,9 +219,8 @@ class Keyring:
         Raises:
             OSError: The file cannot be written, or exists already.
         """
-        text = json.dumps(asdict(self), default=bytes.hex, indent=1)
-        with open(path, "x", opener=partial(os.open, mode=0o600)) as out:
-            out.write(text)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(json.dumps(asdict(self), default=bytes.hex, indent=1))
 
     @classmethod
     def load(cls, path: Path, role: str) -> "Keyring":
@@ -314,15 +303,11 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     controller_links: dict[str, tuple[bytes, ...]] = {}
     keyrings = {}
     for name, own in secrets.items():
-        sending, receiving = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
-        controller_links[name] = sending, receiving
+        controller_links[name] = own_link = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
         held = tuple(next(owners) for _ in range(sizes.get(name, 0)))
-        keyrings[name] = Keyring(name, sizes, {"controller": (receiving, sending)}, own, held)
-    permuting = {
-        "permutation": derive_key(seed, "permutation"),
-        "common_score": derive_key(seed, "common score"),
-        "coin": derive_key(seed, "coin"),
-    }
+        keyrings[name] = Keyring(name, sizes, {"controller": own_link[::-1]}, own, held)
+    purposes: tuple[KeyPurpose, ...] = ("permutation", "common score", "coin")
+    permuting: dict[str, bytes] = {purpose: derive_key(seed, purpose) for purpose in purposes}
     return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}
 
 

@@ -14,7 +14,7 @@ The steps in the descriptions of kinds are those of SAMBA, Figure 5.
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from importlib.util import find_spec
 from itertools import repeat
@@ -124,10 +124,6 @@ class Counts:
         paillier_decryptions: Decryptions of the total reward by the customer.
         frames: Frames sent.
         bytes: Bytes of the frames sent.
-
-    Example:
-        >>> Counts.total([Counts(frames=2), Counts(frames=3)]).frames
-        5
     """
 
     aes_encryptions: int = 0
@@ -137,11 +133,6 @@ class Counts:
     paillier_decryptions: int = 0
     frames: int = 0
     bytes: int = 0
-
-    @classmethod
-    def total(cls, parts: Iterable["Counts"]) -> "Counts":
-        """Returns the sum of the counts of several roles."""
-        return cls(*map(sum, zip(*map(astuple, parts), strict=True)))
 
 
 @dataclass
@@ -163,11 +154,6 @@ class Record:
     counts: Counts = field(default_factory=Counts)
     received: list[tuple[str, bytes]] = field(default_factory=list)
     decrypted: list[tuple[bytes, bytes]] = field(default_factory=list)
-
-    def add_received(self, peer: str, payload: bytes) -> None:
-        """Adds a received message to the transcript, if one is kept."""
-        if self.keeps_transcript:
-            self.received.append((peer, payload))
 
     def add_decrypted(self, bound: bytes, plain: bytes) -> None:
         """Adds decrypted items to the transcript, if one is kept."""
@@ -251,7 +237,8 @@ class Link:
                 peer,
             ) from error
         self._received += 1
-        self._record.add_received(peer, payload)
+        if self._record.keeps_transcript:
+            self._record.received.append((peer, payload))
         return payload
 
 

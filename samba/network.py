@@ -29,12 +29,6 @@ _LENGTH_BYTES = 4
 # Largest number of bytes in the first two frames of a connection; peers that have not proven who they are may not send
 # longer frames.
 _MAX_HELLO = 128
-# Controller alone can tell which role hangs. So the timeouts of others are longer by this factor: Controller times out
-# first and names the role.
-_PATIENCE = 3
-_CLOSING_SECONDS = 5.0
-_LAST_PORT = 65535
-_RETRY_SECONDS = 0.1
 
 
 Streams = dict[str, tuple[StreamReader, StreamWriter]]
@@ -162,13 +156,7 @@ def play_over_network(
     return role.report()
 
 
-async def meet(
-    role: Role,
-    address: str,
-    timeout: float,
-    listening: OnPort = lambda port: None,
-    progress: OnRound = lambda round_, rounds: None,
-) -> None:
+async def meet(role: Role, address: str, timeout: float, listening: OnPort, progress: OnRound) -> None:
     """Connects a role with its peers and plays it until its part is done.
 
     Args:
@@ -203,7 +191,7 @@ async def meet(
             writer.close()
         with suppress(OSError, TimeoutError):
             closed = [writer.wait_closed() for _, writer in streams.values()]
-            await asyncio.wait_for(asyncio.gather(*closed), _CLOSING_SECONDS)
+            await asyncio.wait_for(asyncio.gather(*closed), timeout=5.0)
 
 
 async def _accept_all(role: Role, streams: Streams, place: Place, timeout: float, listening: OnPort) -> None:
@@ -249,7 +237,7 @@ async def _connect(role: Role, place: Place, timeout: float) -> tuple[StreamRead
                 raise SecureError(
                     f"{HUB} at {host}:{port} cannot be reached for {timeout:g} s: {error}", HUB
                 ) from error
-        await asyncio.sleep(_RETRY_SECONDS)
+        await asyncio.sleep(0.1)
     _write(writer, role.name.encode())
     _write(writer, role.links[HUB].seal(bytes((Kind.HELLO,))))
     return reader, writer
@@ -267,7 +255,8 @@ async def _play(role: Role, streams: Streams, timeout: float, progress: OnRound)
             await inbox.put((peer, error))
 
     receiving = [asyncio.create_task(receive(peer, reader)) for peer, (reader, _) in streams.items()]
-    patience = timeout if role.name == HUB else _PATIENCE * timeout
+    # Controller alone can tell which role hangs. So others wait longer: Controller times out first and names the role.
+    patience = timeout if role.name == HUB else 3 * timeout
     try:
         frames, round_ = role.start(), 0
         while True:
@@ -347,7 +336,7 @@ def parse_address(address: str, tls: bool) -> tuple[str, int]:
         ValueError: The address has another form; or TLS is not used, and other machines can reach the address.
     """
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"address is {address!r}; HOST:PORT is required")
     host = host.strip("[]")
     try:

@@ -22,9 +22,6 @@ from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.samba.keys import Keystream, OwnerKeys, Permutations, derive_key, owner_keys
 from fedbandit_envs.samba.messages import SecureError
 
-_BLOCK = 256
-_MAX_ENCRYPTIONS = 1 << 32  # largest number of encryptions under one key, since nonces are random
-
 
 def owner_rewards(mean: float, key: bytes) -> Iterator[int]:
     """Returns the rewards, 0 or 1, of a data owner's Bernoulli arm, one a pull.
@@ -47,7 +44,7 @@ def owner_rewards(mean: float, key: bytes) -> Iterator[int]:
         raise ValueError(f"mean is {mean!r}; a number in [0, 1] is required")
     seed = np.random.SeedSequence(int.from_bytes(key, "little"))
     generator = np.random.Generator(np.random.SFC64(seed))
-    blocks = (generator.random(_BLOCK) < mean for _ in count())
+    blocks = (generator.random(256) < mean for _ in count())
     return map(int, chain.from_iterable(map(np.ndarray.tolist, blocks)))
 
 
@@ -224,7 +221,7 @@ class SambaPlan:
         require_integer("iterations", self.iterations, 1)
         require_choice("choice", self.choice, get_args(Choice))
         encryptions = 2 * self.arms * self.iterations * (self.budget - self.arms)
-        if encryptions > _MAX_ENCRYPTIONS:
+        if encryptions > 1 << 32:
             raise ValueError(
                 f"budget is {self.budget}, which takes up to {encryptions:.2e} encryptions under one key; at most 2^32 "
                 "are allowed, since nonces are random"

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import process_time
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,8 +23,6 @@ Result = TypeVar("Result")
 
 HUB = "controller"
 """Name of Controller, to which all other roles have a link."""
-
-_MAX_REASON = 500
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,7 @@ class RoleReport:
     reward: int | None = None
 
 
-@dataclass(frozen=True)
-class RoleSetup:
+class RoleSetup(NamedTuple):
     """The keys, settings and data with which one role takes part in a run.
 
     Attributes:
@@ -90,7 +87,7 @@ class Role(ABC):
             ValueError: A setting that this role needs is missing or out of its range.
         """
         self.name = setup.keyring.role
-        self.arms = setup.keyring.arms
+        self.arms = sum(setup.keyring.group_sizes.values())
         self.certificate = setup.keyring.certificate
         self.record = record
         self._setup = setup
@@ -155,7 +152,7 @@ class Role(ABC):
 
     def stop(self, culprit: str, reason: str) -> list[Frame]:
         """Returns frames that tell all peers that the run has ended, which role has caused this, and why."""
-        content = json.dumps({"culprit": culprit, "reason": reason[:_MAX_REASON]}).encode()
+        content = json.dumps({"culprit": culprit, "reason": reason[:500]}).encode()
         return self._seal([(peer, Kind.STOP, content) for peer in self.links])
 
     def report(self) -> RoleReport:
@@ -337,7 +334,7 @@ class Controller(Role):
         self._algorithm = _algorithm_of(setup)
         self._group_arms = setup.keyring.group_arms
         self._permutations = Permutations(self._secrets["permutation"], self.arms)
-        self._common_scores = Keystream(self._secrets["common_score"])
+        self._common_scores = Keystream(self._secrets["common score"])
         self._received: dict[str, bytes] = {}
         self._asked_comp = False
         self._exploring = False

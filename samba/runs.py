@@ -1,11 +1,11 @@
 """Whole runs of SAMBA: with encryption, without encryption, or either of them from settings in JSON."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from math import inf
 from secrets import randbits
 from time import perf_counter, process_time
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
@@ -24,8 +24,7 @@ TIMEOUT = 30.0
 """Default number of seconds without a message after which the role that must send next counts as hung."""
 
 
-@dataclass(frozen=True)
-class SecureRun:
+class SecureRun(NamedTuple):
     """The result of a run on encrypted scores.
 
     Attributes:
@@ -46,7 +45,8 @@ class SecureRun:
     @property
     def counts(self) -> Counts:
         """Numbers of operations, frames and bytes of all roles together."""
-        return Counts.total(report.counts for report in self.reports.values())
+        counts = (astuple(report.counts) for report in self.reports.values())
+        return Counts(*map(sum, zip(*counts, strict=True)))
 
 
 def run_secure(

@@ -1,6 +1,5 @@
 """The script on Zhou and Chowdhury's federations: the claims of their lines."""
 
-from dataclasses import replace
 from math import isinf
 
 import pytest
@@ -24,7 +23,7 @@ TINY = Scale(200, 2)
 )
 def test_a_line_claims_the_epsilon_that_is_asked_for(line, trust, epsilon, delta):
     # Three synchronisations.
-    scale = replace(TINY, rounds=75)
+    scale = TINY._replace(rounds=75)
     claim = local_trust.run(line, scale, epsilon=epsilon, delta=delta, agents=10.0).run().privacy
     assert (claim.trust, claim.delta, claim.adjacency) == (trust, delta, "one-observation")
     # The noise of half of the agents makes up the whole noise, and all add theirs.

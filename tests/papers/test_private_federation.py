@@ -72,7 +72,7 @@ def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(pa
 
 
 def test_every_problem_compares_the_same_lines_with_the_same_seeds():
-    plan = Plan("", private_federation.SCALES["small"], "default")
+    plan = Plan("", private_federation.EXPERIMENTS["private-federation"].scales["small"], "default")
     for panel, problem in private_federation.PROBLEMS.items():
         runs = private_federation.EXPERIMENTS["private-federation"].runs(plan._replace(panel=panel))
         swept = [run for run in runs if "case" not in run.labels]

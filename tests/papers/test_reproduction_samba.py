@@ -1,6 +1,5 @@
 """SAMBA's Figure 8, and noise beside encryption: tiny tables, cells against runs, verdicts on made-up runs."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -43,7 +42,7 @@ def test_every_experiment_of_samba_writes_its_tables(tmp_path, monkeypatch, name
     pytest.importorskip("phe")
     pytest.importorskip("cryptography")
     monkeypatch.setattr(messages, "KEY_BITS", 512)
-    monkeypatch.setitem(experiments(), name, replace(experiments()[name], scales={"small": TINY[name]}))
+    monkeypatch.setitem(experiments(), name, experiments()[name]._replace(scales={"small": TINY[name]}))
     panels = ["movielens", "jester"] if panel == "all" else [panel]
     ran = reproduce(name, "--out", tmp_path, "--panel", panel)
     assert ran.exit_code == 0, ran.output

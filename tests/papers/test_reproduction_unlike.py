@@ -109,7 +109,7 @@ def test_films_of_another_table_are_other_runs(films, tmp_path):
     path = tmp_path / "films.csv"
     path.write_text(films.read_text())
     experiment = EXPERIMENTS["pf-ucb"]
-    plan = Plan("films", replace(experiment.scales["tiny"], trials=3), "default", spec_of(path))
+    plan = Plan("films", experiment.scales["tiny"]._replace(trials=3), "default", spec_of(path))
     before = [run.key for run in experiment.runs(plan)]
     assert before == [run.key for run in experiment.runs(plan)]
     path.write_text("\n".join(films.read_text().splitlines()[:-3]))

@@ -1,7 +1,6 @@
 """The scripts on exposure fairness, FedUCB, liars, digits and FedLinUCB: their runs, and single figures."""
 
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -48,7 +47,7 @@ def test_medium_has_the_paper_s_agents_and_keeps_each_trial(name):
     scale = experiment.scales["medium"]
     for panel in experiment.panels:
         three, ten = (
-            experiment.runs(Plan(panel, replace(scale, trials=trials), "default")) for trials in (3, 10)
+            experiment.runs(Plan(panel, scale._replace(trials=trials), "default")) for trials in (3, 10)
         )
         assert [run.labels for run in three] == [run.labels for run in ten]
         for run, longer in zip(three, ten, strict=True):

@@ -25,10 +25,10 @@ TRUSTED = {
         if case[:2] != (trust.EVENT, trust.SHUFFLER)
     ],
 )
-def test_a_line_claims_the_epsilon_that_is_asked_for(level, line, epsilon):
+def test_a_line_claims_the_epsilon_that_is_asked_for(monkeypatch, level, line, epsilon):
     """Slow runs try a shuffler at the larger epsilon as well."""
-    spec = trust.run("arms", level, line, 300, 2, 40, epsilon, releases=trust.Releases(0.5, 32, 2))
-    claim = spec.run().privacy
+    monkeypatch.setattr(trust, "tuned", lambda *of: trust.Releases(0.5, 32, 2))
+    claim = trust.run("arms", level, line, 300, 2, 40, epsilon).run().privacy
     # Among few agents shuffling buys nothing, and then the claim needs no shuffler.
     assert claim.trust == TRUSTED[line] or (line, claim.trust) == (trust.SHUFFLER, "local")
     assert claim.adjacency == (trust.AGENT if level == trust.AGENT else "one-observation")

@@ -9,7 +9,11 @@ from samba_runs import ALGORITHMS, DATA, assert_same, make_roles, means_of, plai
 
 from fedbandit_envs.samba.messages import Counts, Record
 from fedbandit_envs.samba.owners import Algorithm
-from fedbandit_envs.samba.runs import run_secure
+from fedbandit_envs.samba.runs import SecureRun, run_secure
+
+
+def total(roles) -> Counts:
+    return SecureRun(0, {name: role.report() for name, role in roles.items()}, None).counts
 
 
 @pytest.mark.parametrize(("name", "data"), every_second(starmap(pytest.param, product(ALGORITHMS, DATA))))
@@ -63,7 +67,7 @@ def test_a_budget_of_one_pull_each_needs_no_selection():
     result = play(roles)
     assert result.pulls.tolist() == [1, 1, 1]
     assert_same(result, plain(Algorithm("ucb"), means, 3, 0)[0])
-    assert Counts.total(role.record.counts for role in roles.values()).aes_encryptions == 0
+    assert total(roles).aes_encryptions == 0
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -76,7 +80,7 @@ def test_operations_are_those_of_theorem_4(name, groups):
     play(roles)
     submitted = sum(one.scores is not None for one in noted)
     explored = len(noted) - submitted
-    counts = Counts.total(role.record.counts for role in roles.values())
+    counts = total(roles)
     # 2K encryptions an iteration; K where a round explores, since owners then send nothing.
     assert counts.aes_encryptions == counts.aes_decryptions == arms * (2 * submitted + explored)
     assert counts.paillier_encryptions + counts.paillier_decryptions == arms + 1

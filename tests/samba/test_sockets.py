@@ -9,13 +9,18 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from samba_runs import certificates_of, make_roles, means_of, plain
 
+from fedbandit_envs.samba import network
 from fedbandit_envs.samba.keys import tls_context
 from fedbandit_envs.samba.messages import SecureError
-from fedbandit_envs.samba.network import meet, parse_address
+from fedbandit_envs.samba.network import parse_address
 from fedbandit_envs.samba.owners import Algorithm
 
 MEANS = means_of("movielens", 3)
 HERE = "127.0.0.1:0"
+
+
+def meet(role, address, timeout, listening=lambda port: None):
+    return network.meet(role, address, timeout, listening, lambda round_, rounds: None)
 
 
 def with_length(frame: bytes) -> bytes:
