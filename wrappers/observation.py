@@ -107,10 +107,9 @@ class LearningReward(FederatedWrapper):
         scale = self.env.largest_reward()
         if scale is None:
             raise ValueError("env knows no largest reward; a problem with largest_reward is required")
-        rows = scale.shape
         # An agent whose largest reward is 0 always has reward 0: dividing by 1 avoids 0 / 0.
         self._scale = np.where(scale > 0.0, scale, 1.0)
-        self._buffers = Buffers({"reward": np.zeros(rows), "raw_reward": np.zeros(rows)})
+        self._buffers = Buffers({name: np.zeros(scale.shape) for name in ("reward", "raw_reward")})
         return reset._replace(info=self._with_raw(reset.info))
 
     def step_batch(self, action: Any) -> BatchStep:

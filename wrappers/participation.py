@@ -50,13 +50,8 @@ def _sequence(
     return np.isin(np.arange(num_agents), rounds[(t - 1) % len(rounds)])
 
 
-LAWS: dict[str, Callable[..., Array]] = {
-    "all": _all,
-    "uniform": _uniform,
-    "in_turn": _in_turn,
-    "probability": _probability,
-    "sequence": _sequence,
-}
+_BUILT_IN = (_all, _uniform, _in_turn, _probability, _sequence)
+LAWS: dict[str, Callable[..., Array]] = {law.__name__.removeprefix("_"): law for law in _BUILT_IN}
 """The built-in distributions by the name that a specification gives them."""
 
 

@@ -14,6 +14,7 @@ from gymnasium import spaces as gym_spaces
 from fedbandit_envs.baselines.adapters.functions import AgentIO
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.tables import require_file
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.views.control import flat
 
@@ -92,7 +93,7 @@ class SB3Policy:
         self._io = AgentIO(action_format, features)
         self._model = _load(algorithm, model) if isinstance(model, str | Path) else model
         if isinstance(normalizer, str | Path):
-            normalizer = pickle.loads(Path(normalizer).read_bytes())
+            normalizer = pickle.loads(require_file("normalizer", normalizer).read_bytes())
         self._normalizer = normalizer
         self._deterministic = deterministic
         self._takes_masks = "action_masks" in signature(self._model.predict).parameters

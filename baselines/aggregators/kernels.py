@@ -64,9 +64,7 @@ def trim_groups(arrived, sent, known, own, groups, share, total):
                     # The small constant undoes rounding errors: 0.29 * 100 is slightly below 29 in floating point, and
                     # would be cut to 28.
                     dropped = min(int(share * found + 1e-9), (found - 1) // 2)
-                    middle = 0.0
-                    for g in range(dropped, found - dropped):
-                        middle += means[g]
+                    middle = means[dropped : found - dropped].sum()
                     total[r, j, i] += others * middle / (found - 2 * dropped)
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.arms.actions import make_oracle
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, count_inbox, make_aggregator
+from fedbandit_envs.baselines.aggregators import Aggregator, AggregatorSpec, count_inbox, make_aggregator
 from fedbandit_envs.baselines.arms import kernels
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
@@ -134,11 +134,9 @@ class Rule:
         self._arms, self._chance = np.zeros((rows, slots), np.int64), np.zeros(rows)
         self._everyone, self._all_awake = everyone(rows), everyone(rows, number)
         self._free = np.ones((rows, number), np.bool_)
-        self._received = (
-            self._pool.start(count_inbox(spec, seeds.shape, "pulls", "successes"))
-            if "inbox_mask" in seen
-            else None
-        )
+        self._received: Aggregator | None = None
+        if "inbox_mask" in seen:
+            self._received = self._pool.start(count_inbox(spec, seeds.shape, "pulls", "successes"))
 
     def act(self, observation: Arrays) -> Array:
         """Returns the arms to pull; see :meth:`Policy.act`.
@@ -154,14 +152,15 @@ class Rule:
             self.scores(round_, self._pulls, self._sums, iteration, self._scores)
             if iteration < self.iterations - 1:
                 best = np.zeros((len(active), 1), np.int64)
-                self._choose(best, np.zeros(len(active)), False, round_, active, awake)
+                self._choose(best, False, round_, active, awake)
                 self.mark(iteration, best == np.arange(self._pulls.shape[1]), active)
-        self._choose(self._arms, self._chance, self.choice == "proportional", round_, active, awake)
+        self._choose(self._arms, True, round_, active, awake)
         return self._arms.reshape(self._shape)
 
-    def _choose(
-        self, arms: Array, chance: Array, proportional: bool, round_: Array, active: Array, awake: Array
-    ) -> None:
+    def _choose(self, arms: Array, draws: bool, round_: Array, active: Array, awake: Array) -> None:
+        """Writes the chosen arms: with ``draws`` as the rule explores, else those with the largest scores."""
+        chance = self._chance if draws else np.zeros(len(active))
+        proportional = draws and self.choice == "proportional"
         kernels.pick(
             active, awake, self._pulls, self._scores, chance, proportional, self._row_keys, round_, self._free,
             arms,
@@ -405,9 +404,7 @@ class CUCB(UCB1):
         super().__init__(1.5, "horizon", pool=pool)
         self._oracle = make_oracle(oracle)
 
-    def _choose(
-        self, arms: Array, chance: Array, proportional: bool, round_: Array, active: Array, awake: Array
-    ) -> None:
+    def _choose(self, arms: Array, draws: bool, round_: Array, active: Array, awake: Array) -> None:
         known = np.where(self._pulls > 0, self._scores, np.inf)
         chosen = self._oracle(np.where(awake, known, -np.inf), arms.shape[1])
         arms[active] = chosen[active]

@@ -27,7 +27,7 @@ from fedbandit_envs.basics.checks import require_choice, require_flag, require_i
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import Merits, share_out, share_row
-from fedbandit_envs.linear.ridge import arms_last, estimate, expected_rewards, factorise, solve
+from fedbandit_envs.linear.ridge import arms_last, dot, estimate, expected_rewards, factorise, solve
 
 SolverName = Literal["frank_wolfe", "projected_gradient"]
 
@@ -89,16 +89,11 @@ def _climb(contexts, means, logarithms, slopes, weights, gradient):
     """
     dim, arms = contexts.shape
     share_row(logarithms, weights)
-    value = 0.0
-    for k in range(arms):
-        value += weights[k] * means[k]
+    value = dot(weights, means)
     for k in range(arms):
         weights[k] *= 1.0 + slopes[k] * (means[k] - value)
     for i in range(dim):
-        total = 0.0
-        for k in range(arms):
-            total += weights[k] * contexts[i, k]
-        gradient[i] = total
+        gradient[i] = dot(weights, contexts[i])
 
 
 @allocating_kernel
@@ -117,8 +112,7 @@ def _project(inverse, middle, radius, point):
     """
     dim = middle.shape[0]
     if radius <= 0.0:
-        for i in range(dim):
-            point[i] = middle[i]
+        point[:] = middle
         return
     factor = np.empty((dim, dim))
     away, weight, moved, bent = np.empty(dim), np.empty(dim), np.empty(dim), np.empty(dim)
@@ -129,17 +123,12 @@ def _project(inverse, middle, radius, point):
         factorise(inverse, nu, factor)
         solve(factor, away, weight)
         estimate(inverse, weight, moved)
-        square = 0.0
-        for i in range(dim):
-            square += weight[i] * moved[i]
+        square = dot(weight, moved)
         norm = np.sqrt(max(square, 0.0))
         if norm <= radius * (1.0 + 1e-13):
             break
         solve(factor, weight, bent)
-        fall = 0.0
-        for i in range(dim):
-            fall += bent[i] * moved[i]
-        nu += square * (norm / radius - 1.0) / fall
+        nu += square * (norm / radius - 1.0) / dot(bent, moved)
     if nu > 0.0:
         for i in range(dim):
             point[i] = middle[i] + moved[i]
@@ -149,7 +138,7 @@ def _project(inverse, middle, radius, point):
 def _project_gradients(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
     """Updates the parameters of all agents by one step of the projected gradient method.
 
-    Arguments are those of :func:`_optimise` and ``_climb``; ``parameter``, ``(replicas, agents, dim)``, is updated.
+    Arguments are those of :meth:`FairX._optimise` and ``_climb``; ``parameter`` is ``(replicas, agents, dim)``.
     """
     dim, arms = contexts.shape[2:]
     weights, gradient = np.empty(arms), np.empty(dim)
@@ -166,7 +155,7 @@ def _project_gradients(round_, contexts, means, logarithms, slopes, inverse, mid
 def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, radius, parameter):
     """Overwrites the parameters of all agents by one step of Frank and Wolfe's algorithm.
 
-    Arguments are those of :func:`_optimise` and ``_climb``; ``parameter`` is ``(replicas, agents, dim)``.
+    Arguments are those of :meth:`FairX._optimise` and ``_climb``; ``parameter`` is ``(replicas, agents, dim)``.
     """
     dim, arms = contexts.shape[2:]
     weights, gradient, product = np.empty(arms), np.empty(dim), np.empty(dim)
@@ -175,9 +164,7 @@ def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, r
             _climb(contexts[r, j], means[r, j], logarithms[r, j], slopes[r, j], weights, gradient)
             e = round_[r, j, 0] % inverse.shape[2]
             estimate(inverse[r, j, e], gradient, product)
-            form = 0.0
-            for i in range(dim):
-                form += gradient[i] * product[i]
+            form = dot(gradient, product)
             # Where the gradient is 0 every point is a maximum of the linearised objective, and the step goes to the
             # centre of the ellipsoid.
             factor = radius[r, j] / np.sqrt(form) if form > 0.0 else 0.0
@@ -187,49 +174,6 @@ def _frank_wolfe(round_, contexts, means, logarithms, slopes, inverse, middle, r
 
 SOLVERS: dict[SolverName, int] = {"frank_wolfe": 3, "projected_gradient": 10}
 """The default number of steps of each solver, by the solver's name."""
-
-
-def _optimise(
-    solver: SolverName,
-    steps: int,
-    round_: Array,
-    contexts: Array,
-    inverse: Array,
-    middle: Array,
-    radius: Array,
-    merits: Merits,
-    which: Array | None,
-    means: Array,
-) -> tuple[Array, Any]:
-    """Returns the optimistic parameters of all agents, in the ellipsoids ||theta - middle||_V <= radius.
-
-    Args:
-        solver: A name of :data:`SOLVERS`.
-        steps: Number of the solver's steps; with 0 the result is ``middle``.
-        round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index of
-            the estimator that is used.
-        contexts: Contexts of all arms, ``(replicas, agents, arms, dim)``.
-        inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
-        middle: Centres of the ellipsoids, which are the estimates, ``(replicas, agents, dim)``.
-        radius: Radii of the ellipsoids in the norm of V, ``(replicas, agents)``.
-        merits: The merit functions of the problem.
-        which: Index of each agent's merit function, ``(replicas, agents, 1)``; None if all agents have the same.
-        means: Receives <theta, x> of every arm for the returned parameters, ``(replicas, agents, arms)``.
-
-    Returns:
-        The parameters, ``(replicas, agents, dim)``, and the logarithms of the arms' merits under them.
-    """
-    parameter, turned = middle.copy(), arms_last(contexts)
-    expected_rewards(contexts, parameter, means)
-    logarithms = merits.logarithm(means, which)
-    # Two kernels, of which only the one that is used is compiled.
-    step = _project_gradients if solver == "projected_gradient" else _frank_wolfe
-    for _ in range(steps):
-        slopes = merits.slope(means, which)
-        step(round_, turned, means, logarithms, slopes, inverse, middle, radius, parameter)
-        expected_rewards(contexts, parameter, means)
-        logarithms = merits.logarithm(means, which)
-    return parameter, logarithms
 
 
 class FairX(FedUCB):
@@ -327,12 +271,39 @@ class FairX(FedUCB):
             round_, *self._ridges, *self._confidence, self._noise_sd, -log(self._own_failure()),
             self._beta_scale, self._parameter, self._radius,
         )  # fmt: skip
-        _, logarithms = _optimise(
-            self._solver, self._steps, round_, contexts, self._ridges.inverse, self._parameter, self._radius,
-            self._merits, observation.get("merit"), self._means,
-        )  # fmt: skip
+        _, logarithms = self._optimise(round_, contexts, self._ridges.inverse, observation.get("merit"))
         share_out(logarithms, self._shares)
         return self._shares
+
+    def _optimise(
+        self, round_: Array, contexts: Array, inverse: Array, which: Array | None
+    ) -> tuple[Array, Array]:
+        """Returns the optimistic parameters of all agents, in the ellipsoids ||theta - middle||_V <= radius.
+
+        The middle is ``_parameter``, ``(replicas, agents, dim)``, and the radius ``_radius``, ``(replicas, agents)``.
+        With 0 steps the middle is returned. ``_means`` receives <theta, x> of every arm for the returned parameters.
+
+        Args:
+            round_: Number of rounds played, ``(replicas, agents, 1)``; modulo the number of estimators it is the index
+                of the estimator that is used.
+            contexts: Contexts of all arms, ``(replicas, agents, arms, dim)``.
+            inverse: V^-1, ``(replicas, agents, estimators, dim, dim)``.
+            which: Index of each agent's merit function, ``(replicas, agents, 1)``; None if all agents have the same.
+
+        Returns:
+            The parameters, ``(replicas, agents, dim)``, and the logarithms of the arms' merits under them.
+        """
+        parameter, turned, means = self._parameter.copy(), arms_last(contexts), self._means
+        expected_rewards(contexts, parameter, means)
+        logarithms = self._merits.logarithm(means, which)
+        # Two kernels, of which only the one that is used is compiled.
+        step = _project_gradients if self._solver == "projected_gradient" else _frank_wolfe
+        for _ in range(self._steps):
+            slopes = self._merits.slope(means, which)
+            step(round_, turned, means, logarithms, slopes, inverse, self._parameter, self._radius, parameter)
+            expected_rewards(contexts, parameter, means)
+            logarithms = self._merits.logarithm(means, which)
+        return parameter, logarithms
 
 
 class EqualShares:

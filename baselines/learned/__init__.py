@@ -13,6 +13,7 @@ from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.basics.tables import require_file
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import rank_one
 
@@ -31,7 +32,8 @@ def read_layers(path: str | Path) -> dict[str, Array]:
         ValueError: The file holds something other than arrays of numbers and text.
     """
     packaged = Path(__file__).parent / f"{path}.npz"
-    with np.load(packaged if packaged.exists() else path, allow_pickle=False) as arrays:
+    file = packaged if packaged.exists() else require_file("weights", path)
+    with np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
@@ -91,8 +93,7 @@ def _forward(
     hidden = last.shape[0]
     common, first, second = np.empty(hidden), np.empty(hidden), np.empty(hidden)
     for r in range(rows):
-        for h in range(hidden):
-            common[h] = first_bias[h]
+        common[:] = first_bias
         for k in range(inputs):
             mean = 0.0
             for i in range(items):

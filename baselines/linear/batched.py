@@ -17,7 +17,7 @@ from fedbandit_envs.baselines.policy import require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import observe
+from fedbandit_envs.linear.ridge import last_of, observe
 
 NoiseName = Literal["local", "amplified", "vector_sum"]
 
@@ -96,8 +96,6 @@ class BatchedLinUCB(LinUCB):
         epsilon: float = 0.2,
         delta: float = 0.1,
         gap: int = 25,
-        ridge: float | None = None,
-        parameter_bound: float | None = None,
         **linucb: Any,
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
@@ -108,18 +106,16 @@ class BatchedLinUCB(LinUCB):
             epsilon: Epsilon that the program would be given.
             delta: Delta that the program would be given.
             gap: B, number of rounds between two synchronisations.
-            ridge: lambda, if it is not that of the program.
-            parameter_bound: S, if it is not that of the program, which is sqrt(d) for contexts of dimension d.
-            **linucb: Other arguments of :class:`LinUCB`.
+            **linucb: Arguments of :class:`LinUCB`. Without ``ridge`` among them, lambda is that of the program;
+                without ``parameter_bound``, S is sqrt(d) for contexts of dimension d.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        given = {"ridge": ridge, "parameter_bound": parameter_bound}
-        super().__init__(**linucb, **{name: value for name, value in given.items() if value is not None})
+        super().__init__(**linucb)
         self._program = None if noise is None else partial(released_constants, noise, epsilon, delta, gap=gap)
-        self._chooses_ridge, self._chooses_bound = ridge is None, parameter_bound is None
+        self._chooses_ridge, self._chooses_bound = "ridge" not in linucb, "parameter_bound" not in linucb
         self._chooses_radius = self._constant < 0
         if self._program:
             self._program()
@@ -148,7 +144,7 @@ class BatchedLinUCB(LinUCB):
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        last = (observation["round"], observation["pulled_context"], observation["last_reward"])
+        last = last_of(observation)
         observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
         keep(*last, self._own)
         mask = observation["inbox_mask"]

@@ -29,7 +29,7 @@ from fedbandit_envs.baselines.policy import UnfitError, require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec, highest
-from fedbandit_envs.linear.ridge import Ridges, observe
+from fedbandit_envs.linear.ridge import Ridges, last_of, observe
 
 CombineName = Literal["pooled", "min"]
 ThresholdName = Literal["wang", "li"]
@@ -162,7 +162,7 @@ class FedUCB(LinUCB):
         self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
         self._lifted = np.zeros_like(self._own)
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
-        self._releases, self._waited, self._spread = np.zeros((3, *rows))
+        self._releases = np.zeros(rows)
         # The largest standard deviation that the noise in the sum over all senders can have.
         worst = np.full(rows, sqrt(self._worst * self._senders))
         start = self._regularisation(worst, np.ones(rows), np.full(rows, float(self._senders * self._heads)))
@@ -170,19 +170,14 @@ class FedUCB(LinUCB):
             # Algorithm 1, line 1: the matrix S of the last synchronisation starts as M rho_min I, for M senders.
             self._ridges = Ridges.without_data((*rows, self._estimators), dim, float(start.least.flat[0]))
             self._trust(start, np.ones(rows, np.bool_))
-        self._asks = spec.chooses_sending
-        self._due = self._due_at(spec.horizon, spec.agents, highest(seen["contexts"]), start)
+        if isinstance(self._threshold, str):
+            power = 1 if self._threshold == "wang" else -1
+            self._due = spec.horizon / (dim * spec.agents) * log(spec.agents * spec.horizon) ** power
+        elif self._threshold is None:
+            self._due = self._default_threshold(spec.horizon, highest(seen["contexts"]), start)
+        else:
+            self._due = self._threshold
         self._synchronised = self._ridges.log_det.copy()
-        self._send = np.zeros(rows, np.bool_)
-
-    def _due_at(self, horizon: int, agents: int, longest: float, start: regressions.Regularisation) -> float:
-        """Returns D, which is given by a number, by a name, or by default."""
-        if self._threshold is None:
-            return self._default_threshold(horizon, longest, start)
-        if not isinstance(self._threshold, str):
-            return self._threshold
-        power = 1 if self._threshold == "wang" else -1
-        return horizon / (self._ridges.moment.shape[-1] * agents) * log(agents * horizon) ** power
 
     def _default_threshold(self, horizon: int, longest: float, start: regressions.Regularisation) -> float:
         dim = self._ridges.moment.shape[-1]
@@ -219,7 +214,7 @@ class FedUCB(LinUCB):
             Arms, int64 ``(replicas, agents)``; where agents choose when to send, a mapping of ``action`` (the arms) and
             ``send``, bool ``(replicas, agents)``.
         """
-        last = (observation["round"], observation["pulled_context"], observation["last_reward"])
+        last = last_of(observation)
         scratch = np.empty(self._ridges.moment.shape[-1])
         observe(*last, scratch, *self._ridges)
         if self._combine == "min":
@@ -230,22 +225,7 @@ class FedUCB(LinUCB):
             self._waited += observation["round"][..., 0] > 0
             if mask.any():
                 self._take_in(observation, mask)
-        arm = self._pull(observation)
-        if not self._asks:
-            return arm
-        self._wants(observation, arm)
-        return {"action": arm, "send": self._send}
-
-    def _wants(self, observation: Arrays, arm: Array) -> None:
-        """Writes into ``_send`` which agents ask to send, given the arms they are about to pull.
-
-        The condition is that of Algorithm 1, line 12.
-        """
-        regressions.is_due(
-            observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
-            self._ridges.inverse, self._ridges.log_det,
-            self._synchronised, self._waited, self._spread, self._due, self._send,
-        )  # fmt: skip
+        return self._with_requests(observation, self._pull(observation))
 
     def _take_in(self, observation: Arrays, mask: Array) -> None:
         assert self._received is not None
@@ -382,7 +362,6 @@ class FedLinUCB(LinUCB):
         self._downloaded = self._received.totals[GRAM]
         self._local = np.zeros(square)
         self._uploaded = np.zeros(square)
-        self._send = np.zeros(seeds.shape, np.bool_)
         self._no_shift = np.full(seeds.shape, self._ridge)
 
     def _theory(self, agents: int, dim: int, horizon: int, longest: float) -> float:
@@ -407,18 +386,14 @@ class FedLinUCB(LinUCB):
         Returns:
             A mapping of ``action``, arms int64 ``(replicas, agents)``, and ``send``, bool of the same shape.
         """
-        regressions.keep(
-            observation["round"], observation["pulled_context"], observation["last_reward"], self._local
-        )
+        regressions.keep(*last_of(observation), self._local)
         # An agent that asked to upload in the last round has uploaded that round's observation, too, which was added
         # to its local data just now.
         self._uploaded[self._send] = self._local[self._send]
         mask = observation["inbox_mask"]
         if mask.any():
             self._download(observation, mask)
-        arm = self._choose(observation, -np.log(self._failure))
-        self._wants(observation, arm)
-        return {"action": arm, "send": self._send}
+        return self._with_requests(observation, self._choose(observation, -np.log(self._failure)))
 
     def _download(self, observation: Arrays, mask: Array) -> None:
         self._received.add(gram_arrays(observation))
@@ -491,9 +466,7 @@ class AsyncLinUCB(FedUCB):
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms and requests to upload, as :meth:`FedUCB.act` does, and keeps track of data not uploaded yet."""
-        regressions.keep(
-            observation["round"], observation["pulled_context"], observation["last_reward"], self._fresh
-        )
+        regressions.keep(*last_of(observation), self._fresh)
         self._fresh[self._send] = 0.0
         return super().act(observation)
 

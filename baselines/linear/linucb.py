@@ -10,10 +10,11 @@ Arms are then the last axis of arrays, so that processors compute several arms a
 """
 
 from math import ceil, log, sqrt
+from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.baselines.linear.regressions import Confidence, choose
+from fedbandit_envs.baselines.linear.regressions import Confidence, choose, is_due
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
 from fedbandit_envs.basics.checks import require_integer, require_number
@@ -28,6 +29,7 @@ from fedbandit_envs.linear.ridge import (
     arms_last,
     correct,
     largest,
+    last_of,
     observe,
 )
 from fedbandit_envs.randomness.draws import Draws
@@ -119,21 +121,26 @@ class LinUCB:
             alone: 1 if each agent has one more estimator, whose bounds cap those of the others; else 0.
         """
         dim = (spec.observation["contexts"].shape or (0, 0))[1]
-        (self._ridges, self._confidence), (self._alone, self._alone_confidence) = (
-            (
-                Ridges.without_data((*rows, number), dim, self._ridge),
-                Confidence.without_noise((*rows, number), dim, self._ridge, self._parameter_bound),
-            )
-            for number in (estimators, alone)
-        )
+        self._ridges, self._confidence = self._without_data((*rows, estimators), dim)
+        self._alone, self._alone_confidence = self._without_data((*rows, alone), dim)
         self._parameter = np.zeros((*rows, dim))
         self._arm = np.zeros(rows, np.int64)
         self._everyone = everyone(*rows, 1)
+        # Of algorithms whose agents may choose when to send; see `_wants`.
+        self._asks, self._due = spec.chooses_sending, 0.0
+        self._synchronised = self._ridges.log_det.copy()
+        self._waited, self._spread = np.zeros((2, *rows))
+        self._send = np.zeros(rows, np.bool_)
+
+    def _without_data(self, shape: tuple[int, ...], dim: int) -> tuple[Ridges, Confidence]:
+        """Returns regressions without data, and their confidence bounds without noise."""
+        ridges = Ridges.without_data(shape, dim, self._ridge)
+        bias = np.full(shape, np.sqrt(self._ridge) * self._parameter_bound)
+        return ridges, Confidence(ridges.log_det.copy(), np.ones(shape), bias, np.zeros(shape))
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        last = observation["round"], observation["pulled_context"], observation["last_reward"]
-        observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
+        observe(*last_of(observation), np.empty(self._parameter.shape[-1]), *self._ridges)
         return self._choose(observation, -np.log(self._failure))
 
     def _choose(self, observation: Arrays, log_failure: float) -> Array:
@@ -151,6 +158,24 @@ class LinUCB:
             self._parameter, self._arm,
         )  # fmt: skip
         return self._arm
+
+    def _with_requests(self, observation: Arrays, action: Array) -> Any:
+        """Returns the action, with the requests to send where agents choose when to send."""
+        if not self._asks:
+            return action
+        self._wants(observation, action)
+        return {"action": action, "send": self._send}
+
+    def _wants(self, observation: Arrays, action: Array) -> None:
+        """Writes into ``_send`` which agents ask to send, given the arms they are about to pull.
+
+        The condition is that of FedUCB (Dubey and Pentland 2020, Algorithm 1, line 12).
+        """
+        is_due(
+            observation.get("active", self._everyone), observation["round"], observation["contexts"], action,
+            self._ridges.inverse, self._ridges.log_det,
+            self._synchronised, self._waited, self._spread, self._due, self._send,
+        )  # fmt: skip
 
 
 @allocating_kernel
@@ -273,9 +298,8 @@ class SupLinUCB:
         levels = max(ceil(log(horizon)), 1)
         self._inverse = np.tile(np.eye(dim), (*seeds.shape, levels, 1, 1))
         self._parameter = np.zeros((*seeds.shape, levels, dim))
-        self._radius = (
-            sqrt(log(2 * horizon * arms / self._failure) / 2) if self._alpha is None else float(self._alpha)
-        )
+        theory = sqrt(log(2 * horizon * arms / self._failure) / 2)
+        self._radius = theory if self._alpha is None else self._alpha
         self._narrow = 1 / sqrt(horizon)
         self._arm = np.zeros(seeds.shape, np.int64)
         self._level = np.full(seeds.shape, -1, np.int64)
@@ -445,10 +469,7 @@ class HybridLinUCB:
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        _observe_hybrid(
-            observation["round"], observation["pulled_context"], observation["last_reward"], self._arm,
-            *self._ridges,
-        )  # fmt: skip
+        _observe_hybrid(*last_of(observation), self._arm, *self._ridges)
         _choose_hybrid(arms_last(observation["contexts"]), *self._ridges, self._alpha, self._arm)
         return self._arm
 

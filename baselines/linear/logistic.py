@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 
 from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.regressions import is_due
 from fedbandit_envs.baselines.policy import UnfitError, require_around, require_pool
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import variance_of
-from fedbandit_envs.linear.ridge import factorise, observe, rank_one, solve
+from fedbandit_envs.linear.ridge import dot, estimate, factorise, last_of, observe, rank_one, solve
 
 _NEWTON_STEPS = 100
 
@@ -75,15 +74,12 @@ def maximise(features, pulls, rewards, ridge, model):
             step[:] = 0.0
             before, size = np.inf, 1.0
             for _ in range(_NEWTON_STEPS):
-                norm = 0.0
                 for i in range(dim):
                     gradient[i] = ridge * w[i]
                     hessian[i] = 0.0
                     hessian[i, i] = ridge
                 _add_data(features[r], pulls[r, j], rewards[r, j], w, gradient, hessian)
-                for i in range(dim):
-                    norm += gradient[i] * gradient[i]
-                norm = np.sqrt(norm)
+                norm = np.sqrt(dot(gradient, gradient))
                 if norm > before:
                     size *= 0.5
                     for i in range(dim):
@@ -123,9 +119,7 @@ def _add_data(features, pulls, rewards, w, gradient, hessian):
     for p in range(pulls.shape[0]):
         if pulls[p] == 0:
             continue
-        z = 0.0
-        for i in range(w.shape[0]):
-            z += features[p, i] * w[i]
+        z = dot(features[p], w)
         chance = 1.0 / (1.0 + np.exp(-z))
         error, slope = pulls[p] * chance - rewards[p], pulls[p] * chance * (1.0 - chance)
         for i in range(w.shape[0]):
@@ -167,9 +161,7 @@ def learn(
             if form == 0.0:
                 continue
             log_det[r, j, 0] += np.log1p(form)
-            z = 0.0
-            for i in range(dim):
-                z += x[i] * w[i]
+            z = dot(x, w)
             squares[r, j] += z * z
             error = 1.0 / (1.0 + np.exp(-z)) - reward[r, j, 0]
             losses[r, j] += error * error * form / (1.0 + form) / (2.0 * slope)
@@ -195,10 +187,7 @@ def _into_ball(matrix, w, largest, factor, vectors):
     """
     dim = w.shape[0]
     target, found, half = vectors[0], vectors[1], vectors[2]
-    for i in range(dim):
-        target[i] = 0.0
-        for h in range(dim):
-            target[i] += matrix[i, h] * w[h]
+    estimate(matrix, w, target)
     multiplier = 0.0
     for _ in range(_MOST_STEPS):
         factorise(matrix, multiplier, factor)
@@ -227,11 +216,9 @@ def _into_simplex(matrix, w, vectors):
     """
     dim = w.shape[0]
     point, slope, target = vectors[0], vectors[1], vectors[2]
+    estimate(matrix, w, target)
     scale = 0.0
     for i in range(dim):
-        target[i] = 0.0
-        for h in range(dim):
-            target[i] += matrix[i, h] * w[h]
         scale = max(scale, matrix[i, i])
         point[i] = 1.0 / dim
     for i in range(dim):
@@ -326,8 +313,7 @@ class UCBGLM(LinUCB):
             self._ridges.moment[new, 0] = observation["server_moment"][new]
         else:
             dim = self._model.shape[-1]
-            last = observation["pulled_context"], observation["last_reward"], np.empty(dim)
-            observe(observation["round"], *last, *self._ridges)
+            observe(*last_of(observation), np.empty(dim), *self._ridges)
             get_to_know(self._pool, observation)
             played = observation["pool_pulls"], observation["pool_rewards"]
             maximise(self._pool, *played, self._ridge, self._model)
@@ -418,14 +404,11 @@ class FedGLB(LinUCB):
         self._model = np.zeros((*rows, dim))
         self._noisy = variance_of("gram") in spec.release.spaces
         self._received = np.zeros((*rows, dim, dim)), np.zeros((*rows, dim))
-        self._shared, self._squares, self._fresh, self._no_spread = np.zeros((4, *rows))
+        self._shared, self._squares = np.zeros((2, *rows))
         self._losses = np.full(rows, self._c * self._penalty * self._parameter_bound**2 / 2)
-        self._synchronised = self._ridges.log_det.copy()
-        self._asks = spec.chooses_sending
         default = spec.horizon / (spec.agents * dim * log(max(spec.agents * spec.horizon, 2)))
         self._due = default if self._threshold is None else self._threshold
         self._union = spec.agents / self._failure
-        self._send = np.zeros(rows, np.bool_)
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms and, where agents choose when to send, which of them ask to synchronise.
@@ -437,19 +420,11 @@ class FedGLB(LinUCB):
             self._ridges.log_det, self._matrix, self._model, self._squares, self._losses, self._c,
             self._parameter_bound, self._released,
         )  # fmt: skip
-        self._fresh += (observation["pulled_context"] != 0).any(axis=-1)
+        self._waited += (observation["pulled_context"] != 0).any(axis=-1)
         if self._hears and observation["server_mask"].any():
             self._synchronise(observation, observation["server_mask"][..., 0])
         self._set_radius()
-        arm = self._choose(observation, -log(self._failure))
-        if not self._asks:
-            return arm
-        is_due(
-            observation.get("active", self._everyone), observation["round"], observation["contexts"], arm,
-            self._ridges.inverse, self._ridges.log_det, self._synchronised, self._fresh, self._no_spread,
-            self._due, self._send,
-        )  # fmt: skip
-        return {"action": arm, "send": self._send}
+        return self._with_requests(observation, self._choose(observation, -log(self._failure)))
 
     def _synchronise(self, observation: Arrays, new: Array) -> None:
         gram, model = observation["server_gram"][new], observation["server_model"][new]
@@ -469,7 +444,7 @@ class FedGLB(LinUCB):
         self._ridges.moment[new, 0] = pulled
         self._squares[new] = (pulled * model).sum(axis=-1)
         self._shared[new], self._losses[new] = observation["server_radius"][new].T
-        self._synchronised[new], self._fresh[new] = self._ridges.log_det[new], 0.0
+        self._synchronised[new], self._waited[new] = self._ridges.log_det[new], 0.0
 
     def _set_radius(self) -> None:
         """Writes alpha, without its factor, into the bounds of the estimates."""
@@ -477,7 +452,7 @@ class FedGLB(LinUCB):
         root = np.sqrt(4 + 8 * self._losses / c + 16 * noise**2 / (c**4 * self._failure**2))
         own = 1 + 4 * self._losses / c + 8 * noise / c**2 * np.log(self._union * root)
         if self._released:
-            own = np.where(self._fresh > 0, own, np.where(self._shared > 0, self._losses, 0.0))
+            own = np.where(self._waited > 0, own, np.where(self._shared > 0, self._losses, 0.0))
         moment = self._ridges.moment[:, :, 0]
         form = (moment * (self._ridges.inverse[:, :, 0] @ moment[..., np.newaxis])[..., 0]).sum(axis=-1)
         square = self._ridge * self._parameter_bound**2 + own + self._shared - self._squares + form

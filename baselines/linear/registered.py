@@ -58,12 +58,6 @@ def _released(noise: NoiseName, epsilon: float, delta: float) -> WrapperSpec:
     return WrapperSpec(wrappers.ContinualPrivatizer, fixed, deviation)
 
 
-def _shuffled_noise(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the noise with which three clipped releases are (0.2, 0.1) private together behind a shuffler."""
-    # A change of all data of an agent moves each release by two clips at most; a fellow agent sees all other releases.
-    return {"noise_multiplier": 2 / largest_loss(0.2, 0.1, [max(env.max_num_agents - 1, 1)] * 3)}
-
-
 def _observations(env: FederatedEnv) -> wrappers.Messages:
     """Returns an environment whose messages are all that agents observe."""
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
@@ -232,7 +226,11 @@ BASELINES: dict[str, Baseline] = {
         privatizer=WrapperSpec(
             wrappers.GaussianPrivatizer,
             {"delta": 0.1 / 3, "releases": 3, "clip": 20.0, "budget": _AGENT},
-            _shuffled_noise,
+            # With this noise three clipped releases are (0.2, 0.1) private together behind a shuffler: a change of all
+            # data of an agent moves each by two clips at most, and a fellow agent sees all other releases.
+            lambda env: {
+                "noise_multiplier": 2 / largest_loss(0.2, 0.1, [max(env.max_num_agents - 1, 1)] * 3)
+            },
         ),
         channel={"schedule": {"name": "doubling", "start": 64, "stop": 256}, "stage": {"name": "shuffler"}},
     ),
@@ -323,11 +321,6 @@ def _once(env: FederatedEnv) -> dict[str, Any]:
     return {"schedule": {"name": "geometric", "count": 1, "horizon": env.max_cycles}, **secure_sum(env)}
 
 
-def _noise(env: FederatedEnv) -> dict[str, Any]:
-    """Returns the clip of the private form, which few Gram matrices of sqrt(T) contexts of norm sqrt(2) exceed."""
-    return {"clip": 1.5 * sqrt(env.max_cycles)}
-
-
 def _server(**solver: Any) -> dict[str, Any]:
     return {
         "schedule": "synchronise",
@@ -372,7 +365,8 @@ BASELINES |= {
         privatizer=WrapperSpec(
             wrappers.ContinualPrivatizer,
             {"epsilon": 10.0, "delta": 1e-5, "mechanism": "independent", "releases": 4, "budget": _PER_AGENT},
-            _noise,
+            # Few Gram matrices of sqrt(T) contexts of norm sqrt(2) are longer.
+            lambda env: {"clip": 1.5 * sqrt(env.max_cycles)},
         ),
         server=WrapperSpec(
             wrappers.Server, _server(solver="quasi_newton", gradient_rounds=3, **_WEIGHT), _once

@@ -64,25 +64,6 @@ class Confidence(NamedTuple):
     bias: Array
     tilt: Array
 
-    @classmethod
-    def without_noise(
-        cls, shape: tuple[int, ...], dim: int, ridge: float, parameter_bound: float
-    ) -> "Confidence":
-        """Returns the bounds of ridge regression on exact data (Abbasi-Yadkori et al. 2011, Theorem 2).
-
-        Args:
-            shape: Shape of the arrays, ``(replicas, agents, estimators)``.
-            dim: Dimension of contexts.
-            ridge: The ridge lambda in V = lambda I + sum x x^T.
-            parameter_bound: S, an upper bound of ||theta*||.
-        """
-        return cls(
-            np.full(shape, dim * np.log(ridge)),
-            np.ones(shape),
-            np.full(shape, np.sqrt(ridge) * parameter_bound),
-            np.zeros(shape),
-        )
-
 
 @kernel(inline="always")
 def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):

@@ -14,6 +14,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.linear.ridge import dot, estimate
 from fedbandit_envs.wrappers.transport.server_policy import Ask
 
 # 2 to this power is the length of the longest phase, far longer than any episode.
@@ -59,20 +60,13 @@ class PhasedServer:
 
     needs_every_message = needs_single_uploads = True
 
-    def __init__(
-        self,
-        failure: float = 0.1,
-        enhanced: bool = False,
-        collaborative: bool = False,
-        radius_scale: float = 1.0,
-    ) -> None:
+    def __init__(self, failure: float = 0.1, enhanced: bool = False, collaborative: bool = False) -> None:
         """Sets the server's constants.
 
         Args:
             failure: delta, the probability that confidence bounds fail, in (0, 1).
             enhanced: Whether bounds come from all phases.
             collaborative: Whether the server weighs observations by the norms of features.
-            radius_scale: Number by which the radius is multiplied.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -81,7 +75,6 @@ class PhasedServer:
         self._failure = require_number("failure", failure, 0, 1, open_below=True, open_above=True)
         self._enhanced = require_flag("enhanced", enhanced)
         self._collaborative = require_flag("collaborative", collaborative)
-        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan: pulls of arms, rounds of the phase, and the arm to rest on.
@@ -98,7 +91,7 @@ class PhasedServer:
         """Starts with one pull of each arm; see :meth:`.ServerPolicy.reset`."""
         arms, dim = spec.release["rewards"].shape or (0, 0)
         rows = len(seeds), spec.agents
-        self._variance = (self._scale * float(spec.public["reward_sd"])) ** 2
+        self._variance = float(spec.public["reward_sd"]) ** 2
         self._squared = self._theory(spec.agents, arms, dim, spec.horizon)
         self._base = dim * arms / spec.agents
         self._logarithm = log(spec.agents * (spec.agents * arms / self._failure) ** 2 / (arms * dim))
@@ -246,12 +239,8 @@ def _sweep(directions, kept, shares, inverse):
         for a in range(arms):
             if not kept[i, a]:
                 continue
-            variance[a] = 0.0
-            for k in range(dim):
-                product[a, k] = 0.0
-                for m in range(dim):
-                    product[a, k] += inverse[a, k, m] * directions[i, a, m]
-                variance[a] += directions[i, a, k] * product[a, k]
+            estimate(inverse[a], directions[i, a], product[a])
+            variance[a] = dot(directions[i, a], product[a])
             # Without other pulls along e the variance is 1 / pi: rounding must not make the rest negative.
             rest[a] = max(1.0 / max(variance[a], 1e-300) - shares[i, a], 0.0)
         level = _level(rest, kept[i])

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
+from fedbandit_envs.basics.checks import LARGEST, require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.basics.tables import Table
 
@@ -221,8 +221,8 @@ def _read_table(
     The ``labels`` are names of further columns that the table will be asked for.
     """
     low, high = scale
-    require_number("scale[0]", low, -np.inf, np.inf)
-    require_number("scale[1]", high, low, np.inf, open_below=True)
+    require_number("scale[0]", low, -LARGEST, LARGEST)
+    require_number("scale[1]", high, low, LARGEST, open_below=True)
     data = Table(table, [user, item, *labels], [rating])
     ratings = data.numbers([rating])[:, 0]
     data.require(rating, (ratings >= low) & (ratings <= high), f"numbers in [{low:g}, {high:g}]")

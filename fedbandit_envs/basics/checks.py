@@ -16,6 +16,10 @@ MOST_OF_A_SIZE = 1 << 20
 """Largest number of agents, of arms or of another size of a problem: more would be made for minutes, not played."""
 
 
+LARGEST = 1e150
+"""Numbers of data lie below this absolute value, so that sums of their squares are finite."""
+
+
 def require_number(
     name: str, value: object, least: float, most: float, *, open_below: bool = False, open_above: bool = False
 ) -> float:
@@ -139,7 +143,7 @@ def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:
 
 
 def require_array(
-    name: str, value: object, shapes: Mapping[int, str], least: float = -math.inf, most: float = math.inf
+    name: str, value: object, shapes: Mapping[int, str], least: float = -LARGEST, most: float = LARGEST
 ) -> Array:
     """Returns ``value`` as a float64 array if its number of axes is allowed and its entries are finite and in bounds.
 
@@ -151,13 +155,17 @@ def require_array(
         most: Largest allowed entry.
 
     Raises:
-        ValueError: These are no numbers, the shape is another one, an axis is empty, or an entry is not allowed.
+        ValueError: These are no numbers (texts and dates are none) or some are masked, the shape is another one, an
+            axis is empty, or an entry is not allowed.
     """
     required = f"{' or '.join(shapes.values())} is required"
     try:
-        array = np.array(value, np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(value)
+    except ValueError as error:
         raise ValueError(f"{name} is {value!r} ({error}); {required}") from None
+    if given.dtype.kind not in "biuf" or np.ma.is_masked(value):
+        raise ValueError(f"{name} is {value!r}; {required}, of numbers")
+    array = np.array(given, np.float64)
     if array.ndim not in shapes or 0 in array.shape:
         raise ValueError(f"{name} has shape {array.shape}; {required}")
     valid = np.isfinite(array) & (array >= least) & (array <= most)

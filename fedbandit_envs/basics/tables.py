@@ -4,16 +4,37 @@ from collections.abc import Collection, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-
-LARGEST = 1e150
-"""Numbers of a table lie below this absolute value, so that sums of their squares are finite."""
+from fedbandit_envs.basics.checks import LARGEST
 
 FINITE = f"finite numbers below {LARGEST:g}"
+
+MOST_BYTES = 2**32
+"""The largest size of a file of data."""
+
+
+def require_file(name: str, path: Any) -> Path:
+    """Returns the path of a file if it is a regular file of at most :data:`MOST_BYTES`; a device or pipe is none.
+
+    Args:
+        name: Name of the parameter, for the error.
+        path: The path.
+
+    Raises:
+        OSError: There is no such file.
+        ValueError: It is no regular file, or too large.
+    """
+    status = Path(path).stat()
+    if not S_ISREG(status.st_mode) or status.st_size > MOST_BYTES:
+        raise ValueError(
+            f"{name} is {str(path)!r}; a regular file of at most {MOST_BYTES:,} bytes is required"
+        )
+    return Path(path)
 
 
 class Table:
@@ -58,7 +79,7 @@ class Table:
             self.name = "table"
             self._frame = table[self._columns([*table.columns])]
         elif isinstance(table, str | PathLike):
-            self.name = str(table)
+            self.name = str(require_file("table", table))
             arrow = optional_library("pyarrow")
             read = self._parquet if Path(table).suffix == ".parquet" else self._csv
             try:
@@ -122,13 +143,13 @@ class Table:
         if not valid.all():
             row = int(np.argmin(valid))
             value = self._frame[column].iloc[row]
-            shown = "missing" if self._pandas.isna(value) else f"{value:g}"
+            shown = "missing" if self._pandas.isna(value) or value == "" else f"{value:g}"
             raise ValueError(f"{self.place(row)}, column {column!r} is {shown}; {allowed} are required")
 
     def numbers(self, columns: Sequence[Any], allowed: str = FINITE) -> Array:
         """Returns columns of numbers, float64 ``(rows, columns)``.
 
-        A number in single precision is the decimal number that it is printed as.
+        A number in single or half precision is the decimal number that it is printed as.
 
         Args:
             columns: Names of the columns.
@@ -140,13 +161,14 @@ class Table:
         found = np.empty((self.rows, len(columns)))
         for own, column in zip(found.T, columns, strict=True):
             entries = self._frame[column]
-            if not self._pandas.api.types.is_numeric_dtype(entries):
+            kind, size = entries.dtype.kind, getattr(entries.dtype, "itemsize", 8)
+            if kind not in "iuf":
                 raise ValueError(
                     f"{self.name}, column {column!r} is of {entries.dtype}; {allowed} are required"
                 )
             own[:] = entries.to_numpy(np.float64, na_value=np.nan)
-            if entries.dtype.name.lower() == "float32":
-                own[:] = own.astype(np.float32).astype(str).astype(np.float64)
+            if kind == "f" and size < 8:
+                own[:] = own.astype(f"f{size}").astype(str).astype(np.float64)
             self.require(column, np.abs(own) < LARGEST, allowed)
         return found
 
@@ -166,8 +188,9 @@ class Table:
             ValueError: An entry is missing.
         """
         codes, entries = self._pandas.factorize(self._frame[column])
-        self.require(column, codes >= 0, "labels")
         texts = self._pandas.Series(entries).astype("string").to_numpy(str)
+        # As in a CSV file, the empty text is a missing entry.
+        self.require(column, (codes >= 0) & (np.append(texts, "") != "")[codes], "labels")
         numbers = self._pandas.Series(self._pandas.to_numeric(texts, errors="coerce"))
         known = numbers if numbers.notna().all() and numbers.is_unique else texts
         names, places = np.unique(known, return_inverse=True)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means, picture
 from fedbandit_envs.arms.rounds import Aim, weight_of_own
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_number
+from fedbandit_envs.basics.checks import LARGEST, require_number
 from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.privacy import Sensitivity
@@ -218,8 +218,13 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         self._deviation = require_number("reward_sd", reward_sd, 0, np.inf, open_above=True)
         self._bound = np.inf
         if reward_bound is not None:
-            self._bound = require_number("reward_bound", reward_bound, 0, np.inf, open_below=True)
+            self._bound = require_number("reward_bound", reward_bound, 0, LARGEST, open_below=True)
         self._distribution = rounds.GaussianMeans(means, num_agents, num_arms, law, spread)
+        if self._distribution.largest > self._bound:
+            raise ValueError(
+                f"reward_bound is {reward_bound}; at least {self._distribution.largest:.6g}, the largest mean, is "
+                "required, since larger rewards are clipped"
+            )
         self._spread = float(spread)
         agents, arms = self._distribution.shape
         arm, most = ArmNumbers(arms, 1), float(MOST)

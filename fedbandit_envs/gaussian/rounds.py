@@ -47,6 +47,7 @@ class GaussianMeans:
 
     Attributes:
         shape: Number of agents and number of arms.
+        largest: The largest absolute value of a mean that is given, or that an agent's follows from.
     """
 
     def __init__(
@@ -81,6 +82,9 @@ class GaussianMeans:
         asked = {"num_agents": num_agents, "num_arms": num_arms}
         sizes = chosen_sizes(asked, given, {"num_agents": agents, "num_arms": 10}, "means has")
         self.shape = (sizes["num_agents"], sizes["num_arms"])
+        own = np.ones(sizes["num_arms"]) if self._given is None else self._given
+        own = concentrated(own, sizes["num_agents"]) if law == "concentrated" else own
+        self.largest = float(np.abs(own).max())
 
     def draw(self, seeds: Sequence[int]) -> tuple[Array, Array]:
         """Draws an instance for each seed.

@@ -53,11 +53,7 @@ class FixedContexts(Contexts):
         lengths = np.linalg.norm(self.matrix, axis=-1)
         allowed = f"norms of at most context_bound = {bound:g}"
         require_valid("contexts", lengths, lengths <= bound * (1 + 1e-12), allowed)
-        self.shape = self.matrix.shape
-
-    def pool_size(self, arms: int) -> int:
-        """Returns the number of vectors in a pool, which is the number of arms."""
-        return arms
+        self.shape, self.longest = self.matrix.shape, float(lengths.max())
 
     def means(self, parameter: Array | None) -> Array | None:
         """Returns the expected rewards <x, theta*>, ``(..., arms)``; None where contexts or theta* are drawn."""
@@ -111,11 +107,7 @@ class PoolContexts(Contexts):
             ValueError: ``size`` is below 1.
         """
         self._bound = bound
-        self._size = require_integer("contexts size", size, 1)
-
-    def pool_size(self, arms: int) -> int:
-        """Returns the number of vectors in the pool."""
-        return self._size
+        self.pool_size = require_integer("contexts size", size, 1)
 
     def begin(self, instances: Instances) -> None:
         """Draws the pools."""
@@ -125,10 +117,10 @@ class PoolContexts(Contexts):
 
     def _drawn(self, seed: int, dim: int) -> Array:
         """Returns a pool, ``(size, dim)``."""
-        pool = np.ones((self._size, dim))
-        directions = stream(seed, Purpose.POOL).standard_normal((self._size, dim - 1))
+        pool = np.ones((self.pool_size, dim))
+        directions = stream(seed, Purpose.POOL).standard_normal((self.pool_size, dim - 1))
         pool[:, :-1] = directions / np.linalg.norm(directions, axis=1, keepdims=True)
-        some = min(dim, self._size)
+        some = min(dim, self.pool_size)
         pool[:some, :-1] = np.eye(dim)[:some, :-1]
         return self._bound * pool / np.linalg.norm(pool, axis=1, keepdims=True)
 

@@ -9,7 +9,7 @@ import scipy  # imports its large parts, such as special, only when they are use
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import chosen_sizes, require_array, require_choice, require_number
+from fedbandit_envs.basics.checks import LARGEST, chosen_sizes, require_array, require_choice, require_number
 from fedbandit_envs.core.actions import Estimates, OwnActions
 from fedbandit_envs.core.policy_spec import ActionFormat
 from fedbandit_envs.core.privacy import Sensitivity
@@ -111,7 +111,7 @@ class LinearProblem(Problem):
         """
         contexts = self.defaults["contexts"] if contexts is None else contexts
         kind: rounds.RewardName = self.defaults["reward"] if reward is None else reward
-        self._context_bound = require_number("context_bound", context_bound, 0, np.inf, open_below=True)
+        self._context_bound = require_number("context_bound", context_bound, 0, LARGEST, open_below=True)
         self._rewards = rounds.RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
@@ -144,11 +144,11 @@ class LinearProblem(Problem):
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
             )
         self._reward_bound = float(reward_bound)
-        if self._rewards.needs_probabilities and named != "band":
-            self._refuse_improbable_means(kind)
+        self._require_means_in_range(kind, named)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
-        size, most = self._distribution.pool_size(arms), float(MOST)
+        most = float(MOST)
+        size = arms if isinstance(self._distribution, FixedContexts) else self._distribution.pool_size
         pool: dict[str, spaces.Space[Any]] = {}
         if size:
             pool = {
@@ -196,15 +196,26 @@ class LinearProblem(Problem):
             given |= found
         return chosen_sizes(asked, given, self.defaults, "given")
 
-    def _refuse_improbable_means(self, reward: str) -> None:
-        """Raises a ``ValueError`` if means could lie outside of [0, 1]."""
-        means = self._distribution.means(self._parameter)
-        if means is not None and means.min() >= 0.0 and means.max() <= 1.0:
+    def _require_means_in_range(self, reward: str, named: str) -> None:
+        """Raises a ``ValueError`` if means of binary or Beta rewards can leave [0, 1], or of data [-B, B]."""
+        means, longest = self._distribution.means(self._parameter), self._distribution.longest
+        # theta* has a norm of at most 1.
+        reach = np.inf if longest is None else longest
+        low, high = (-reach, reach) if means is None else (means.min(), means.max())
+        if reward in ("beta", "bernoulli") and named != "band" and not 0.0 <= low <= high <= 1.0:
+            raise ValueError(
+                f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the "
+                "'band', or features whose products with the parameter given lie there, or exact rewards there"
+            )
+        if longest is None:
             return
-        raise ValueError(
-            f"reward is {reward!r}, which needs means in [0, 1]; 'normal' is required unless contexts are the 'band', "
-            "or features whose products with the parameter given lie there, or exact rewards there"
-        )
+        ends = (low, high) if reward == "normal" else (0.0, 1.0)
+        largest = float(np.abs(np.add(ends, self._rewards.offset)).max())
+        if largest > self._reward_bound * (1 + 1e-9):
+            raise ValueError(
+                f"reward_bound is {self._reward_bound:g}; at least {largest:.6g}, the largest expected reward that the "
+                "data allow, is required, since larger rewards are clipped (or divide the data by a constant)"
+            )
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         rows, (arms, dim) = self._reward.shape, self._observation["contexts"].shape[2:]
@@ -263,9 +274,8 @@ class LinearProblem(Problem):
 
     def _sensitivity(self) -> Sensitivity:
         shape = self._observation["total_statistic"].shape
-        return (rounds.of_outer if self._squares else rounds.of_moments)(
-            shape, self._context_bound, self._reward_bound
-        )
+        bounds = rounds.of_outer if self._squares else rounds.of_moments
+        return bounds(shape, self._context_bound, self._reward_bound)
 
     def _largest_reward(self) -> Array:
         return np.full(self._reward.shape, self._reward_bound)

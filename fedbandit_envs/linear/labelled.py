@@ -16,7 +16,8 @@ from fedbandit_envs.basics.checks import (
     require_number,
 )
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import FINITE, LARGEST, Table, optional_library
+from fedbandit_envs.basics.tables import FINITE, Table, optional_library
+from fedbandit_envs.linear.ridge import dot
 from fedbandit_envs.linear.rounds import Contexts, Instances, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -72,8 +73,9 @@ def read_labelled(data: Any, labels: Any = None) -> LabelledTable:
         features = table.numbers(table.of_numbers, f"{FINITE} (categories as numbers)")
     else:
         shapes = {2: "the name of a table, a file, a pandas.DataFrame or (rows, columns)"}
-        features = require_array("data", data, shapes, -LARGEST, LARGEST)
-        if np.shape(labels) != features.shape[:1] or len({type(label) for label in labels}) != 1:
+        features = require_array("data", data, shapes)
+        kinds = {np.asarray(label).dtype.kind for label in np.atleast_1d(np.array(labels, object))}
+        if np.shape(labels) != features.shape[:1] or len(kinds) != 1 or not kinds <= set("biufU"):
             raise ValueError(
                 f"labels is {labels!r}; a class for each of {len(features)} rows, all text, all whole numbers or all "
                 "truth values, is required"
@@ -176,7 +178,7 @@ class LabelledContexts(Contexts):
         table = read_labelled(data, labels)
         if components is not None:
             require_integer("contexts components", components, 1, table.features.shape[1])
-        self._labels = table.labels
+        self.longest, self._labels = bound, table.labels
         self._contexts = bound * _normalised(table.features, components)
         self._order = np.argsort(self._labels, kind="stable")
         self._counts = np.bincount(self._labels)
@@ -259,16 +261,21 @@ class LabelledContexts(Contexts):
 
 def _normalised(features: Array, components: int | None) -> Array:
     """Returns the vectors x of norm 1, ``(rows, 1 + columns)`` or ``(rows, 1 + components)``."""
-    deviation = features.std(axis=0)
+    deviation, size = features.std(axis=0), np.abs(features).max(axis=0)
     # Of a constant column, rounding may leave a tiny deviation.
-    varies = deviation > 1e-12 * np.abs(features).max(axis=0)
+    varies = deviation > 1e-12 * size
+    if (unclear := varies & (deviation < 1e-6 * size)).any():
+        raise ValueError(
+            f"data has a column of features, {int(unclear.argmax())} (from 0), that varies by less than a millionth of "
+            "its size, as rounding errors do; none is required (subtract a constant from it, or leave it out)"
+        )
     standard = np.where(varies, features - features.mean(axis=0), 0.0) / np.where(varies, deviation, 1.0)
     if components is not None:
         axes = np.linalg.eigh(standard.T @ standard)[1][:, ::-1][:, :components]
         # The sign of an axis is a matter of convention: its largest entry is positive.
         standard = standard @ (axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(components)]))
-    size = np.sqrt((standard**2).sum(axis=1).mean())
-    rows = np.concatenate([np.ones((len(standard), 1)), standard / (size or 1.0)], axis=1)
+    length = np.sqrt((standard**2).sum(axis=1).mean())
+    rows = np.concatenate([np.ones((len(standard), 1)), standard / (length or 1.0)], axis=1)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -294,9 +301,7 @@ def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotati
                     label += 1
                 row = order[first + int(fraction(words[1]) * counts[label])]
             for i in range(size):
-                value = 0.0
-                for h in range(size):
-                    value += rotations[r, i, h] * rows[row, h]
+                value = dot(rotations[r, i], rows[row])
                 for k in range(contexts.shape[3]):
                     contexts[r, j, k * step + i, k] = value
             means[r, j] = 0.0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, inner_kernel, kernel
 
 
@@ -124,6 +124,15 @@ class Ridges(NamedTuple):
         return cls(inverse, np.zeros((*shape, dim)), np.full(shape, dim * np.log(ridge)))
 
 
+@inlined_kernel
+def dot(x, y):
+    """Returns the sum of the products of two vectors, added up from the first to the last."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        total += x[i] * y[i]
+    return total
+
+
 @inner_kernel
 def rank_one(inverse, x, product):
     """Updates V^-1 when x x^T is added to V, by the formula of Sherman and Morrison.
@@ -139,11 +148,8 @@ def rank_one(inverse, x, product):
     dim = x.shape[0]
     form = 0.0
     for i in range(dim):
-        value = 0.0
-        for h in range(dim):
-            value += inverse[i, h] * x[h]
-        product[i] = value
-        form += value * x[i]
+        product[i] = dot(inverse[i], x)
+        form += product[i] * x[i]
     weight = 1.0 / (1.0 + form)
     for i in range(dim):
         scaled = weight * product[i]
@@ -290,14 +296,16 @@ def observe(round_, pulled, reward, product, inverse, moment, log_det):
                 moment[r, j, e, i] += reward[r, j, 0] * pulled[r, j, i]
 
 
+def last_of(observation: Arrays) -> tuple[Array, Array, Array]:
+    """Returns the number of rounds played, and the context and the reward of the last one, as kernels take them."""
+    return observation["round"], observation["pulled_context"], observation["last_reward"]
+
+
 @kernel(inline="always")
 def estimate(inverse, moment, parameter):
     """Writes the ridge estimate V^-1 b to ``parameter``, given ``inverse`` = V^-1 and ``moment`` = b."""
     for i in range(moment.shape[0]):
-        value = 0.0
-        for h in range(moment.shape[0]):
-            value += inverse[i, h] * moment[h]
-        parameter[i] = value
+        parameter[i] = dot(inverse[i], moment)
 
 
 # Its only caller contains it: compiled by itself, too, it would make a first step a tenth longer.

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.checks import LARGEST, require_choice, require_number
 from fedbandit_envs.basics.compiled import inner_kernel, kernel
 from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
 from fedbandit_envs.randomness.draws import EpisodeRandomness, normal_pair, threefry, u32, uniform
@@ -40,18 +40,18 @@ class Contexts(ABC):
     Attributes:
         shape: Shape of given contexts, ``(dim,)``, ``(arms, dim)`` or ``(agents, arms, dim)``; () if they are drawn.
         parameter: theta*, where it follows from data; else None.
+        longest: The largest norm of a context, where contexts are the user's data; else None.
         exact: Whether data say the expected rewards of arms, so that no theta* can be chosen.
+        pool_size: Number of vectors in the pool that contexts come from; 0 without one, and where arms are the pool.
         index: The number in the pool of each vector that is offered, ``(replicas, agents, arms)``; only with a pool.
     """
 
     shape: tuple[int, ...] = ()
     parameter: Array | None = None
+    longest: float | None = None
     exact = False
+    pool_size = 0
     index: Array
-
-    def pool_size(self, arms: int) -> int:
-        """Returns the number of vectors in the pool from which contexts come; 0 without a pool."""
-        return 0
 
     def means(self, parameter: Array | None) -> Array | None:
         """Returns all expected rewards that there can be; None where they are not known in advance.
@@ -191,6 +191,7 @@ class RewardDistribution:
     Attributes:
         name: The distribution's name.
         sd: Standard deviation of normal rewards.
+        offset: Number that is added to every reward.
     """
 
     def __init__(self, name: RewardName, sd: float, bound: float, offset: float) -> None:
@@ -212,12 +213,11 @@ class RewardDistribution:
         self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
         self.name: RewardName = name
         self.sd = require_number("reward_sd", sd, 0, np.inf)
-        self._bound = require_number("reward_bound", bound, 0, np.inf, open_below=True)
-        self._offset = require_number("reward_offset", offset, -np.inf, np.inf)
-        self.needs_probabilities = name in ("beta", "bernoulli")
+        self._bound = require_number("reward_bound", bound, 0, LARGEST, open_below=True)
+        self.offset = require_number("reward_offset", offset, -np.inf, np.inf)
         self.logistic = name == "logistic"
-        if self.logistic and self._offset != 0:
-            raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self._offset}")
+        if self.logistic and self.offset != 0:
+            raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self.offset}")
 
     def begin(self, randomness: EpisodeRandomness) -> None:
         """Prepares the draws of an episode."""
@@ -234,7 +234,7 @@ class RewardDistribution:
             clipped: Output: whether each was clipped, bool ``(replicas, agents)``.
         """
         _draw(
-            active, arm, means, self._distribution, self.sd, self._bound, self._offset, self._draws.key,
+            active, arm, means, self._distribution, self.sd, self._bound, self.offset, self._draws.key,
             self._draws.round, self._scratch, reward, clipped,
         )  # fmt: skip
 

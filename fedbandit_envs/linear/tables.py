@@ -15,7 +15,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_array, require_choice, require_flag, require_integer
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.tables import FINITE, Table, optional_library
+from fedbandit_envs.basics.tables import FINITE, Table, optional_library, require_file
 from fedbandit_envs.linear.ridge import expect
 from fedbandit_envs.linear.rounds import Contexts, fraction
 from fedbandit_envs.randomness.draws import fill_bits, padded
@@ -67,6 +67,7 @@ def read_queries(path: str | PathLike[str], features: FeatureSet = "all") -> Que
         ValueError: ``features`` is unknown or not in the file, a line is malformed, or the file is empty.
     """
     require_choice("features", features, get_args(FeatureSet))
+    path = require_file("path", path)
     load = optional_library("sklearn.datasets").load_svmlight_file
     try:
         found, relevance, query = load(path, zero_based=False, query_id=True)
@@ -119,7 +120,7 @@ class QueryContexts(Contexts):
         self._queries = read_queries(path, features)
         self.parameter = self._queries.parameter
         self.shape = self.parameter.shape
-        self._bound = bound
+        self._bound = self.longest = bound
         self._path = path
 
     def deal(self, agents: int, arms: int, rounds: int) -> None:
@@ -178,8 +179,9 @@ class TableContexts(Contexts):
     The expected reward of an arm is <x, theta*>. Where the table has the rewards of all arms, theta* is fitted to them
     by ridge regression (of weight 1), and divided by its norm if that is above 1; or, with ``exact``, the rewards
     themselves are the expected rewards, and theta* is then only the linear function nearest to them. The fitted model
-    serves as a simulator: no policy is evaluated off-policy here. Rewards outside of [-B, B], where B is the
-    environment's bound on rewards, are clipped as in all linear problems, and counted in ``info["clipped"]``.
+    serves as a simulator: no policy is evaluated off-policy here. Expected rewards must lie in [-B, B], where B is the
+    environment's bound on rewards; with noise, rewards outside of it are clipped as in all linear problems, and counted
+    in ``info["clipped"]``.
 
     **Privacy.** With ``order="once"`` an agent plays each of its rows at most once in an episode, so that a row is one
     observation of one agent: the adjacency ``"one-observation"`` means that one row is replaced by another of the same
@@ -269,9 +271,10 @@ class TableContexts(Contexts):
         lengths = np.sqrt(np.einsum("nki,nki->nk", self._values, self._values).max(axis=1))
         lengths *= np.linalg.norm(self._arms, axis=1).max()
         longest = int(np.argmax(lengths))
-        if lengths[longest] > bound * (1 + 1e-12):
+        self.longest = float(lengths[longest])
+        if self.longest > bound * (1 + 1e-12):
             raise ValueError(
-                f"{data.place(longest)} has a context of norm {lengths[longest]:.6g}; at most context_bound = "
+                f"{data.place(longest)} has a context of norm {self.longest:.6g}; at most context_bound = "
                 f"{bound:g} is required (divide features by a constant, or set context_bound)"
             )
         self._rewards = np.zeros((0, 0))

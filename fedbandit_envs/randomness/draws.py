@@ -173,14 +173,6 @@ def fill_exponentials(key0, key1, round_, exponentials):
         exponentials[i], exponentials[half + i] = _minus_log(x), _minus_log(y)
 
 
-@inner_kernel
-def fill_uniforms(key0, key1, round_, uniforms):
-    """Fills a float64 array of any size with numbers uniform on [0, 1); key and counter as in :func:`fill_normals`."""
-    for i in range(uniforms.shape[0]):
-        x, y = threefry(key0, key1, round_, u32(i))
-        uniforms[i] = uniform(x, y)
-
-
 MOST_ROUNDS = 2**32 - 1
 """The largest number of rounds: the round is a 32-bit word of the generator's counter, so more rounds would repeat."""
 
@@ -237,7 +229,9 @@ class Draws(NamedTuple):
 def _uniforms(key, round_, drawn):
     for r in range(drawn.shape[0]):
         for j in range(drawn.shape[1]):
-            fill_uniforms(key[r, j, 0], key[r, j, 1], round_[r, j], drawn[r, j])
+            for i in range(drawn.shape[2]):
+                x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(i))
+                drawn[r, j, i] = uniform(x, y)
 
 
 @kernel

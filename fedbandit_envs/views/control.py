@@ -126,6 +126,7 @@ class Rows:
         observation_space: Observation space of one row: the federation's own ``Dict``, or a flat float32 ``Box`` in
             [-1, 1] of features.
         action_space: Action space of one row, given by the action format.
+        masked: Whether the action format has action masks, from a method ``allowed``.
         features: The object that computes features; None if rows get raw observations.
     """
 
@@ -167,6 +168,7 @@ class Rows:
             federation.single_observation_space if self.features is None else self.features.space
         )
         self.action_space = self._format.space
+        self.masked = hasattr(self._format, "allowed")
 
     def reset(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:
         """Starts one episode for each seed; see :meth:`FederatedEnv.reset_batch`.
@@ -210,11 +212,6 @@ class Rows:
             self._peers.see(step.observation)
         self._observation = step.observation
         return self._shown(), step.reward, step.truncated, step.info
-
-    @property
-    def masked(self) -> bool:
-        """Whether the action format has action masks, from a method ``allowed``."""
-        return hasattr(self._format, "allowed")
 
     def allowed(self) -> Array:
         """Returns which choices are allowed now, bool ``(replicas, agents, entries)``.
@@ -323,8 +320,9 @@ class Control:
                 has no features, or control is joint and the format's space is a ``Dict``.
         """
         env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
-        policy = _default_peers(env) if peers is None and not joint else peers
-        others = None if joint else Peers(env, policy, peers_send)
+        others = None
+        if not joint:
+            others = Peers(env, _default_peers(env) if peers is None else peers, peers_send)
         rows = Rows(env, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
             raise ValueError(

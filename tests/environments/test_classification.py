@@ -180,13 +180,17 @@ def test_it_is_a_federation(settings):
         ({"labels": None}, "labels is None; a class"),
         ({"labels": ["frog"] * 40}, r"labels are \['frog'\]; two or more"),
         *(({"labels": [*LABELS[:-1], odd]}, "all text, all whole numbers") for odd in (None, np.nan, 3)),
+        (
+            {"labels": [np.datetime64("2024-01-01"), np.datetime64("2024-01-02")] * 20},
+            "all text, all whole numbers",
+        ),
         ({"labels": np.linspace(0, 1, 40)}, r"labels are \[0.0, 0.0256"),
         ({"data": np.where(np.eye(40, 3) > 0, np.inf, NUMBERS)}, r"data\[0, 0\] is inf; finite numbers"),
         ({"data": NUMBERS.ravel()}, r"data has shape \(120,\)"),
         ({"data": "wines", "labels": None}, "data is 'wines'; one of .*'wine'"),
         ({"data": [["a", "b"], ["c", "d"]]}, r"data is \[\['a', .*; the name of a table, a file"),
         ({"data": [[1.0], [2.0, 3.0]]}, r"data is \[\[1.0\], "),
-        ({"data": None}, r"data has shape \(\)"),
+        ({"data": None}, "data is None; the name of a table"),
         (
             {"data": np.where(np.eye(40, 3) > 0, 1e200, NUMBERS)},
             r"data\[0, 0\] is 1e\+200; finite numbers in",
@@ -209,6 +213,10 @@ def test_wrong_types_are_named(settings, message):
         classify(**settings)
 
 
+def test_numpys_whole_numbers_are_whole_numbers():
+    assert read_labelled(NUMBERS[:3], [np.int64(1), 2, np.int32(1)]).classes == [1, 2]
+
+
 def test_more_rounds_than_rows_are_refused_whenever_they_are_set():
     env = classify(rows="one_pass", max_cycles=20)
     env.reset_batch([0])
@@ -225,6 +233,25 @@ def test_labels_are_the_expected_rewards():
         exposure_env(contexts=contexts)
     with pytest.raises(ValueError, match="num_arms is 4; None or 3"):
         parallel_env(contexts=contexts, num_arms=4)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_rounding_errors_are_no_features(kind):
+    """A constant column with errors in its last digit: in double precision it is 0, in single precision refused."""
+    last = np.array([0.3, np.nextafter(kind(0.3), kind(1))] * 20, kind)
+    data = np.column_stack([NUMBERS, last])
+    if kind == np.float32:
+        with pytest.raises(
+            ValueError, match=r"a column of features, 3 \(from 0\), that varies by less than a"
+        ):
+            classify(data=data)
+    else:
+        seen = classify(data=data, features="shared").reset_batch([0]).observation["contexts"]
+        assert not seen[..., -1].any()
+    # What varies by more than a millionth is a feature.
+    data[:, 3] = 300 + 0.01 * (np.arange(40) % 2)
+    seen = classify(data=data, features="shared").reset_batch([0]).observation["contexts"]
+    assert seen[..., -1].all()
 
 
 # Files and frames

@@ -211,8 +211,8 @@ def test_views_show_features(env_id, joint):
     assert vector.single_observation_space == view.observation_space
     np.testing.assert_array_equal(vector.reset(seed=3)[0][0], seen)
     for _ in range(5):
-        everyone = view.unwrapped._control._rows._observation
-        expected = features.see({name: array[:, :rows] for name, array in everyone.items()})[0]
+        inside = view.unwrapped._control._rows._learners()
+        expected = features.see(inside)[0]
         np.testing.assert_array_equal(seen, expected if joint else expected[0])
         action = view.action_space.sample()
         seen = view.step(action)[0]

@@ -122,6 +122,22 @@ def test_a_bound_clips_and_counts():
     assert (env.largest_reward() == 1.5).all()
 
 
+@pytest.mark.parametrize(
+    ("settings", "least"),
+    [
+        ({"means": [20.0, -80.0]}, "80"),
+        ({"means": [[0.2, 1.5], [0.1, 0.3]]}, "1.5"),
+        ({"means": [0.5, 0.5], "law": "concentrated", "num_agents": 4}, "1.625"),
+        ({}, "1"),
+    ],
+)
+def test_means_beyond_the_bound_on_rewards_are_refused(settings, least):
+    """They would be paid clipped and regretted unclipped."""
+    with pytest.raises(ValueError, match=rf"reward_bound is .*; at least {least}, the largest mean"):
+        parallel_env(**settings, reward_bound=0.99 * float(least))
+    parallel_env(**settings, reward_bound=float(least))
+
+
 def test_nothing_is_claimed_without_a_bound():
     env = parallel_env(num_agents=2)
     env.reset_batch([0])

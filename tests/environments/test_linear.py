@@ -94,6 +94,17 @@ BAD = [
         r"reward is 'beta', which needs means in \[0, 1\]",
     ),
     ({"contexts": [[0.5], [float("nan")]]}, ValueError, r"contexts\[1, 0\] is nan; finite"),
+    (
+        {"context_bound": 1e200, "contexts": "unit_ball"},
+        ValueError,
+        r"context_bound is 1e\+200; a number in \(0, 1e",
+    ),
+    ({"reward_bound": 1e200}, ValueError, r"reward_bound is 1e\+200; a number in \(0, 1e\+150\]"),
+    (
+        {"contexts": [[1e200], [1.0]]},
+        ValueError,
+        r"contexts\[0, 0\] is 1e\+200; finite numbers in \[-1e\+150",
+    ),
     ({"contexts": [[0.5], [1.2]]}, ValueError, r"contexts\[1\] is 1.2; norms of at most context_bound = 1 "),
     ({"contexts": [[-0.5]], "parameter": [1.0]}, ValueError, "needs means in"),
     ({"parameter": [1.0, 1.0]}, ValueError, r"parameter is \[1.0, 1.0\]; .* norm of at most 1"),

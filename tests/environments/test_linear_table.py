@@ -44,6 +44,7 @@ def make(frame, make_env=parallel_env, **given):
 
 OUTER = (
     "max_cycles", "reward", "reward_sd", "parameter", "num_agents", "num_arms", "dim", "context_bound", "regret", "gap",
+    "reward_bound",
 )  # fmt: skip
 
 
@@ -208,6 +209,40 @@ def test_a_file_is_the_frame_that_was_written(frame, tmp_path):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("reward_bound", [1.0, 79.9])
+def test_rewards_beyond_their_bound_are_refused(frame, reward_bound):
+    """They would be paid clipped and regretted unclipped."""
+    frame[PAID] = [20.0, 50.0, 80.0][: len(PAID)]
+    most = frame[PAID].to_numpy().max()
+    limited = {"rewards": PAID, "exact": True, "agent": "town", "reward_bound": min(reward_bound, most - 0.1)}
+    with pytest.raises(
+        ValueError, match=rf"reward_bound is .*; at least {most:g}, the largest expected reward"
+    ):
+        make(frame, **limited)
+    _, paid, regret, _ = played(make(frame, **{**limited, "reward_bound": most}), 20)
+    np.testing.assert_allclose(paid + regret, most)
+
+
+@pytest.mark.parametrize(
+    ("settings", "least"),
+    [
+        ({"contexts": [[3.0, 0.0], [0.0, 1.0]], "parameter": [0.6, 0.8]}, "1.8"),
+        ({"contexts": [[3.0, 0.0], [0.0, 1.0]]}, "3"),
+        ({"contexts": [[0.3, 0.0], [0.0, 0.1]], "reward_bound": 0.2}, "0.3"),
+        ({"contexts": [[0.3, 0.0], [0.0, 0.1]], "reward_offset": -0.8}, "1.1"),
+        ({"contexts": [[0.3, 0.0], [0.0, 0.1]], "reward": "logistic", "reward_bound": 0.5}, "1"),
+        ({"contexts": {"name": "classification", "data": [[0], [1]], "labels": [0, 1]}, "reward_bound": 0.5}, "1"),
+    ],
+)  # fmt: skip
+def test_data_of_every_kind_keep_to_the_bound_on_rewards(settings, least):
+    settings = {"reward": "normal", "context_bound": 5.0, **settings}
+    with pytest.raises(
+        ValueError, match=rf"reward_bound is .*; at least {least}, the largest expected reward"
+    ):
+        parallel_env(**settings)
+    parallel_env(**{**settings, "reward_bound": float(least)})
+
+
 def test_contexts_that_are_too_long_are_refused(frame, tmp_path):
     path = tmp_path / "visits.csv"
     frame.loc[7, NAMES] = 0.7
@@ -218,7 +253,7 @@ def test_contexts_that_are_too_long_are_refused(frame, tmp_path):
         make(path, agent="town")
     with pytest.raises(ValueError, match=f"table, row 9 {long}"):
         make(frame, agent="town")
-    assert make(frame, agent="town", context_bound=2.0).max_num_agents == 3
+    assert make(frame, agent="town", context_bound=2.0, reward_bound=2.0).max_num_agents == 3
     # Features of arms lengthen contexts.
     with pytest.raises(ValueError, match="row 0 has a context of norm 4; at most"):
         make(

@@ -1,11 +1,22 @@
-"""Noise has the streams of agents one by one, and secret noise those of the hash of its name."""
+"""Seed sequences that are made at once have the words of NumPy's, and noise the streams of agents one by one."""
 
+import pickle
 from hashlib import blake2b
 
 import numpy as np
 import pytest
 
-from fedbandit_envs.randomness.streams import Purpose, noise_streams, stream
+from fedbandit_envs.randomness.streams import Purpose, generate_states, noise_streams, stream
+
+
+@pytest.mark.parametrize("words", [1, 4, 6, 11])
+def test_words_are_numpys(words):
+    entropy = np.random.default_rng(0).integers(0, 2**32, (200, 4), np.uint32)
+    # Numbers with fewer than 128 bits, of which NumPy reads fewer words.
+    entropy[0], entropy[1, 1:], entropy[2, 3], entropy[3] = 0, 0, 0, 2**32 - 1
+    numbers = [sum(int(word) << 32 * i for i, word in enumerate(row)) for row in entropy]
+    theirs = [np.random.SeedSequence(number).generate_state(words) for number in numbers]
+    np.testing.assert_array_equal(generate_states(entropy, words), theirs)
 
 
 def first(generators):
@@ -31,3 +42,8 @@ def test_secret_noise_is_that_of_single_streams(entropy):
 
     alone = [[generator(*row, agent) for agent in range(4)] for row in zip(seeds, twins, strict=True)]
     assert first(noise_streams(seeds, 4, entropy, 3)) == first(alone)
+
+
+def test_a_generator_of_noise_goes_on_after_pickling():
+    generator = noise_streams([1], 2, None, 0)[0][1]
+    assert pickle.loads(pickle.dumps(generator)).random() == generator.random()

@@ -10,7 +10,7 @@ from played import played
 from scipy.optimize import minimize
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _optimise, _project
+from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _project
 from fedbandit_envs.baselines.exposure.registered import schedule
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
@@ -65,11 +65,11 @@ def instances(count, seed, observations=60, arms=10, dim=5):
 
 
 def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
-    rows = contexts.shape[:2]
-    means = np.zeros(contexts.shape[:3])
-    merits = Merits((merit or Exponential(10.0),), one_each=False)
-    rounds = np.zeros((*rows, 1), np.int64)
-    return _optimise(solver, steps, rounds, contexts, inverse, middle, radius, merits, None, means)[0]
+    policy = FairX(solver, steps)
+    policy._merits = Merits((merit or Exponential(10.0),), one_each=False)
+    policy._parameter, policy._radius, policy._means = middle, radius, np.zeros(contexts.shape[:3])
+    rounds = np.zeros((*contexts.shape[:2], 1), np.int64)
+    return policy._optimise(rounds, contexts, inverse, None)[0]
 
 
 @pytest.mark.parametrize("merit", [Exponential(10.0), Exponential(1000.0), Linear(0.1)])

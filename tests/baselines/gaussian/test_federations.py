@@ -125,7 +125,7 @@ def test_agents_without_messages_and_with_all_of_them():
 def test_private_epochs_claim_no_more_than_was_asked_for():
     """Uploads at announced times, with shares of noise: at epsilon 1 for all 400 planned releases."""
     *_, (_, _, _, _, env) = play(
-        "Gaussian-epochs-private", "FedGaussian-v0", 600, reward_bound=2.0, **{**EASY, "num_agents": 6}
+        "Gaussian-epochs-private", "FedGaussian-v0", 600, reward_bound=3.5, **{**EASY, "num_agents": 6}
     )
     claims = {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}
     fellow = claims["aggregator", "fellow"]

@@ -69,7 +69,7 @@ def test_with_noise_its_decisions_are_the_programs(ridge, scale):
     """With the noise that has arrived; with the ridge 1 the noise makes V indefinite."""
     env = printed(max_cycles=160)
     baseline = BASELINES["LDP-FedLinUCB-printed"]
-    policy = baseline.make_policy(beta_scale=scale, ridge=ridge)
+    policy = baseline.make_policy(beta_scale=scale, **({} if ridge is None else {"ridge": ridge}))
     twin = Program("local", 2, 12, 5, 160, ridge=ridge, scale=scale)
     pool, negative = np.zeros((2, 5, 6)), False
     for t, (arm, before, step) in enumerate(played(baseline.wrap(env), policy, (0, 1)), start=1):
