@@ -28,9 +28,9 @@ def test_code_lines(size):
 
 
 def test_definitions(size):
-    assert size.public <= 733
+    assert size.public <= 734
     assert size.num_classes <= 266
-    assert size.public + size.private <= 1_172, "private ones are not to hide what would be public"
+    assert size.public + size.private <= 1_173, "private ones are not to hide what would be public"
 
 
 def test_no_public_class_name_is_defined_twice(size):
