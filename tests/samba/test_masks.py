@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from fedbandit_envs.samba.keys import KeyPurpose, Keystream, Permutations, derive_key, owner_keys
+from fedbandit_envs.samba.keys import KeyPurpose, Keystream, Permutations, deal_keys, derive_key, owner_keys
 
 
 def test_keys_and_words_are_the_hashes_that_they_are_said_to_be():
@@ -60,3 +60,11 @@ def test_permutations_are_uniform():
     for t in range(24_000):
         counts[tuple(orders.order(t))] += 1
     assert sum((count - 1000) ** 2 / 1000 for count in counts.values()) < 58.6
+
+
+def test_a_key_file_is_new_and_its_owners_alone(tmp_path):
+    ring = deal_keys(0, [1])["owner-0"]
+    ring.save(tmp_path / "keys.json")
+    assert (tmp_path / "keys.json").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        ring.save(tmp_path / "keys.json")
