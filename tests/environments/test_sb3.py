@@ -16,6 +16,7 @@ ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
 def libraries():
     """Imported by the processes that run these tests: to import networks takes seconds."""
     global sb3, contrib, torch
+    pytest.importorskip("stable_baselines3.common.env_checker")
     sb3, contrib, torch = map(pytest.importorskip, ("stable_baselines3", "sb3_contrib", "torch"))
 
 
@@ -126,8 +127,7 @@ def _assert_rows(mine, theirs, env):
 @pytest.mark.parametrize("env_id", sorted(FIRST))
 def test_sb3s_check_passes_gymnasiums_views(env_id):
     """Of a learner among peers and of joint control, in every format that SB3 takes, on features and on raw data."""
-    from stable_baselines3.common.env_checker import check_env
-
+    check_env = sb3.common.env_checker.check_env
     for action_format in formats(env_id):
         for joint in (False, True):
             for features in (True, False):

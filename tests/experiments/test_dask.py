@@ -77,7 +77,6 @@ class Cluster:
 
 @pytest.fixture(autouse=True, scope="module")
 def library():
-    """Imported by the processes that run these tests, which takes a second."""
     pytest.importorskip("distributed")
 
 

@@ -26,7 +26,6 @@ MODELS = {
 
 @pytest.fixture(autouse=True, scope="module")
 def libraries():
-    """Imported by the processes that run these tests: to import networks takes seconds."""
     global sb3, contrib, torch
     sb3, contrib, torch = map(pytest.importorskip, ("stable_baselines3", "sb3_contrib", "torch"))
 
@@ -43,9 +42,9 @@ def model_of(name):
     """A model as it is before training: its mean is not 0, since a small noise is put on its parameters."""
     network, env_id, action_format, features, arguments = MODELS[name]
     env = to_sb3(make(env_id, **changes_of(name)), action_format, replicas=3, features=features)
-    algorithm = name.split("-")[0]
-    algorithm = getattr(contrib if hasattr(contrib, algorithm) else sb3, algorithm)
-    model = algorithm(network, env, seed=0, device="cpu", **arguments)
+    algorithm = name.removesuffix("-dict")
+    library = sb3 if hasattr(sb3, algorithm) else contrib
+    model = getattr(library, algorithm)(network, env, seed=0, device="cpu", **arguments)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.policy.parameters():

@@ -19,10 +19,9 @@ ARMS, EXPOSURE, PROCUREMENT = "FedArms-v0", "FedExposure-v0", "FedProcurement-v0
 
 @pytest.fixture(autouse=True, scope="module")
 def libraries():
-    """Imported by the processes that run these tests: to import networks takes seconds."""
-    global torch, TensorDictModule, envs, modules
-    torch, envs, modules = map(pytest.importorskip, ("torch", "torchrl.envs", "torchrl.modules"))
-    TensorDictModule = pytest.importorskip("tensordict.nn").TensorDictModule
+    global torch, nn, envs, nets
+    names = "torch", "tensordict.nn", "torchrl.envs", "torchrl.modules"
+    torch, nn, envs, nets = map(pytest.importorskip, names)
 
 
 def make(env_id, **changes):
@@ -61,10 +60,8 @@ def grouped(env_id, action_format):
     inputs = spaces.features(spaces).space.shape[0]
     outputs = spaces.action_formats[action_format].space.shape[0]
     torch.manual_seed(0)
-    net = modules.MultiAgentMLP(
-        inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16
-    )
-    return TensorDictModule(
+    net = nets.MultiAgentMLP(inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16)
+    return nn.TensorDictModule(
         torch.nn.Sequential(net, torch.nn.Sigmoid()),
         in_keys=[("agent", "observation")],
         out_keys=[("agent", "action")],
@@ -73,18 +70,14 @@ def grouped(env_id, action_format):
 
 def sampler():
     """A categorical actor on raw counts, without a group."""
-
-    class Cast(torch.nn.Module):
-        def forward(self, counts):
-            return counts.float()
-
     torch.manual_seed(0)
-    net = TensorDictModule(
-        torch.nn.Sequential(Cast(), modules.MLP(5, 5, num_cells=[16])),
+    mlp = nets.MLP(5, 5, num_cells=[16])
+    net = nn.TensorDictModule(
+        lambda counts: mlp(counts.float()),
         in_keys=[("observation", "total_pulls")],
         out_keys=["logits"],
     )
-    return modules.ProbabilisticActor(
+    return nets.ProbabilisticActor(
         net, in_keys=["logits"], out_keys=["action"], distribution_class=torch.distributions.Categorical,
         return_log_prob=False,
     )  # fmt: skip
