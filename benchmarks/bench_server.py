@@ -7,12 +7,11 @@ answers the sum of uploads, and each agent solves its own regression (OFUL-share
 regression and answers the estimate (`ServedLinUCB`). "questions": the server asks all agents twenty questions a round.
 """
 
+import tracemalloc
 from collections.abc import Callable
-from functools import partial
+from time import process_time
 
 import numpy as np
-from benchmarks.growth.page import exponent
-from benchmarks.growth.series import Series, measure
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import ServedLinUCB
@@ -55,7 +54,7 @@ class Echoing:
         return {"gradient": self._zeros if question is None else question["model"]}
 
 
-def played(name: str, rounds: int, *, num_agents: int) -> Callable[[], None]:
+def played(name: str, rounds: int, num_agents: int) -> Callable[[], None]:
     """Makes an episode of so many rounds, from building the environment on."""
 
     def play() -> None:
@@ -76,24 +75,39 @@ def played(name: str, rounds: int, *, num_agents: int) -> Callable[[], None]:
     return play
 
 
+def seconds(play: Callable[[], None]) -> float:
+    """Returns the CPU time of the fastest of three episodes."""
+    taken = []
+    for _ in range(3):
+        start = process_time()
+        play()
+        taken.append(process_time() - start)
+    return min(taken)
+
+
+def kilobytes(play: Callable[[], None]) -> float:
+    """Returns the most memory that Python and NumPy hold during an episode."""
+    tracemalloc.start()
+    play()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 1000
+
+
 def main() -> None:
     print("| server | agents | ms a round | kB | exponents of time and memory |")
     print("|---|---:|---:|---:|---|")
     for name in ("sums", "ridge", "questions"):
-        # What an episode of one round takes is subtracted: it is the start.
-        start, whole = (
-            list(
-                measure(
-                    name, Series(partial(played, name, rounds), {}, "num_agents", AGENTS, "1", "1"), AGENTS, 3
-                )
-            )
-            for rounds in (1, ROUNDS)
-        )
-        times = [1000 * (b.seconds - a.seconds) / (ROUNDS - 1) for a, b in zip(start, whole, strict=True)]
-        memory = [point.kilobytes for point in whole]
-        exponents = f"{exponent(AGENTS, times).slope:.2f}, {exponent(AGENTS, memory).slope:.2f}"
+        # What an episode of one round takes is subtracted: it is the start. The first episode compiles kernels.
+        played(name, 1, AGENTS[0])()
+        times = [
+            1000 * (seconds(played(name, ROUNDS, n)) - seconds(played(name, 1, n))) / (ROUNDS - 1)
+            for n in AGENTS
+        ]
+        memory = [kilobytes(played(name, ROUNDS, n)) for n in AGENTS]
+        slopes = [np.polyfit(np.log(AGENTS), np.log(values), 1)[0] for values in (times, memory)]
         for agents, taken, held in zip(AGENTS, times, memory, strict=True):
-            print(f"| {name} | {agents:,} | {taken:.2f} | {held:,.0f} | {exponents} |")
+            print(f"| {name} | {agents:,} | {taken:.2f} | {held:,.0f} | {slopes[0]:.2f}, {slopes[1]:.2f} |")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.registration import REGISTRY
-from fedbandit_envs.wrappers.privacy.accounting import calibration, event
 
 # A worker of pytest-xdist inherits a width, which the command line would take once and for all.
 os.environ.pop("COLUMNS", None)
@@ -59,16 +58,6 @@ def in_this_process():
     """Plays shards here: a new process imports and loads kernels for longer than tests play."""
     with parallel_config(backend="sequential"):
         yield
-
-
-@pytest.fixture(scope="module")
-def wide_intervals():
-    """Budgets that are composed numerically are so a hundred times as coarsely: no check looks at their digits."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration, "_INTERVAL", 1e-2)
-        event._composed.cache_clear()
-        yield
-    event._composed.cache_clear()
 
 
 @pytest.fixture

@@ -370,7 +370,7 @@ class Pursuit(Rule):
         Iteration 0 has picked that arm; nothing happens in iteration 1. See :meth:`Rule.mark`.
         """
         if iteration == 0:
-            self._probability[active] += self._rate * (picked - self._probability)[active]
+            kernels.pursue(self._probability, self._rate, picked, active)
 
 
 class CUCB(UCB1):

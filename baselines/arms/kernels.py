@@ -148,6 +148,15 @@ def boltzmann(pulls, sums, temperature, out):
 
 
 @kernel
+def pursue(probability, rate, picked, active):
+    """Moves the probabilities of active rows by their share ``rate`` towards 1 for the picked arm, else towards 0."""
+    for r in range(picked.shape[0]):
+        if active[r]:
+            for k in range(picked.shape[1]):
+                probability[r, k] += rate * (picked[r, k] - probability[r, k])
+
+
+@kernel
 def know(own_pulls, own_successes, received_pulls, received_successes, pulls, sums):
     """Writes the sums of own and received pulls and successes, after clipping the received ones to 0 <= s <= n."""
     for r in range(pulls.shape[0]):

@@ -3,6 +3,7 @@
 Statistical tests have fixed seeds and a false-alarm rate of 1e-4 each; there are seventeen of them.
 """
 
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,13 @@ def checkout():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(Path(__file__).parents[2]))
         yield
+
+
+@pytest.mark.parametrize(
+    "name", [path.stem for path in Path(__file__).parents[2].glob("benchmarks/bench_*.py")]
+)
+def test_every_benchmark_finds_what_it_imports(name):
+    import_module(f"benchmarks.{name}")
 
 
 def reference_words(state, number):

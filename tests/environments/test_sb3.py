@@ -9,16 +9,15 @@ from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.views import to_sb3
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-pytest.importorskip("stable_baselines3")
-pytest.importorskip("sb3_contrib")
-
-import sb3_contrib
-import torch
-from stable_baselines3 import DQN, PPO
-from stable_baselines3.common.env_checker import check_env
-from stable_baselines3.common.vec_env import VecMonitor
-
 ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def libraries():
+    """Imported by the processes that run these tests: to import networks takes seconds."""
+    global sb3, contrib, torch
+    pytest.importorskip("stable_baselines3.common.env_checker")
+    sb3, contrib, torch = map(pytest.importorskip, ("stable_baselines3", "sb3_contrib", "torch"))
 
 
 def formats(env_id):
@@ -128,6 +127,7 @@ def _assert_rows(mine, theirs, env):
 @pytest.mark.parametrize("env_id", sorted(FIRST))
 def test_sb3s_check_passes_gymnasiums_views(env_id):
     """Of a learner among peers and of joint control, in every format that SB3 takes, on features and on raw data."""
+    check_env = sb3.common.env_checker.check_env
     for action_format in formats(env_id):
         for joint in (False, True):
             for features in (True, False):
@@ -141,7 +141,7 @@ def test_sb3s_check_passes_gymnasiums_views(env_id):
 @pytest.mark.parametrize("slots", [1, 2])
 def test_masks_are_of_arms_awake(slots):
     env = to_sb3(two_agents(ARMS, awake=0.5, slots=slots, num_arms=4), replicas=3, features=False)
-    assert sb3_contrib.common.maskable.utils.is_masking_supported(env)
+    assert contrib.common.maskable.utils.is_masking_supported(env)
     env.seed(0)
     seen = env.reset()
     none_awake = 0
@@ -194,7 +194,7 @@ def test_attributes_are_the_federations():
     ):
         env.set_attr("max_cycles", 3, indices=1)
     assert env.env_is_wrapped(Channel) == [True] * 4
-    assert env.env_is_wrapped(VecMonitor, indices=0) == [False]
+    assert env.env_is_wrapped(sb3.common.vec_env.VecMonitor, indices=0) == [False]
     env.reset()
     env.step(np.zeros(4, np.int64))
     # Raw data has left.
@@ -245,7 +245,7 @@ def test_without_sb3_the_extra_is_named(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
-    monkeypatch.delitem(sys.modules, "fedbandit_envs.views.sb3")
+    monkeypatch.delitem(sys.modules, "fedbandit_envs.views.sb3", raising=False)
     with pytest.raises(ImportError, match=r"comes with the \[sb3\] extra: python -m pip install"):
         to_sb3(two_agents(ARMS))
 
@@ -253,7 +253,7 @@ def test_without_sb3_the_extra_is_named(monkeypatch):
 def test_truncated_episodes_bootstrap_on_policy():
     """The value target of a horizon's last round is its reward and what the last observation is worth."""
     env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
-    model = PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu")
+    model = sb3.PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu")
     last, rewards = [], []
     step_wait = env.step_wait
 
@@ -276,7 +276,7 @@ def test_truncated_episodes_bootstrap_on_policy():
 def test_truncated_episodes_bootstrap_off_policy():
     """No transition is learned as the last one, and what follows the last round is the episode's own observation."""
     env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
-    model = DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100)
+    model = sb3.DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100)
     model.learn(24)
     stored = model.replay_buffer
     np.testing.assert_array_equal(stored.dones[:6, 0], [0, 0, 1] * 2)

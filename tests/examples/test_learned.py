@@ -7,12 +7,12 @@ import pytest
 
 from fedbandit_envs.baselines.learned import ItemNetwork
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("stable_baselines3")
-
 
 @pytest.fixture(autouse=True)
 def examples(monkeypatch):
+    """Imports networks too, in the processes that run these tests."""
+    global torch
+    torch, _ = map(pytest.importorskip, ("torch", "stable_baselines3"))
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples" / "learned"))
 
 

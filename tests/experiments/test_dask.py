@@ -19,8 +19,6 @@ from fedbandit_envs.experiments.execute import BackendError, play
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import Store
 
-pytest.importorskip("distributed")
-
 _PATHS = [str(Path(__file__).parents[1] / "support"), os.environ.get("PYTHONPATH", "")]
 SUPPORT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _PATHS))}
 
@@ -75,6 +73,11 @@ class Cluster:
     def _worker(self):
         here = ("--host", "127.0.0.1", "--local-directory", self.folder)
         return self._run("dask_worker", *here, "--no-nanny", "--nthreads", 1, "--no-dashboard")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def library():
+    pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")

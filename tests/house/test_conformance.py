@@ -16,10 +16,22 @@ from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import WRAPPERS
+from fedbandit_envs.wrappers.privacy.accounting import calibration, event
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 pytestmark = pytest.mark.usefixtures("blank_pictures", "wide_intervals")
 """Drawn are pictures of every problem's first id in test_registry.py, and of every transport in its test_viewer.py."""
+
+
+@pytest.fixture(scope="module")
+def wide_intervals():
+    """Budgets that are composed numerically are so a hundred times as coarsely: no check looks at their digits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "_INTERVAL", 1e-2)
+        event._composed.cache_clear()
+        yield
+    event._composed.cache_clear()
+
 
 SMALL = {
     "a stranger's": ArmsEnv,

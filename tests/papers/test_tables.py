@@ -8,8 +8,6 @@ from fedbandit_envs.cli import app
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.experiment import Plan
 
-pytestmark = pytest.mark.usefixtures("wide_intervals")
-
 # Panel and rounds, and texts that are on the page. In 300 rounds of P-FCB and more what is shared changes regret.
 SMALL = {
     "pfcb-exp1": ("all", 300, ["2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked"]),

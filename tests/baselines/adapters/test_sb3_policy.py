@@ -12,26 +12,22 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views import to_sb3
 
-pytest.importorskip("stable_baselines3")
-pytest.importorskip("sb3_contrib")
-
-import sb3_contrib as contrib
-import stable_baselines3 as sb3
-import torch
-from stable_baselines3.common.vec_env import VecNormalize
-
 ARMS, PROCUREMENT, EXPOSURE = "FedArms-v0", "FedProcurement-v0", "FedExposure-v0"
 LSTM = {"lstm_hidden_size": 16}
 MODELS = {
-    "PPO": (sb3.PPO, "MlpPolicy", EXPOSURE, "logits", True, {}),
-    "PPO-dict": (sb3.PPO, "MultiInputPolicy", ARMS, None, False, {}),
-    "DQN": (sb3.DQN, "MlpPolicy", ARMS, None, True, {"exploration_final_eps": 0.5}),
-    "SAC": (sb3.SAC, "MlpPolicy", PROCUREMENT, "index", True, {"policy_kwargs": {"net_arch": [16]}}),
-    "RecurrentPPO": (
-        contrib.RecurrentPPO, "MlpLstmPolicy", PROCUREMENT, "index", True, {"policy_kwargs": LSTM},
-    ),
-    "MaskablePPO": (contrib.MaskablePPO, "MlpPolicy", ARMS, None, True, {}),
-}  # fmt: skip
+    "PPO": ("MlpPolicy", EXPOSURE, "logits", True, {}),
+    "PPO-dict": ("MultiInputPolicy", ARMS, None, False, {}),
+    "DQN": ("MlpPolicy", ARMS, None, True, {"exploration_final_eps": 0.5}),
+    "SAC": ("MlpPolicy", PROCUREMENT, "index", True, {"policy_kwargs": {"net_arch": [16]}}),
+    "RecurrentPPO": ("MlpLstmPolicy", PROCUREMENT, "index", True, {"policy_kwargs": LSTM}),
+    "MaskablePPO": ("MlpPolicy", ARMS, None, True, {}),
+}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def libraries():
+    global sb3, contrib, torch
+    sb3, contrib, torch = map(pytest.importorskip, ("stable_baselines3", "sb3_contrib", "torch"))
 
 
 def make(env_id, **changes):
@@ -44,9 +40,11 @@ def changes_of(name):
 
 def model_of(name):
     """A model as it is before training: its mean is not 0, since a small noise is put on its parameters."""
-    algorithm, network, env_id, action_format, features, arguments = MODELS[name]
+    network, env_id, action_format, features, arguments = MODELS[name]
     env = to_sb3(make(env_id, **changes_of(name)), action_format, replicas=3, features=features)
-    model = algorithm(network, env, seed=0, device="cpu", **arguments)
+    algorithm = name.removesuffix("-dict")
+    library = sb3 if hasattr(sb3, algorithm) else contrib
+    model = getattr(library, algorithm)(network, env, seed=0, device="cpu", **arguments)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in model.policy.parameters():
@@ -101,7 +99,7 @@ def test_models_act_as_on_the_view(name):
 def test_a_saved_model_plays_with_its_normalizer(tmp_path):
     """As a file, from the command line's settings, through the averages of its training."""
     view = {"action_format": "logits"}
-    env = VecNormalize(to_sb3(make(EXPOSURE), replicas=2, **view))
+    env = sb3.common.vec_env.VecNormalize(to_sb3(make(EXPOSURE), replicas=2, **view))
     model = sb3.PPO("MlpPolicy", env, n_steps=9, batch_size=12, seed=0, device="cpu").learn(72)
     model.save(tmp_path / "ppo.zip")
     env.save(tmp_path / "averages.pkl")

@@ -12,17 +12,16 @@ from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.testing import check_policy
 from fedbandit_envs.views.parallel import parallel
 
-pytest.importorskip("torch")
-pytest.importorskip("torchrl")
-
-import torch
-from tensordict.nn import TensorDictModule
-from torchrl.envs import PettingZooWrapper, check_env_specs
-from torchrl.modules import MLP, MultiAgentMLP, ProbabilisticActor
-
 pytestmark = pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested using")
 
 ARMS, EXPOSURE, PROCUREMENT = "FedArms-v0", "FedExposure-v0", "FedProcurement-v0"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def libraries():
+    global torch, nn, envs, nets
+    names = "torch", "tensordict.nn", "torchrl.envs", "torchrl.modules"
+    torch, nn, envs, nets = map(pytest.importorskip, names)
 
 
 def make(env_id, **changes):
@@ -43,8 +42,8 @@ def test_torchrls_check_passes_and_regret_reaches_its_keys(env_id):
         return result
 
     face.step = watched
-    env = PettingZooWrapper(face)
-    check_env_specs(env, seed=0)
+    env = envs.PettingZooWrapper(face)
+    envs.check_env_specs(env, seed=0)
     told.clear()
     rollout = env.rollout(20)
     assert rollout.batch_size == (9,)
@@ -61,8 +60,8 @@ def grouped(env_id, action_format):
     inputs = spaces.features(spaces).space.shape[0]
     outputs = spaces.action_formats[action_format].space.shape[0]
     torch.manual_seed(0)
-    net = MultiAgentMLP(inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16)
-    return TensorDictModule(
+    net = nets.MultiAgentMLP(inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16)
+    return nn.TensorDictModule(
         torch.nn.Sequential(net, torch.nn.Sigmoid()),
         in_keys=[("agent", "observation")],
         out_keys=[("agent", "action")],
@@ -72,20 +71,16 @@ def grouped(env_id, action_format):
 def sampler():
     """A categorical actor on raw counts, without a group."""
     torch.manual_seed(0)
-    net = TensorDictModule(
-        torch.nn.Sequential(_Cast(), MLP(5, 5, num_cells=[16])),
+    mlp = nets.MLP(5, 5, num_cells=[16])
+    net = nn.TensorDictModule(
+        lambda counts: mlp(counts.float()),
         in_keys=[("observation", "total_pulls")],
         out_keys=["logits"],
     )
-    return ProbabilisticActor(
+    return nets.ProbabilisticActor(
         net, in_keys=["logits"], out_keys=["action"], distribution_class=torch.distributions.Categorical,
         return_log_prob=False,
     )  # fmt: skip
-
-
-class _Cast(torch.nn.Module):
-    def forward(self, counts):
-        return counts.float()
 
 
 def test_modules_act_row_by_row(monkeypatch):
@@ -102,7 +97,7 @@ def test_a_module_plays_as_in_torchrls_own_loop():
     episodes = EpisodeSeeds()
     episodes.next(5)
     curve = simulate(make(EXPOSURE), TorchRLPolicy(module, "logits"), [episodes.next()])
-    env = PettingZooWrapper(
+    env = envs.PettingZooWrapper(
         parallel_env(
             **{**small(EXPOSURE), "num_agents": 3, "max_cycles": 9}, action_format="logits", features=True
         )
