@@ -11,7 +11,6 @@ import typer
 from fedbandit_envs.cli import terminal
 
 if TYPE_CHECKING:
-    from fedbandit_envs.core.privacy import Claim
     from fedbandit_envs.experiments import RunResult, RunSpec
 
 _CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
@@ -65,7 +64,12 @@ def run(
     claims = [one for one in result.claims if one.composition == "exact"]
     if claims:
         title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"
-        terminal.print_table(title, _CLAIM, map(_claim_cells, claims))
+        shown = ["unknown" if one.epsilon is None else f"{one.epsilon:.4g}" for one in claims]
+        cells = (
+            (one.adjacency, one.trust, one.observer, epsilon, one.reason)
+            for one, epsilon in zip(claims, shown, strict=True)
+        )
+        terminal.print_table(title, _CLAIM, cells)
     for name, mean in written["info_mean"].items():
         terminal.out_console.print(f"{name}, mean over rounds and agents: {mean:g}")
     if check_rows:
@@ -130,12 +134,6 @@ def _played(spec: "RunSpec") -> "RunResult":
     """Plays a run with a progress bar and returns its result."""
     with terminal.progress(spec.baseline, spec.size) as update:
         return spec.run(lambda played: update(advance=played))
-
-
-def _claim_cells(claim: "Claim") -> tuple[str, ...]:
-    """Returns a table's row: what a claim protects, whom it needs trusted, against whom, its epsilon, and a reason."""
-    epsilon = "unknown" if claim.epsilon is None else f"{claim.epsilon:.4g}"
-    return claim.adjacency, claim.trust, claim.observer, epsilon, claim.reason
 
 
 def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:

@@ -16,11 +16,6 @@ from warnings import simplefilter
 from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.experiments.store import Cell, Store
 
-Task = tuple[Cell, Path]
-"""A shard and its file."""
-Played = tuple[Path, Arrays]
-"""The file of a shard and its content."""
-
 _TIMEOUT = 10  # seconds
 
 
@@ -56,31 +51,28 @@ def play(
     store = Store(folder)
     shards = {store.path(shard): shard for shard in store.missing(cells)}
 
-    def tasks() -> Iterator[Task]:
-        order = list(shards)
-        # Processes that share the folder then seldom play the same shard.
-        Random().shuffle(order)
-        for file in order:
+    def tasks() -> Iterator[tuple[Cell, Path]]:
+        # In a random order, so that processes that share the folder seldom play the same shard.
+        for file in Random().sample(list(shards), len(shards)):
             if file.exists():
                 advance(shards[file].size)
             else:
                 yield shards[file], file
 
-    with closing(_on_dask(scheduler, tasks()) if scheduler else _here(workers, tasks())) as played:
-        for file, result in played:
-            store.write(file, result)
+    with closing(_on_dask(scheduler, tasks()) if scheduler else _here(workers, tasks())) as written:
+        for file in written:
             advance(shards[file].size)
 
 
-def _here(workers: int, tasks: Iterable[Task]) -> Generator[Played, None, None]:
-    """Plays shards in processes of this machine, and yields them in the order in which they end."""
+def _here(workers: int, tasks: Iterable[tuple[Cell, Path]]) -> Generator[Path, None, None]:
+    """Plays shards in processes of this machine, which write their files, and yields these in the order of writing."""
     from joblib import Parallel, delayed  # It takes a tenth of a second to import.
 
     # Calls are not batched, so that each shard is stored as soon as it has been played.
     way = {"batch_size": 1, "pre_dispatch": "n_jobs", "return_as": "generator_unordered"}
     parallel = Parallel(workers, **way, initializer=_end_with, initargs=(getpid(), getcwd()))
     try:
-        yield from parallel(delayed(_play)(*task) for task in tasks)
+        yield from parallel(delayed(_write)(*task) for task in tasks)
     except BrokenProcessPool as error:
         raise BackendError(
             f"a process that played has been ended; what is finished is kept, so start again: {error}"
@@ -100,8 +92,8 @@ def _end_with(parent: int, folder: str) -> None:
     Thread(target=watch, daemon=True).start()
 
 
-def _on_dask(scheduler: str, tasks: Iterable[Task]) -> Generator[Played, None, None]:
-    """Plays shards on the workers of a Dask scheduler, and yields them in the order in which they end."""
+def _on_dask(scheduler: str, tasks: Iterable[tuple[Cell, Path]]) -> Generator[Path, None, None]:
+    """Plays shards on the workers of a Dask scheduler, writes their files, and yields these in that order."""
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError as error:
@@ -119,19 +111,26 @@ def _on_dask(scheduler: str, tasks: Iterable[Task]) -> Generator[Played, None, N
             client.wait_for_workers(1, timeout=_TIMEOUT)
         except TimeoutError as error:
             raise BackendError(f"the scheduler at {scheduler} has no workers") from error
-        running = [client.submit(_play, *task, pure=False) for task in tasks]
+        running = {client.submit(_play, *task, pure=False): task[1] for task in tasks}
         try:
-            for played in as_completed(running, loop=client.loop):
-                yield played.result()
+            for future, result in as_completed(running, loop=client.loop, with_results=True):
+                Store.write(running[future], result)
+                yield running[future]
         except KilledWorker as error:
             raise BackendError(f"a shard ends whoever plays it: {error}") from error
 
 
-def _play(shard: Cell, file: Path) -> Played:
+def _play(shard: Cell, file: Path) -> Arrays:
     """Plays a shard in this process, in another one or on another machine."""
     if Store(file.parent).path(shard) != file:
         raise BackendError(
             "a worker has another source of fedbandit-envs than this process, or other files under the names in the "
             "settings, so that its results would be others; start it again with the same ones"
         )
-    return file, shard.play()
+    return shard.play()
+
+
+def _write(shard: Cell, file: Path) -> Path:
+    """Plays a shard and writes its file, so that an error in another process cannot lose it."""
+    Store.write(file, _play(shard, file))
+    return file

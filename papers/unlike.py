@@ -204,10 +204,10 @@ def regret_at_horizon(result: RunResult) -> Array:
 def slope(result: RunResult) -> Array:
     """Returns regret of all agents in a round at the end of a run, ``(seeds,)``: since the last checkpoint but one.
 
-    That is over about the last fifth of its rounds.
+    That is over about the last fifth of its rounds, or from the start where there is one checkpoint.
     """
-    regret = result.regret.sum(axis=2)
-    return np.asarray((regret[-1] - regret[-2]) / (result.rounds[-1] - result.rounds[-2]))
+    regret = np.diff(result.regret.sum(axis=2), axis=0, prepend=0)
+    return np.asarray(regret[-1] / np.diff(result.rounds, prepend=0)[-1])
 
 
 def cost(result: RunResult) -> Array:

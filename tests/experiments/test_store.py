@@ -80,10 +80,10 @@ def test_the_digest_takes_in_every_source_and_all_data_in_any_process(monkeypatc
     code = "from fedbandit_envs.experiments.store import source_digest; print(source_digest())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == source_digest()
-    monkeypatch.setattr(store, "_files", lambda module: {**files, next(iter(files)): "changed"})
-    assert source_digest.__wrapped__() != source_digest()
     run = RunSpec("SS-UCB", "FedProcurement-v0", 9, 2, 0)
     before = Store(tmp_path).path(run)
+    monkeypatch.setattr(store, "_files", lambda module: {**files, next(iter(files)): "changed"})
+    assert source_digest.__wrapped__() != source_digest()
     monkeypatch.setattr(store, "source_digest", lambda module: f"other {module}")
     assert Store(tmp_path).path(run) != before
 
@@ -142,7 +142,8 @@ def test_what_is_kept_is_not_played(tmp_path, log):
 def test_an_error_ends_a_sweep_and_loses_nothing_finished(tmp_path, log, jobs):
     cell = Drawn(tuple(range(9)), seconds=0.05, log=str(log), failing=(2, 3, 4))
     with pytest.raises(ValueError, match=r"seed \d fails"):
-        play([cell], tmp_path / "shards", jobs)
+        # The caller may be slower than those who play.
+        play([cell], tmp_path / "shards", jobs, advance=lambda played: time.sleep(0.3))
     names = {file.name for file in (tmp_path / "shards").iterdir()}
     begun = set(plays(log))
     kept = {seed for seed, shard in enumerate(cell.split()) if Store(tmp_path).path(shard).name in names}

@@ -11,6 +11,7 @@ from shi_reference import PF, pf_by_phases
 from typer.testing import CliRunner
 
 from fedbandit_envs.cli import app
+from fedbandit_envs.experiments import RunSpec
 from fedbandit_envs.gaussian.registered import PROBLEM
 from fedbandit_envs.papers.experiment import Plan
 from fedbandit_envs.papers.page import Reproduction
@@ -172,3 +173,8 @@ def test_the_plain_program_plays_by_phases_what_it_plays_by_rounds():
     one = [by_rounds(np.random.default_rng([1, seed])) for seed in range(15)]
     two = [pf_by_phases(MEANS, 0.5, 2000, np.random.default_rng([2, seed]))[0] for seed in range(100)]
     assert ttest_ind(one, two, equal_var=False).pvalue > 1e-4
+
+
+def test_the_slope_of_a_run_of_one_round_is_its_regret():
+    result = RunSpec("uniform-arms", "FedArms-v0", 1, 2).run()
+    np.testing.assert_array_equal(slope(result), result.regret[0].sum(axis=-1))
