@@ -61,6 +61,7 @@ def test_spec_survives_json(env_id, view):
     assert not difference(twin.reset(seed=5)[0], env.reset(seed=5)[0])
 
 
+@pytest.mark.filterwarnings("ignore:.*out of date:DeprecationWarning")
 def test_make_without_import_of_the_package(env_id):
     env = gymnasium.make(f"fedbandit_envs:{env_id}")
     assert env.reset(seed=0)

@@ -37,6 +37,8 @@ CASES = [
 IN_CI = [case for case in CASES if case[2].startswith(("pfcb", "fairx", "feducb"))][::2]
 
 
+# The paper's budgets are beyond what its calibration is proven for.
+@pytest.mark.filterwarnings("ignore:the classic calibration")
 @pytest.mark.parametrize(
     ("scale", "mode", "name", "panel", "rounds", "texts"),
     [pytest.param(*case, marks=pytest.mark.ci if case in IN_CI else ()) for case in CASES],
