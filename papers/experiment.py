@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from numbers import Real
-from operator import itemgetter
 from time import process_time
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -45,23 +44,21 @@ cell of a table. For a cell, ``name`` is the first cell of its line and ``quanti
 the quantity that is varied. ``printed`` is the text as it is on the page.
 """
 
+_QUASI_NEWTON = {"name": "logistic", "solver": "quasi_newton"}
+_TRIGGER = {"channel": {"schedule": "synchronise"}}
 VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]]] = {
     "FCB-checked": ("FCB", {"check": True}, {}),
     "FairX-LinUCB-0.1": ("FairX-LinUCB", {"beta_scale": 0.1}, {}),
     "FairX-LinUCB-greedy": ("FairX-LinUCB", {"beta_scale": 0.0}, {}),
     "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"beta_scale": 0.0}, {}),
     "FedGLB-UCB-at-server": ("FedGLB-UCB-private", {}, {"server": {"stage": "server"}}),
-    "FedGLB-UCB-quasi-newton": (
-        "FedGLB-UCB", {}, {"server": {"policy": {"name": "logistic", "solver": "quasi_newton"}}}
-    ),
+    "FedGLB-UCB-quasi-newton": ("FedGLB-UCB", {}, {"server": {"policy": _QUASI_NEWTON}}),
     "FedLinUCB-theory": ("FedLinUCB", {"alpha": None, "beta": None}, {}),
     "FedUCB-every-round": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "every_round"}}),
     "FedUCB-floor": ("FedUCB", {"shift": "floor", "bias": "euclidean"}, {}),
     "FedUCB-min-trimmed": ("FedUCB-min", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
-    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {}, {"channel": {"schedule": "synchronise"}}),
-    "FedUCB-printed-trigger": (
-        "FedUCB-printed", {}, {"privatizer": {"releases": None}, "channel": {"schedule": "synchronise"}}
-    ),
+    "FedUCB-nonprivate-trigger": ("FedUCB-nonprivate", {}, _TRIGGER),
+    "FedUCB-printed-trigger": ("FedUCB-printed", {}, {**_TRIGGER, "privatizer": {"releases": None}}),
     "FedUCB-trimmed": ("FedUCB-nonprivate", {"pool": {"name": "trimmed_senders", "share": 0.4}}, {}),
     "FedUCB-trimmed-mean": ("FedUCB-nonprivate", {"pool": {"name": "trimmed_mean", "share": 0.25}}, {}),
     "LinUCB-0.3": ("LinUCB", {"beta_scale": 0.3}, {}),
@@ -118,11 +115,8 @@ class Plan(NamedTuple):
 
     def run(
         self, line: str, env_id: str, baseline: str = "", *,
-        env: Mapping[str, Any] = {},
-        policy: Mapping[str, Any] = {},
-        wrappers: Mapping[str, Mapping[str, Any]] = {},
-        labels: Mapping[str, Any] = {},
-        **spec: Any,
+        env: Mapping[str, Any] = {}, policy: Mapping[str, Any] = {},
+        wrappers: Mapping[str, Mapping[str, Any]] = {}, labels: Mapping[str, Any] = {}, **spec: Any,
     ) -> RunSpec:  # fmt: skip
         """Returns the run of a line of a table.
 
@@ -225,6 +219,13 @@ class Measurement(NamedTuple):
 Runs = Sequence[RunSpec | Measurement]
 
 
+def named(labels: Mapping[str, Any], *shown: str) -> str:
+    """Returns a run's name: its line and its labels in the columns ``shown``, such as ``"FedUCB, epsilon 1"``."""
+    known = {column: labels[column] for column in shown if labels.get(column) is not None}
+    others = [at if isinstance(at, str) else f"{column} {at:g}" for column, at in known.items()]
+    return ", ".join([labels["line"], *others])
+
+
 @dataclass(frozen=True)
 class PanelRuns:
     """The results of one panel, as rows of a table whose columns are the labels of the runs.
@@ -279,9 +280,7 @@ class PanelRuns:
         """
         return {own[column]: result for own, result in self.where(**labels).rows if column in own}
 
-    def lines(
-        self, column: str, name: Callable[[Mapping[str, Any]], str] = itemgetter("line")
-    ) -> dict[str, dict[Any, Any]]:
+    def lines(self, column: str, *shown: str) -> dict[str, dict[Any, Any]]:
         """Returns the results by the run's name and by the value of a column.
 
         A result that lacks the column is repeated for all values that the column has, so that it is drawn as a
@@ -289,30 +288,25 @@ class PanelRuns:
 
         Args:
             column: Column of labels that is varied.
-            name: Function that returns a run's name from its other labels; by default the label ``line``.
+            *shown: Columns of labels that are a part of a run's name, see :func:`named`.
         """
         found: dict[str, dict[Any, Any]] = {}
         for labels, result in self.rows:
             others = {key: value for key, value in labels.items() if key != column}
             at = [labels[column]] if column in labels else self.values(column)
-            found.setdefault(name(others), {}).update(dict.fromkeys(at, result))
+            found.setdefault(named(others, *shown), {}).update(dict.fromkeys(at, result))
         return found
 
-    def table(
-        self,
-        head: str,
-        columns: Mapping[str, Callable[[Any], Any]],
-        name: Callable[[Mapping[str, Any]], str] = itemgetter("line"),
-    ) -> list[Row]:
+    def table(self, head: str, columns: Mapping[str, Callable[[Any], Any]], *shown: str) -> list[Row]:
         """Returns a table with a row for each result.
 
         Args:
             head: Head of the first column, which has the runs' names.
             columns: For the head of each other column the function that returns a result's cell.
-            name: Function that returns a run's name from its labels; by default the label ``line``.
+            *shown: Columns of labels that are a part of a run's name, see :func:`named`.
         """
         return [
-            {head: name(labels)} | {column: cell(result) for column, cell in columns.items()}
+            {head: named(labels, *shown)} | {column: cell(result) for column, cell in columns.items()}
             for labels, result in self.rows
         ]
 
@@ -368,7 +362,7 @@ class Section:
 
     def claims(self, claims: Iterable[Claim]) -> None:
         """Adds the table ``claims`` with a line for each privacy claim, such as those of a result."""
-        lines = [
+        self.table("claims", [
             {
                 "adjacency": claim.adjacency,
                 "composition": claim.composition,
@@ -377,8 +371,7 @@ class Section:
                 "remark": claim.reason,
             }
             for claim in claims
-        ]
-        self.table("claims", lines)
+        ])  # fmt: skip
 
     def say(self, values: Mapping[str, Any]) -> None:
         """Adds values that sentences of the page state to the rows, and to the table ``numbers``.

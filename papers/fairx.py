@@ -61,13 +61,9 @@ PRIVATE_SCALES = {
 
 
 def _grid(
-    plan: Plan,
-    lines: Iterable[str],
-    *sweeps: str,
-    env_id: str = "FedExposure-v0",
-    policy: Mapping[str, Any] = {},
-    **env_kwargs: Any,
-) -> list[RunSpec]:
+    plan: Plan, lines: Iterable[str], *sweeps: str,
+    env_id: str = "FedExposure-v0", policy: Mapping[str, Any] = {}, **env_kwargs: Any,
+) -> list[RunSpec]:  # fmt: skip
     """Returns the runs of each algorithm at each combination of the swept values.
 
     Args:
@@ -94,13 +90,11 @@ def _grid(
             constants["beta_scale"] = point["radius"]
         for solver in SOLVERS.keys() & point:
             constants |= {"solver": solver, "steps": int(point[solver])} if point[solver] else {"steps": 0}
-        run = plan.run(
+        runs.append(plan.run(
             line, env_id, baseline, env=env, policy=constants,
             wrappers={"privatizer": {"epsilon": point["epsilon"]}} if "epsilon" in point else {},
-            stack=[("Placebo", {})] if line != baseline else [],
-            delta=0.1, labels=point,
-        )  # fmt: skip
-        runs.append(run)
+            stack=[("Placebo", {})] if line != baseline else [], delta=0.1, labels=point,
+        ))  # fmt: skip
     return runs
 
 

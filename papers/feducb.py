@@ -197,11 +197,6 @@ def _equal_privacy(runs: PanelRuns) -> Iterable[Row]:
                 }
 
 
-def _name_of(labels: Mapping[str, Any]) -> str:
-    forms = {"line": "{}", "budget": "{}", "epsilon": "epsilon {:g}"}
-    return ", ".join(form.format(labels[key]) for key, form in forms.items() if key in labels)
-
-
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
     columns: dict[str, Callable[[Any], Any]] = {
@@ -209,7 +204,7 @@ def _regrets(page: Section, runs: PanelRuns) -> None:
         "/ silent": partial(ratio, denominator=runs[SILENCE]),
         "messages an agent": lambda run: f"{run.traffic['messages'].mean():.0f}" if run.traffic else "-",
     }
-    page.table("regrets", runs.table("algorithm", columns, _name_of))
+    page.table("regrets", runs.table("algorithm", columns, "budget"))
 
 
 _USUAL = {
@@ -270,7 +265,7 @@ def _report_fig1c(page: Section, runs: PanelRuns) -> None:
 
 
 def _report_fig2(page: Section, runs: PanelRuns) -> None:
-    lines, epsilons = runs.lines("gap", _name_of), runs.values("epsilon")
+    lines, epsilons = runs.lines("gap", "epsilon"), runs.values("epsilon")
     curves, over_random = stats.each(lines, final_regret), stats.over_line(lines, RANDOM)
     least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
     by_gap = stats.each(least, ratio, most)

@@ -318,14 +318,14 @@ def _noise(section: Section, runs: PanelRuns) -> None:
     ratios = {agents: summed / single for agents, (single, summed) in sds.items()}
     powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in regrets.items()}
     furthest = max(abs(found / sqrt(agents) - 1) for agents, found in ratios.items())
-    rows: list[Row] = [
-        {"measured": "ratio of noise: furthest from sqrt(M)", "here": f"{furthest:.1%}", "verdict": ""}
-    ]
     power, lies = powers["FedUCB"], {"holds": "within the interval", stats.FAILS: "outside the interval"}
-    for bound in (-1 / 4, -1 / 2):
-        what, says = f"exponent of M in FedUCB's regret: is it {bound:g}?", power.contains(bound)
-        rows.append({"measured": what, "here": power, "verdict": lies.get(says, says)})
-    section.table("verdicts", rows)
+    says = {bound: power.contains(bound) for bound in (-1 / 4, -1 / 2)}
+    asked = [("ratio of noise: furthest from sqrt(M)", f"{furthest:.1%}", "")] + [
+        (f"exponent of M in FedUCB's regret: is it {bound:g}?", power, lies.get(one, one))
+        for bound, one in says.items()
+    ]
+    heads = ("measured", "here", "verdict")
+    section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in asked])
     section.table("noise", [
         {
             "agents M": f"{agents:g}",

@@ -154,7 +154,7 @@ def _figure(section: Section, runs: PanelRuns) -> None:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret over silence's by the panel's quantity; in the panel ``order`` also the order and the targets."""
     column = {"order": "delta", "level": "epsilon"}.get(runs.plan.panel, runs.plan.panel)
-    curves = stats.over_line(runs.lines(column, _named), SILENT)
+    curves = stats.over_line(runs.lines(column, "delta"), SILENT)
     if runs.plan.panel == "order":
         _order(section, runs)
     else:
@@ -162,10 +162,6 @@ def _report(section: Section, runs: PanelRuns) -> None:
         rows = stats.by_line(curves, head, "{:g}")
         section.table("ratios", [{**row, "below 1 at": stats.pays_at(curves[row[head]])} for row in rows])
     section.draw(curves)
-
-
-def _named(labels: Mapping[str, Any]) -> str:
-    return f"{labels['line']}, delta {labels['delta']:g}" if "delta" in labels else str(labels["line"])
 
 
 def _order(section: Section, runs: PanelRuns) -> None:

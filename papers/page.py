@@ -5,6 +5,7 @@ written anew when its experiment is played with the page's folder as ``--out``. 
 compressed table beside its page.
 """
 
+import csv
 import gzip
 import json
 import shlex
@@ -32,12 +33,8 @@ class Reproduction:
 
     def __init__(
         self, name: str, experiment: Experiment, out: Path, *,
-        scale: str,
-        panel: str = "all",
-        mode: str = "default",
-        rounds: int | None = None,
-        trials: int | None = None,
-        data: Mapping[str, Any] | None = None,
+        scale: str, panel: str = "all", mode: str = "default",
+        rounds: int | None = None, trials: int | None = None, data: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Determines the runs that are needed; nothing is played yet.
 
@@ -147,15 +144,13 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
 
 def read_numbers(path: Path) -> list[dict[str, str]]:
     """Returns the rows of a paper's compressed table of numbers."""
-    # pandas is in an extra, which is asked for before anything is played.
-    import pandas as pd
-
-    rows: list[dict[str, str]] = pd.read_csv(path, dtype=str, keep_default_na=False).to_dict("records")
-    return rows
+    with gzip.open(path, "rt", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def write_numbers(path: Path, rows: Iterable[Row]) -> None:
     """Writes a paper's compressed table of numbers, sorted by experiment, scale and settings."""
+    # pandas is in an extra, which is asked for before anything is played.
     import pandas as pd
 
     # As objects, so that whole numbers stay whole.

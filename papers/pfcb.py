@@ -83,12 +83,8 @@ PRINTED = {"FCB": "FCB-printed", "FCB-every-round": "FCB-printed", "P-FCB": "P-F
 
 def _run(
     plan: Plan, line: str, baseline: str = "", *,
-    markets: str = "slack",
-    margin: float = 0,
-    env: Mapping[str, Any] = {},
-    policy: Mapping[str, Any] = {},
-    labels: Mapping[str, Any] = {},
-    **others: Any,
+    markets: str = "slack", margin: float = 0,
+    env: Mapping[str, Any] = {}, policy: Mapping[str, Any] = {}, labels: Mapping[str, Any] = {}, **others: Any,
 ) -> RunSpec:  # fmt: skip
     """Returns one run over the panel's markets; ``line``, ``markets`` and ``margin`` are among its labels.
 
@@ -140,11 +136,10 @@ def _exp2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of EXP2 (Figure 4): regret relative to agents who do not communicate, against epsilon."""
     # The baseline is registered with epsilon 1. At 1 the argument is left out, so that the run is the same as one
     # of another experiment and is played only once.
-    runs = []
-    for at in plan.scale.sweeps["epsilon"]:
-        noise = {} if at == 1 else {"privatizer": {"epsilon_per_release": at}}
-        runs.append(_run(plan, "P-FCB", wrappers=noise, labels={"budget": at}))
-    return runs + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
+    epsilons = plan.scale.sweeps["epsilon"]
+    noise = {at: {} if at == 1 else {"privatizer": {"epsilon_per_release": at}} for at in epsilons}
+    private = [_run(plan, "P-FCB", wrappers=noise[at], labels={"epsilon": at}) for at in epsilons]
+    return private + [_run(plan, name) for name in ("SS-UCB", "FCB-checked", "FCB", "P-FCB-placebo")]
 
 
 def _exp3(plan: Plan) -> list[RunSpec]:
@@ -339,18 +334,14 @@ def _report_margins(page: Section, runs: PanelRuns) -> None:
 
 
 def _report_exp2(page: Section, runs: PanelRuns) -> None:
-    silent, private = runs["SS-UCB"], runs.by("budget")
+    silent, private = runs["SS-UCB"], runs.by("epsilon")
     columns = {
         "regret (± 95 %)": final_regret,
         **_beside("/ SS-UCB (FRR)", silent),
         "five other markets": partial(elsewhere, below=silent),
     }
-
-    def name(labels: Mapping[str, Any]) -> str:
-        return labels["line"] + (f", epsilon {labels['budget']:g}" if "budget" in labels else "")
-
-    page.table("regrets", runs.table("algorithm", columns, name))
-    page.draw(stats.over_line(runs.lines("budget"), "SS-UCB"))
+    page.table("regrets", runs.table("algorithm", columns, "epsilon"))
+    page.draw(stats.over_line(runs.lines("epsilon"), "SS-UCB"))
     printed = PAPER_ABOVE_FCB[SAMPLES[runs.plan.panel][0]]
     paper = printed["P-FCB"] / printed["SS-UCB"]
     page.draw({f"paper, T = {SCALES['paper'].rounds:,} (from EXP1)": {1.0: paper}})

@@ -1,6 +1,6 @@
 """Ways to spend one privacy budget: the number of releases, their times and their shares."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple
@@ -29,32 +29,23 @@ HEADS = (
 _LARGE_DELTA = 0.5
 
 
+Schedule = Callable[[int], dict[str, Any]]
+
+
 class Candidate(NamedTuple):
     """One way to spend the privacy budget: when agents release, and how the budget is shared by the releases.
 
     Attributes:
-        when: Rounds in which agents release: the specification of a schedule, without the horizon.
+        schedule: Function that returns the specification of the schedule of releases for a number of rounds.
         how: If counts are released, how they share the budget: ``equal``; ``decreasing``, as in P-FCB; or ``growing``,
             P-FCB's shares in reverse. Else the name of the mechanism of continual release.
         pair: If counts are released, the two arrays to which noise is added: ``as_given`` (units and good units) or
             ``good_and_defective``; empty for continual release.
     """
 
-    when: Mapping[str, Any]
+    schedule: Schedule
     how: str
     pair: str = ""
-
-    def schedule(self, rounds: int) -> dict[str, Any]:
-        """Returns the specification of the schedule of releases, for an episode of ``rounds`` rounds."""
-        spec = dict(self.when)
-        if spec["name"] == "geometric":
-            spec["horizon"] = rounds
-        if spec["name"] == "fixed_gap":
-            spec["gap"] = max(1, round(spec["gap"] * rounds))
-        if spec["name"] == "doubling":
-            # In a short episode the first release comes at the last power of two, so that there is one at all.
-            spec["start"] = min(spec["start"], 1 << (rounds.bit_length() - 1))
-        return spec
 
     def releases(self, rounds: int) -> int:
         """Returns the number of releases of an agent in an episode of ``rounds`` rounds."""
@@ -101,53 +92,51 @@ class Candidate(NamedTuple):
             first, total = (float(np.sqrt(noise.variance(count))) for count in (1, releases))
             return multiplier * first, multiplier * total
         if self.how == "equal":
-            sizes = np.full(releases, given["noise_multiplier"])
-        else:
-            each = given["epsilon_per_release"]
-            sizes = np.array([calibration.classic_noise_multiplier(share, given["delta"]) for share in each])
-        return float(sizes[0]), float(np.sqrt(np.square(sizes).sum()))
+            return given["noise_multiplier"], given["noise_multiplier"] * sqrt(releases)
+        each = given["epsilon_per_release"]
+        sizes = [calibration.classic_noise_multiplier(share, given["delta"]) for share in each]
+        return sizes[0], float(np.linalg.norm(sizes))
 
 
-class BudgetProblem(NamedTuple):
-    """A problem in which candidates, that is, ways to spend the privacy budget, are compared.
-
-    Environment, title and number of seeds are those of ``private_federation``, on whose first setting its sweeps are
-    played.
-
-    Attributes:
-        rounds: Horizon, as a share of the scale's horizon.
-        candidates: The candidates, by name.
-        choices: Triples: what two candidates differ in, what the one is compared with, and the names of both.
-    """
-
-    rounds: float
-    candidates: Mapping[str, Candidate]
-    choices: list[tuple[str, str, str, str]]
+Ways = tuple[dict[str, Candidate], list[tuple[str, str, str, str]]]
+"""Ways to spend a budget, by name, and those that are compared: what two differ in, what the one is compared with, and
+the names of both."""
 
 
-def _powers(start: int, stop: int | None = None) -> dict[str, Any]:
-    return {"name": "doubling", "start": start, "stop": stop}
+def _powers(start: int, stop: int | None = None) -> Schedule:
+    # In a short episode the first release comes at the last power of two, so that there is one at all.
+    return lambda rounds: {
+        "name": "doubling", "start": min(start, 1 << (rounds.bit_length() - 1)), "stop": stop,
+    }  # fmt: skip
 
 
-def _few(*starts: int) -> dict[str, dict[str, Any]]:
+def _progression(count: int) -> Schedule:
+    return lambda rounds: {"name": "geometric", "count": count, "horizon": rounds}
+
+
+def _gaps(share: float) -> Schedule:
+    return lambda rounds: {"name": "fixed_gap", "gap": max(1, round(share * rounds))}
+
+
+def _few(*starts: int) -> dict[str, Schedule]:
     """Returns schedules with few releases by name: powers of two from ``starts`` on, and geometric progressions."""
     few = {f"powers of two from {start}": _powers(start) for start in starts}
-    return few | {f"{n} in geometric progression": {"name": "geometric", "count": n} for n in (1, 3)}
+    return few | {f"{count} in geometric progression": _progression(count) for count in (1, 3)}
 
 
-def _continual(rounds: float, latest: int) -> BudgetProblem:
+def _continual(latest: int) -> Ways:
     """Returns candidates of continual release; the first release comes in round 1, 64 or ``latest``."""
     first, last, hundred = "powers of two from 1", f"powers of two from {latest}", "a hundred, equal gaps"
     found = {name: Candidate(when, "sqrt_toeplitz") for name, when in _few(1, 64, latest).items()}
-    found[hundred] = Candidate({"name": "fixed_gap", "gap": 0.01}, "blt")
-    found["one a round"] = Candidate({"name": "every_round"}, "blt")
+    found[hundred] = Candidate(_gaps(0.01), "blt")
+    found["one a round"] = Candidate(lambda rounds: {"name": "every_round"}, "blt")
     found |= {f"{first}, {name}": Candidate(_powers(1), name) for name in ("tree", "honaker")}
-    return BudgetProblem(rounds, found, [
+    return found, [
         (first, f"those from {latest}", first, last),
         ("the square root's noise", "the tree's", first, f"{first}, tree"),
         (first, "a hundred at equal gaps", first, hundred),
         (first, "one a round", first, "one a round"),
-    ])  # fmt: skip
+    ]
 
 
 _PAPERS = _powers(200, 40_000)
@@ -155,16 +144,15 @@ _EQUAL, _PAIR = "P-FCB's rounds, equal shares", "P-FCB's rounds, equal shares, p
 _FROM_32, _FROM_1024 = "powers of two from 32", "powers of two from 1024"
 _DECREASING, _GROWING = "P-FCB's rounds and shares", "P-FCB's rounds, growing shares, pair"
 
-PROBLEMS = {
-    "procurement": BudgetProblem(
-        0.3,
+PROBLEMS: dict[str, Ways] = {
+    "procurement": (
         {
             _DECREASING: Candidate(_PAPERS, "decreasing", GIVEN),
             _EQUAL: Candidate(_PAPERS, "equal", GIVEN),
             _PAIR: Candidate(_PAPERS, "equal", GOOD),
             _GROWING: Candidate(_PAPERS, "growing", GOOD),
             **{name: Candidate(when, "equal", GOOD) for name, when in _few(32, 1024, 8192).items()},
-            "ten, equal gaps": Candidate({"name": "fixed_gap", "gap": 0.1}, "equal", GOOD),
+            "ten, equal gaps": Candidate(_gaps(0.1), "equal", GOOD),
         },
         [
             ("equal shares", "decreasing ones", _EQUAL, _DECREASING),
@@ -173,19 +161,25 @@ PROBLEMS = {
             ("a first release in round 32", "one in 1024", _FROM_32, _FROM_1024),
         ],
     ),
-    "linear": _continual(0.1, 512),
-    "exposure": _continual(0.2, 1024),
-    "arms": _continual(0.2, 1024),
+    "linear": _continual(512),
+    "exposure": _continual(1024),
+    "arms": _continual(1024),
 }
+"""The ways that are compared in each problem.
+
+Environment, title and number of seeds are those of ``private_federation``, on whose first setting sweeps are played.
+"""
+SHARES = {"procurement": 0.3, "linear": 0.1, "exposure": 0.2, "arms": 0.2}
+"""Horizon, as a share of the scale's horizon."""
 
 
 def _runs(plan: Plan) -> Runs:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
-    problem, names = PROBLEMS[plan.panel], BASELINE_OF[plan.panel]
-    rounds, env_id = max(1, round(plan.scale.rounds * problem.rounds)), COMPARED[plan.panel].cases[0].env_id
+    names, env_id = BASELINE_OF[plan.panel], COMPARED[plan.panel].cases[0].env_id
+    rounds = max(1, round(plan.scale.rounds * SHARES[plan.panel]))
     run = partial(plan.run, env_id=env_id, rounds=rounds, delta=DELTA)
     runs = [run(TUNED, baseline=names[TUNED])]
-    for name, candidate in problem.candidates.items():
+    for name, candidate in PROBLEMS[plan.panel][0].items():
         channel = {"schedule": candidate.schedule(rounds)}
         wrappers = {"privatizer": candidate.privatizer(rounds), "channel": channel}
         runs.append(run(name, baseline=names[OURS], wrappers=wrappers))
@@ -197,21 +191,21 @@ def _report(section: Section, runs: PanelRuns) -> None:
 
     A point of a curve is a candidate's regret divided by that of tuned agents who do not communicate.
     """
-    problem, found = PROBLEMS[runs.plan.panel], runs.by()
+    (candidates, choices), found = PROBLEMS[runs.plan.panel], runs.by()
     silence = found.pop(TUNED)
     beside, best = over(found, silence), least(found)
     verdicts = [(best, TUNED, beside[best], "recommended")]
     for name, value in over(found, found[best]).items():
         if name != best and not value.low > 1:
             verdicts.append((name, best, value, "not told apart"))
-    for what, other, one, another in problem.choices:
+    for what, other, one, another in choices:
         verdicts.append((what, other, ratio(found[one], found[another]), ""))
     heads = ("regret of", "/ that of", "here", "")
     section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in verdicts])
     rows: list[tuple[Any, ...]] = [(TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1)]
     curves: dict[str, list[tuple[int, Mean]]] = {}
     for name, result in found.items():
-        candidate, rounds, value = problem.candidates[name], int(result.rounds[-1]), beside[name]
+        candidate, rounds, value = candidates[name], int(result.rounds[-1]), beside[name]
         releases, how = candidate.releases(rounds), candidate.how
         if candidate.pair:
             how += f", {candidate.pair.replace('_', ' ')}"

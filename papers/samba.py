@@ -5,6 +5,7 @@ K is the number of arms (each has a data owner), N the number of rounds. A run "
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from operator import attrgetter
 from time import process_time
@@ -96,10 +97,7 @@ def select(seeds: range, noted: Sequence[int] = (), **settings: Any) -> dict[str
 
 def _run(
     plan: Plan, algorithm: str, arms: int, budget: int, *,
-    plain: bool,
-    seeds: int = TIMED,
-    line: str = "",
-    **others: Any,
+    plain: bool, seeds: int = TIMED, line: str = "", **others: Any,
 ) -> Measurement:  # fmt: skip
     """Returns the runs of an algorithm on a vertical federation.
 
@@ -179,18 +177,15 @@ def _privacy(plan: Plan) -> list[RunSpec | Measurement]:
     encryption and without.
     """
     arms = int(plan.scale.sweeps["arms"][0])
-    lines: list[tuple[str, dict[str, float]]] = [(name, {}) for name in (RANDOM, SILENT, SHARED)]
-    lines += [(name, {"epsilon": at}) for at in plan.scale.sweeps["epsilon"] for name in (PRIVATE, PLACEBO)]
-    agents = [
-        plan.run(
-            name, "FedArms-v0", env={"means": plan.panel, "num_arms": arms, "num_agents": AGENTS},
-            wrappers={"privatizer": {**epsilon, "delta": DELTA}} if epsilon else {}, delta=DELTA, labels=epsilon,
-        )
-        for name, epsilon in lines
-    ]  # fmt: skip
-    pulls = AGENTS * plan.scale.rounds
+    env = {"means": plan.panel, "num_arms": arms, "num_agents": AGENTS}
+    run = partial(plan.run, env_id="FedArms-v0", env=env, delta=DELTA)
+    noisy, pulls = product(plan.scale.sweeps["epsilon"], (PRIVATE, PLACEBO)), AGENTS * plan.scale.rounds
     return [
-        *agents,
+        *map(run, (RANDOM, SILENT, SHARED)),
+        *(
+            run(name, wrappers={"privatizer": {"epsilon": at, "delta": DELTA}}, labels={"epsilon": at})
+            for at, name in noisy
+        ),
         _run(plan, "ucb", arms, pulls, plain=True, seeds=plan.scale.trials, line=OPEN),
         _run(plan, "ucb", arms, pulls, plain=False, line=ENCRYPTED),
     ]
@@ -345,7 +340,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     means = {title: {role: share.mean() for role, share in own.items()} for title, own in found.items()}
     uneven = [own["largest"] / own["smallest"] for own in means.values()]
     controller = [own["controller"] / own["owner"] for own in means.values()]
-    lines = [
+    page.table("shares", [
         {
             "algorithm": title,
             "CPU seconds": mean_of(result.spent, ",.2f"),
@@ -357,8 +352,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
             "largest owner / smallest": f"{own['largest'] / own['smallest']:.2f}",
         }
         for (title, own), (_, result) in zip(means.items(), runs.rows, strict=True)
-    ]
-    page.table("shares", lines)
+    ])  # fmt: skip
     comp = each(runs.lines("arms"), lambda run: shares_of(run)["comp"])
     page.record(each(comp, lambda share: compare(share, np.ones(share.size))), "{}, Comp / all")
     bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))

@@ -2,6 +2,7 @@
 
 from functools import partial
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
-from fedbandit_envs.papers.stats import Row, bounded, compare, mean_of, ratio
+from fedbandit_envs.papers.stats import Ratio, Row, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 from fedbandit_envs.registry.registration import REGISTRY
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
@@ -102,21 +103,19 @@ RIVAL = {"regret": SHARED, "linear": SHARED, "threshold": "FedGLB-UCB", "all": A
 
 def _costs(runs: PanelRuns) -> list[Row]:
     """Returns a row for each run: regret of all agents, also over a rival's, and what is sent, or the claim."""
-    rows, rival = [], RIVAL[runs.plan.panel]
-    for labels, result in runs.rows:
-        swept = [f"{name} {value:g}" for name, value in labels.items() if name not in ("line", "problem")]
-        shared = {name: labels[name] for name in ("factor", "agents", "problem") if name in labels}
-        row: Row = {
-            "algorithm": ", ".join([labels["line"], *swept]),
-            "regret (± 95 %)": stats.of_all_agents(result),
-            f"/ {rival}": ratio(result, runs.one(rival, **shared)),
-        }
-        if runs.plan.panel == "privacy":
-            row["claim against a fellow agent"] = against_fellow(result)
-        else:
-            row["messages"], row["numbers sent"] = (mean_of(count, ",.0f") for count in sent(result))
-        rows.append(row)
-    return rows
+    rival = RIVAL[runs.plan.panel]
+
+    def over_rival(result: RunResult) -> Ratio:
+        known = result.labels
+        return ratio(result, runs.one(rival, **{of: known[of] for of in ("factor", "agents") if of in known}))
+
+    columns: dict[str, Any] = {"regret (± 95 %)": stats.of_all_agents, f"/ {rival}": over_rival}
+    if runs.plan.panel == "privacy":
+        columns["claim against a fellow agent"] = against_fellow
+    else:
+        columns["messages"] = lambda result: mean_of(sent(result)[0], ",.0f")
+        columns["numbers sent"] = lambda result: mean_of(sent(result)[1], ",.0f")
+    return runs.table("algorithm", columns, "factor", "epsilon", "agents")
 
 
 def _regret_verdicts(runs: PanelRuns) -> list[Row]:

@@ -11,7 +11,8 @@ from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of, named
+from fedbandit_envs.papers.servers import sent
 from fedbandit_envs.papers.stats import Mean, Ratio, Row, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 
@@ -93,23 +94,18 @@ BY_ALPHA: Mapping[str, Mapping[str, str]] = {
 
 def _run(
     plan: Plan, line: str, *,
-    labels: Mapping[str, Any] = {},
-    env_id: str = "FedGaussian-v0",
-    env: Mapping[str, Any] = {},
-    wrappers: Mapping[str, dict[str, Any]] = {},
-    shorter: int = 1,
-    played: int = 1,
-    **server: Any,
+    env_id: str = "FedGaussian-v0", env: Mapping[str, Any] = {}, wrappers: Mapping[str, dict[str, Any]] = {},
+    labels: Mapping[str, Any] = {}, shorter: int = 1, played: int = 1, **server: Any,
 ) -> RunSpec:  # fmt: skip
     """Returns the run of one line.
 
     Args:
         plan: The panel and the scale.
         line: Name of the line.
-        labels: Further labels.
         env_id: Id of the environment.
         env: Arguments of the environment.
         wrappers: Arguments of the baseline's wrappers.
+        labels: Further labels.
         shorter: How many times the scale's horizon is longer than the line's.
         played: How many times the horizon is longer than what is simulated.
         **server: Arguments of the server's policy.
@@ -121,13 +117,10 @@ def _run(
         policy = known["server"].kwargs["policy"]
         named = policy if isinstance(policy, dict) else {"name": policy}
         wrappers = {**wrappers, "server": {"policy": {**named, "horizon": horizon, **server}}}
+    labels = {"horizon": float(horizon), **labels}
     return plan.run(
-        line, env_id, baseline,
-        env=env,
-        wrappers=wrappers,
-        rounds=horizon // played,
-        labels={"horizon": float(horizon), **labels},
-    )  # fmt: skip
+        line, env_id, baseline, env=env, wrappers=wrappers, rounds=horizon // played, labels=labels
+    )
 
 
 def _films(plan: Plan, arms: int, users: int | None = None) -> list[Any]:
@@ -212,9 +205,7 @@ def slope(result: RunResult) -> Array:
 
 def cost(result: RunResult) -> Array:
     """Returns what communication costs at 1 for an agent's message up and down together, ``(seeds,)``."""
-    if result.messages is None:
-        return np.zeros(result.regret.shape[1])
-    return np.asarray(result.messages[-1].sum(axis=1) / 2)
+    return sent(result)[0] / 2
 
 
 def total(result: RunResult) -> Array:
@@ -236,13 +227,8 @@ def _median(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], str]
     return lambda result: f"{np.median(measure(result)):,.0f}"
 
 
-def _named(labels: Mapping[str, Any]) -> str:
-    varied = [f"{of} {labels[of]:g}" for of in ("alpha", "epsilon") if labels.get(of) is not None]
-    return ", ".join([labels["line"], *varied])
-
-
 def _known(result: RunResult) -> tuple[float, float, float] | None:
-    horizon, *known = KNOWN.get(_named(result.labels), (0, 0, 0, 0))
+    horizon, *known = KNOWN.get(named(result.labels, "alpha"), (0, 0, 0, 0))
     return (known[0], known[1], known[2]) if horizon == result.labels["horizon"] else None
 
 
@@ -276,7 +262,7 @@ def regret_table(runs: PanelRuns) -> list[Row]:
         **(known if runs.plan.panel != "films" else {}),
         "still regretting": unsettled,
     }
-    return runs.table("line", columns, _named)
+    return runs.table("line", columns, "alpha")
 
 
 def _ratio(above: RunResult, below: RunResult) -> Ratio:
@@ -310,7 +296,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
             "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }
-        page.table("regrets", runs.table("line", columns, _named))
+        page.table("regrets", runs.table("line", columns, "epsilon"))
         page.draw(stats.over_line(runs.lines("epsilon"), "silence, tuned"))
         return
     page.table("regrets", regret_table(runs))

@@ -22,36 +22,19 @@ class Size(NamedTuple):
     trials: int = 3
 
 
-SIZES = {
-    "pfcb-exp1": Size(),
-    "pfcb-exp2": Size(),
-    "pfcb-exp3": Size(),
-    "pfcb-fig2": Size(),
-    "feducb-fig1a": Size(),
-    "feducb-fig1b": Size(),
-    "feducb-fig1c": Size(),
-    "feducb-fig2": Size(),
-    "feducb-horizon": Size(),
-    "feducb-graphs": Size(),
+USUAL = (
+    "pfcb-exp1", "pfcb-exp2", "pfcb-exp3", "pfcb-fig2", "feducb-fig1a", "feducb-fig1b", "feducb-fig1c", "feducb-fig2",
+    "feducb-horizon", "feducb-graphs", "byzantine", "fedlinucb", "fairx-exp1", "fairx-exp2", "fairx-exp3",
+    "fairx-exp4", "fairx-solver", "fairx-private", "fairx-shares", "fairx-price", "samba-fig8c", "samba-privacy",
+)  # fmt: skip
+SIZES = dict.fromkeys(USUAL, Size()) | {
     "feducb-critique": Size("tiny", 500),
-    "byzantine": Size(),
-    "fedlinucb": Size(),
-    "fairx-exp1": Size(),
-    "fairx-exp2": Size(),
-    "fairx-exp3": Size(),
-    "fairx-exp4": Size(),
-    "fairx-solver": Size(),
-    "fairx-private": Size(),
-    "fairx-shares": Size(),
-    "fairx-price": Size(),
     "private-federation": Size("tiny", 2000),
     "private-budget": Size("tiny", 2000),
     # Of these three, times are measured and not compared; encryption makes them dear.
     "samba-fig8a": Size(rounds=400, trials=2),
     "samba-fig8b": Size(rounds=120, trials=2),
-    "samba-fig8c": Size(),
     "samba-fig8d": Size(rounds=120, trials=2),
-    "samba-privacy": Size(),
 }
 
 

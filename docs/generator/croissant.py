@@ -9,36 +9,20 @@ from pathlib import Path
 from typing import Any
 
 FILE = Path(__file__).parents[2] / "docs/leaderboard/croissant.json"
-_COLUMNS = (
-    "suite",
-    "edition",
-    "entry",
-    "track",
-    "task",
-    "seed",
-    "regret",
-    "half",
-    "messages",
-    "bytes",
-    "epsilon",
-    "delta",
-)
+_TEXTS = ("suite", "edition", "entry", "track", "task", "seed")
+_NUMBERS = ("regret", "half", "messages", "bytes", "epsilon", "delta")
 
 
 def metadata() -> dict[str, Any]:
     """Returns the metadata as JSON data."""
     table = FILE.with_name("results.csv.gz").read_bytes()
-    file = {
-        "@type": "cr:FileObject",
-        "@id": "results",
-        "name": "results.csv.gz",
-        "contentUrl": "results.csv.gz",
-    }
+    name = "results.csv.gz"
+    file = {"@type": "cr:FileObject", "@id": "results", "name": name, "contentUrl": name}
     fields = [
         {"@type": "cr:Field", "@id": f"runs/{name}", "name": name}
-        | {"dataType": "sc:Text" if number < 6 else "sc:Float"}
+        | {"dataType": "sc:Text" if name in _TEXTS else "sc:Float"}
         | {"source": {"fileObject": {"@id": "results"}, "extract": {"column": name}}}
-        for number, name in enumerate(_COLUMNS)
+        for name in (*_TEXTS, *_NUMBERS)
     ]
     return {
         "@context": {

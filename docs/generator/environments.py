@@ -11,10 +11,9 @@ from fedbandit_envs.baselines import peers_of
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.registry.problems import Registered
 from fedbandit_envs.wrappers.transport.viewer import render_federation
-from generator.film import cast, thumbnail
+from generator.film import cast, rollout, thumbnail
 from generator.folder import Folder
 from generator.markup import as_json, docstring_page, first_sentence, problem_of, reference_to, table, toctree
-from generator.rollout import player, rollout
 
 _SOURCES = ("fedbandit_envs", "wrappers", "baselines", "docs/generator")
 
@@ -74,12 +73,12 @@ def _played(environment: type, env_id: str) -> str:
 def _page(environment: type, registered: list[Registered]) -> str:
     title, _, text = docstring_page(environment).partition("\n")
     name = problem_of(environment)
-    first = registered[0].env_id
+    first, player = registered[0].env_id, cast(name)[1]
     parts = [
         f"# {title.rstrip('.')}",
-        f"![{first} in rounds 1, 4, 16, 64 and 256, played by {player(first)}]({name}.png)",
+        f"![{first} in rounds 1, 4, 16, 64 and 256, played by {player}]({name}.png)",
         f"*`{first}` after 1, 4, 16, 64 and 256 rounds, played by"
-        f" [{player(first)}](../baselines/{player(first).lower()}.md).*",
+        f" [{player}](../baselines/{player.lower()}.md).*",
         text.strip(),
         "## As a federation",
         f"![{_played(environment, first)}]({name}.gif)",

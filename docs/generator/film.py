@@ -1,4 +1,4 @@
-"""Films of federations that learn, as GIF, drawn by the viewer that all problems share.
+"""Films of federations that learn, as GIF, drawn by the viewer that all problems share, and of one that is silent.
 
 ``PYTHONPATH=docs python docs/generator/film.py docs/static/federation.gif`` makes the one on the first page.
 """
@@ -27,6 +27,7 @@ _SEED = 0
 _MILLISECONDS = 120
 _LEVELS = 7
 _MOST_AGENTS = 10
+_DRAWN = (1, 4, 16, 64, 256)
 # Problems without lines in the comparison pages.
 _CAST = {"gaussian": ("Gaussian-UCB-shared", "Gaussian-UCB-tuned")}
 # All of its agents pull one arm, so that they begin slowly.
@@ -135,6 +136,32 @@ def thumbnail(env_id: str) -> bytes:
     agents = min(env.max_num_agents, _MOST_AGENTS)
     settings = {"env_id": env_id, "num_agents": agents, "max_cycles": _ROUNDS.get(problem, 400)}
     return film(*cast(problem), settings, (360, 450))
+
+
+def rollout(env_id: str) -> bytes:
+    """Plays an id by a tuned baseline that sends nothing, and has the id's own viewer draw it in some rounds.
+
+    Args:
+        env_id: Id in ``REGISTRY``.
+
+    Returns:
+        An animated PNG that is shown three times.
+    """
+    env = make_federation(env_id, max_cycles=_DRAWN[-1], render_mode="rgb_array")
+    _, alone = cast(problem_of(type(env.unwrapped)))
+    # Few colours: a tenth of the size, and nothing that one would miss.
+    frames = [
+        Image.fromarray(np.asarray(stack.render())).quantize(64)
+        for played, (stack, _) in enumerate(play(BASELINES[alone], env), 1)
+        if played in _DRAWN
+    ]
+    # The last picture stays.
+    lasting = [10 * _MILLISECONDS] * (len(frames) - 1) + [30 * _MILLISECONDS]
+    made = io.BytesIO()
+    frames[0].save(
+        made, "png", save_all=True, append_images=frames[1:], duration=lasting, loop=3, optimize=True
+    )
+    return made.getvalue()
 
 
 def main(out: str) -> None:

@@ -89,14 +89,13 @@ def table(header: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
 
 
-def toctree(pages: Iterable[str], options: str = ":hidden:") -> str:
-    """Returns a table of contents in MyST's syntax."""
-    return "\n".join(["```{toctree}", *options.split("\n"), "", *pages, "```"])
+def toctree(pages: Iterable[str]) -> str:
+    """Returns a table of contents in MyST's syntax, which pages' navigation alone shows."""
+    return "\n".join(["```{toctree}", ":hidden:", "", *pages, "```"])
 
 
-def described(thing: Any, options: str = ":members:") -> str:
+def described(thing: Any) -> str:
     """Returns the directive that describes a class once more, where the reference has described it."""
-    directive = "autoclass" if inspect.isclass(thing) else "autofunction"
-    wanted = ["   :no-index:"] + [f"   {option}" for option in options.split("\n") if inspect.isclass(thing)]
+    directive, members = ("autoclass", ["   :members:"]) if inspect.isclass(thing) else ("autofunction", [])
     name = f"{thing.__module__}.{thing.__qualname__}"
-    return "\n".join(["```{eval-rst}", f".. {directive}:: {name}", *wanted, "```"])
+    return "\n".join(["```{eval-rst}", f".. {directive}:: {name}", "   :no-index:", *members, "```"])

@@ -7,13 +7,15 @@ from math import inf, nan
 from pathlib import Path
 
 import pytest
+from pages import claims
 
 from fedbandit_envs.papers.page import read_numbers
 from fedbandit_envs.papers.stats import FAILS, Mean, all_hold, verdict
 
 PAGES = Path(__file__).parents[2] / "docs" / "reproductions"
 PAGE = (PAGES / "claims.md").read_text()
-SENTENCES = [line[2:-2].split(" | ") for line in PAGE.splitlines() if line.startswith("| ") and '"' in line]
+CLAIMS = claims(PAGE)
+SENTENCES = [cells for own in CLAIMS.values() for cells in own]
 FIGURES = [
     list(own)
     for _, own in groupby(csv.DictReader((PAGES / "claims.csv").open()), lambda row: int(row["claim"]))
@@ -87,11 +89,7 @@ def test_every_sentence_has_figures_or_a_reason():
 
 
 def test_the_counts_are_those_of_the_sentences():
-    sections = re.split(r"^\(claims-", PAGE, flags=re.MULTILINE)[1:]
-    for section in sections:
-        key = section.partition(")")[0]
-        own = [line for line in section.splitlines() if line.startswith("| ") and '"' in line]
-        verdicts = [line[2:-2].split(" | ")[-1] for line in own]
-        kinds = "holds", FAILS, "undecided", "exploratory", "not comparable"
-        counts = [sum(says.startswith(kind) for says in verdicts) for kind in kinds]
+    kinds = "holds", FAILS, "undecided", "exploratory", "not comparable"
+    for key, own in CLAIMS.items():
+        counts = [sum(cells[-1].startswith(kind) for cells in own) for kind in kinds]
         assert f"](#claims-{key}) | {len(own)} | {' | '.join(map(str, counts))} |" in PAGE

@@ -71,11 +71,8 @@ def test_what_is_no_command_is_not_understood():
 
 
 def test_the_front_page_runs():
-    (block,) = (
-        text
-        for language, text in _BLOCK.findall((ROOT / "docs/index.md").read_text())
-        if language == "python"
-    )
+    shown = _BLOCK.findall((ROOT / "docs/index.md").read_text())
+    (block,) = (text for language, text in shown if language == "python")
     names = {}
     exec(compile(block, "index.md", "exec"), names)
     assert names["env"].observation_space.shape

@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from pages import claims
 
 from fedbandit_envs.papers.stats import ENOUGH
 
@@ -41,9 +42,8 @@ def test_whatever_is_cited_is_in_the_bibliography_and_the_other_way_round():
 
 
 def test_the_bibliography_has_the_papers_of_the_table_of_claims():
-    papers = re.findall(r"^\(claims-(\w+)\)=", (PAGES / "claims.md").read_text(), re.MULTILINE)
-    assert papers
-    assert set(papers) <= set(KEYS)
+    papers = claims((PAGES / "claims.md").read_text()).keys()
+    assert set() < papers <= set(KEYS)
 
 
 @pytest.mark.parametrize(
@@ -71,21 +71,15 @@ def test_numbers_are_those_of_the_pages(page, row, said):
 def test_verdicts_are_those_of_the_table():
     """What the paper says of verdicts: at least 20 instances, how many there are of each, and whose."""
     body = " ".join(BODY.split())
-    sections = re.split(r"^\(claims-", (PAGES / "claims.md").read_text(), flags=re.MULTILINE)[1:]
-    rows = {
-        section.partition(")")[0]: [
-            line for line in section.splitlines() if line.startswith("| ") and '"' in line
-        ]
-        for section in sections
-    }
+    rows = claims((PAGES / "claims.md").read_text())
     kinds = ("holds", "does **not** hold", "undecided", "exploratory", "not comparable")
     found = {
-        key: Counter(next(kind for kind in kinds if line.split(" | ")[-1].startswith(kind)) for line in lines)
-        for key, lines in rows.items()
+        key: Counter(next(kind for kind in kinds if cells[-1].startswith(kind)) for cells in own)
+        for key, own in rows.items()
     }
     assert f"only where a page has at least {ENOUGH} instances" in body
-    samba = [line for line in rows["ciucanu2022"] if "not comparable" not in line]
-    assert {re.search(r'" \((.*?\)?)\) \|', line)[1] for line in samba} == {
+    samba = [cells for cells in rows["ciucanu2022"] if not cells[-1].startswith("not comparable")]
+    assert {re.search(r'" \((.*?\)?)\)$', cells[1])[1] for cells in samba} == {
         "reward (of UCB1)", "of UCB1", "rewards, MovieLens",
     }  # fmt: skip
     assert found["ciucanu2022"]["holds"] == len(samba)

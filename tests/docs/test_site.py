@@ -9,17 +9,16 @@ import re
 import threading
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import chromium
 import pytest
+from tree import FILES, ROOT, installed_name
 
 from fedbandit_envs import REGISTRY
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.wrappers import WRAPPERS
 
-ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "_build" / "html"
 pytestmark = pytest.mark.skipif(
     not (SITE / "index.html").exists(),
@@ -58,13 +57,11 @@ def test_no_link_is_broken_and_no_picture_is_missing():
         for reference in page.references:
             if reference.startswith(ELSEWHERE):
                 continue
-            place, anchor = (
-                unquote(part) for part in (urlsplit(reference).path, urlsplit(reference).fragment)
-            )
+            parts = urlsplit(reference)
+            place, anchor = unquote(parts.path), unquote(parts.fragment)
             target = (path.parent / place).resolve() if place else path
-            if not target.exists() or (
-                anchor and target.suffix == ".html" and anchor not in pages()[target].anchors
-            ):
+            named = not anchor or target.suffix != ".html" or anchor in pages()[target].anchors
+            if not (target.exists() and named):
                 broken.append((path.relative_to(SITE), reference))
     assert broken == []
 
@@ -85,17 +82,15 @@ def documented():
 
 def public_names():
     """Public classes and functions of all modules, as their files say."""
-    for floor in ("fedbandit_envs", "wrappers", "baselines", "leaderboard"):
-        for path in sorted((ROOT / floor).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            parts = parts[:-1] if parts[-1] == "__init__" else parts
-            module = ".".join(parts if floor == "fedbandit_envs" else ("fedbandit_envs", *parts))
-            for node in ast.parse(path.read_text()).body:
-                if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
-                    continue
-                # Instructions of kernels are no functions of Python.
-                if "_instruction" not in map(ast.unparse, node.decorator_list):
-                    yield f"{module}.{node.name}"
+    for path in FILES:
+        if path.relative_to(ROOT).parts[0] not in ("fedbandit_envs", "wrappers", "baselines", "leaderboard"):
+            continue
+        for node in ast.parse(path.read_text()).body:
+            if not isinstance(node, ast.ClassDef | ast.FunctionDef) or node.name.startswith("_"):
+                continue
+            # Instructions of kernels are no functions of Python.
+            if "_instruction" not in map(ast.unparse, node.decorator_list):
+                yield f"{installed_name(path)}.{node.name}"
 
 
 def test_every_public_name_is_in_the_reference():
@@ -136,14 +131,11 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("GaussianPrivatizer", "generated/wrappers/gaussianprivatizer.html"),
-        ("FedProcurementHomogeneous-v0", "generated/environments/procurement.html"),
-        ("Mironov", "generated/security.html"),
-    ],
-)
+@pytest.mark.parametrize(("words", "expected"), [
+    ("GaussianPrivatizer", "generated/wrappers/gaussianprivatizer.html"),
+    ("FedProcurementHomogeneous-v0", "generated/environments/procurement.html"),
+    ("Mironov", "generated/security.html"),
+])  # fmt: skip
 def test_search_finds(browser, url, words, expected):
     browser.get(f"{url}/search.html?q={words}")
     # Results come one after another.
@@ -163,6 +155,8 @@ return [...document.querySelectorAll('article *')]
     .filter(one => one.getBoundingClientRect().right > 391 && !scrolls(one)).map(one => one.textContent.slice(0, 60));
 """
 """What reaches over a phone's right edge where nothing scrolls."""
+FONT_SIZE = "return parseFloat(getComputedStyle(document.querySelector('article p, article a')).fontSize)"
+UNSEEN = "return [...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
 
 
 @pytest.mark.parametrize(
@@ -180,14 +174,8 @@ def test_pages_can_be_read_on_a_phone(browser, url, page):
         # Tables and code scroll by themselves; the page does not.
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
         assert browser.execute_script(CUT_OFF) == []
-        size = browser.execute_script(
-            "return parseFloat(getComputedStyle(document.querySelector('article p, article a')).fontSize)"
-        )
-        assert size >= 15
-        unseen = browser.execute_script(
-            "return [...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
-        )
-        assert unseen == []
+        assert browser.execute_script(FONT_SIZE) >= 15
+        assert browser.execute_script(UNSEEN) == []
         assert browser.get_log("browser") == []
     finally:
         chromium.widen(browser)

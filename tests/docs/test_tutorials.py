@@ -16,13 +16,9 @@ COSTLY = {"ppo", "privatizer", "epsilon", "liars", "sweep", "own_data"}
 """Pages that continuous integration runs; their commands are read in ordinary runs, by `test_commands.py`."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.ci] if path.stem in COSTLY else [])
-        for path in PAGES
-    ],
-)
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=path.stem, marks=pytest.mark.ci if path.stem in COSTLY else ()) for path in PAGES
+])  # fmt: skip
 def test_tutorials_run(path, tmp_path, monkeypatch):
     pytest.importorskip(NEEDS.get(path.stem, "numpy"))
     monkeypatch.chdir(tmp_path)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 from pages import cells, parts_of
-from typer.testing import CliRunner
+from paper_runs import reproduce
 
-from fedbandit_envs.cli import app
 from fedbandit_envs.papers import page as scripts
 from fedbandit_envs.papers.catalogue import PAPERS, experiments
 from fedbandit_envs.papers.page import read_numbers
@@ -57,13 +56,13 @@ def test_the_command_that_a_page_states_makes_its_picture(stem, tmp_path, monkey
     monkeypatch.setattr(scripts.Reproduction, "report", lambda self: [self.stem])
     # No name depends on how much noise there is, which takes long to find for a shuffler.
     monkeypatch.setattr("fedbandit_envs.papers.trust._noise_multiplier", lambda *_: 1.0)
-    ran = CliRunner().invoke(app, [*shlex.split(stated[1]), "--out", str(tmp_path)])
+    ran = reproduce(*shlex.split(stated[1])[1:], "--out", tmp_path)
     assert ran.exit_code == 0, ran.output
     assert ran.output.split()[-1] == stem
 
 
 def test_the_list_says_what_every_experiment_shows():
-    ran = CliRunner().invoke(app, ["reproduce"])
+    ran = reproduce()
     assert ran.exit_code == 0
     assert len(experiments()) == len(ran.output.splitlines())
     for name, one in experiments().items():

@@ -34,9 +34,9 @@ def attack(baseline, horizons, made_for):
 @pytest.mark.parametrize("made_for", [None, 7])
 def test_the_trigger_s_times_tell_two_histories_apart_for_sure(made_for):
     """With the printed D at a horizon that betrays the observation, and with a D made for that."""
-    found = played(attack(PRINTED, (100, 250), made_for))
+    found = played(attack(PRINTED, (220, 240), made_for))
     if made_for is None:
-        assert 100 <= found.horizon <= 250
+        assert 220 <= found.horizon <= 240
         assert 0 < found.share < 0.2
         threshold, *sides = printed_trigger(PRINTED, 3.0, found.horizon)
         without, including = (math.ceil(threshold / side) for side in sides)

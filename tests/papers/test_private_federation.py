@@ -47,14 +47,13 @@ def test_claims_that_cannot_be_are_refused():
             equal_shares(*arguments)
 
 
-CANDIDATES = [(panel, name) for panel, one in private_budget.PROBLEMS.items() for name in one.candidates]
+CANDIDATES = [(panel, name) for panel, (found, _) in private_budget.PROBLEMS.items() for name in found]
 
 
 @pytest.mark.parametrize(("panel", "name"), CANDIDATES)
 def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(panel, name):
-    problem = private_budget.PROBLEMS[panel]
-    candidate = problem.candidates[name]
-    plan = Plan(panel, Scale(round(150 / problem.rounds), 2), "default")
+    candidate = private_budget.PROBLEMS[panel][0][name]
+    plan = Plan(panel, Scale(round(150 / private_budget.SHARES[panel]), 2))
     (settings,) = labelled(private_budget.EXPERIMENTS["private-budget"].runs(plan), line=name)
     assert settings.rounds == 150
     small = {"num_agents": 2, **({"num_producers": 2} if panel == "procurement" else {"num_arms": 2})}
@@ -63,12 +62,14 @@ def test_every_way_to_spend_a_budget_has_the_same_claim_and_the_noise_it_says(pa
     accountant, first = env.env.accountant, next(iter(env.sensitivity().changes))
     spent = accountant.epsilon(private_budget.DELTA, composition="exact", adjacency=first).epsilon
     assert 0.999999 <= spent <= 1.0
+    releases = candidate.releases(150)
+    assert releases == {"ten, equal gaps": 10, "a hundred, equal gaps": 75}.get(name, releases)
     if candidate.pair:
         # mu = 1 / sd of what changes by one scale; the first release has the least noise, or with growing shares most.
-        first = min if candidate.how == "growing" else max
-        assert candidate.deviations(150)[0] == pytest.approx(
-            1 / first(event.loss for event in accountant.events)
-        )
+        least = min if candidate.how == "growing" else max
+        first, total = candidate.deviations(150)
+        assert first == pytest.approx(1 / least(event.loss for event in accountant.events))
+        assert candidate.how != "equal" or total**2 == pytest.approx(releases * first**2)
 
 
 def test_every_problem_compares_the_same_lines_with_the_same_seeds():
@@ -112,7 +113,7 @@ def test_weighted_baselines_release_in_recommended_rounds(problem):
     suite, baseline = SUITES[problem], BASELINES[BASELINE_OF[problem][OURS]]
     env = suite.tasks[0].federation()
     given = baseline.wrapper_arguments(env, tracks_of(suite)["private-1"].changes(env, baseline, None))
-    candidates = private_budget.PROBLEMS[problem].candidates
+    candidates, _ = private_budget.PROBLEMS[problem]
     best, others = recommended(problem)
     assert {best, *others} <= {*candidates}
 
@@ -123,7 +124,7 @@ def test_weighted_baselines_release_in_recommended_rounds(problem):
     same = {
         name
         for name, candidate in candidates.items()
-        if candidate.when["name"] == "doubling"
+        if candidate.schedule(T)["name"] == "doubling"
         and sent(candidate.schedule(T)) == sent(given["channel"]["schedule"])
     }
     assert same & {best, *others}

@@ -5,13 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from pages import check_paper
-from paper_runs import section_of
+from paper_runs import reproduce, section_of
 from samba_runs import means_of, plain
-from typer.testing import CliRunner
 
-from fedbandit_envs.cli import app
-from fedbandit_envs.experiments.execute import play
-from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.papers import samba
 from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.experiment import Measurement, Scale
@@ -20,15 +16,11 @@ from fedbandit_envs.samba.owners import Algorithm
 
 TINY = {
     "samba-fig8a": Scale(220, 2, {"share": (0.5, 1.0)}),
-    "samba-fig8b": Scale(40, 2, {"arms": (4, 9)}),
+    "samba-fig8b": Scale(10, 2, {"arms": (4, 9)}),
     "samba-fig8c": Scale(220, 2, {"share": (0.5, 1.0)}),
     "samba-fig8d": Scale(30, 2, {"arms": (3, 9)}),
-    "samba-privacy": Scale(40, 2, {"arms": (4,), "epsilon": (0.5, 8.0)}),
+    "samba-privacy": Scale(10, 2, {"arms": (4,), "epsilon": (0.5, 8.0)}),
 }
-
-
-def reproduce(*words):
-    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "200"})
 
 
 @pytest.mark.parametrize(("name", "panel"), [
@@ -59,21 +51,16 @@ def test_every_experiment_of_samba_writes_its_tables(tmp_path, monkeypatch, name
             assert words in page
 
 
-def played(cell, folder):
-    for shard in cell.split():
-        play([shard], folder)
-    return Store(folder).load(cell)
-
-
 @pytest.mark.parametrize("algorithm", samba.ALGORITHMS)
-def test_a_cell_earns_what_runs_of_its_seeds_do_at_every_budget(tmp_path, algorithm):
+def test_a_cell_earns_what_runs_of_its_seeds_do_at_every_budget(algorithm):
     parameters = samba.PARAMETERS["movielens"].get(algorithm, {})
     settings = {"algorithm": algorithm, "ratings": "movielens", "arms": 6, "budget": 120, "plain": True}
     arguments = {**settings, "parameters": parameters, "noted": (6, 50, 120)}
-    result = played(Measurement(samba.select, arguments, range(3, 10), 5, 1.0), tmp_path)
+    cell = Measurement(samba.select, arguments, range(3, 10), 5, 1.0)
+    result = cell.join([shard.play() for shard in cell.split()])
     assert result.noted == [6, 50, 120]
     for place in range(7):
-        for budget, rewards in zip((6, 50, 120), result.rewards.T, strict=True):
+        for budget, rewards in zip(result.noted, result.rewards.T, strict=True):
             alone, _ = plain(Algorithm(algorithm, parameters), means_of("movielens", 6), budget, 3 + place)
             assert rewards[place] == alone.reward
         assert result.reward[place] == alone.reward

@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pages import check_paper
+from paper_runs import reproduce
 from scipy.stats import ttest_ind
 from shi_reference import PF, pf_by_phases
-from typer.testing import CliRunner
 
-from fedbandit_envs.cli import app
 from fedbandit_envs.experiments import RunSpec
 from fedbandit_envs.gaussian.registered import PROBLEM
 from fedbandit_envs.papers.experiment import Plan
@@ -37,17 +36,9 @@ def spec_of(path):
     return {"name": "ratings", "table": str(path), "scale": [1, 5]}
 
 
-@pytest.mark.parametrize("name", ["fed-ucb", "pf-ucb"])
-def test_no_two_runs_with_films_are_alike(films, name):
-    experiment = EXPERIMENTS[name]
-    runs = experiment.runs(Plan("films", experiment.scales["tiny"], data=spec_of(films)))
-    assert len({str(run.key) for run in runs}) == len(runs)
-
-
 def runs_of(panel):
-    experiment = next(one for one in EXPERIMENTS.values() if panel in one.panels)
-    found = experiment.runs(Plan(panel, experiment.scales["tiny"], "default"))
-    return {run.labels["line"]: run for run in found}
+    experiment = EXPERIMENTS["fed-ucb"]
+    return {run.labels["line"]: run for run in experiment.runs(Plan(panel, experiment.scales["tiny"]))}
 
 
 def test_what_is_not_simulated_goes_on_as_before():
@@ -74,17 +65,13 @@ def test_a_run_that_ends_early_decides_by_the_whole_horizon():
     assert spec.labels["horizon"] == 2000
 
 
-def call(*words):
-    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "300"})
-
-
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(
     ("name", "rounds"), [pytest.param("fed-ucb", 700, marks=pytest.mark.ci), ("pf-ucb", 300)]
 )
 def test_the_tables_are_made(tmp_path, films, name, rounds):
     # In so many rounds some lines of either page have sent messages.
-    found = call(name, "--scale", "tiny", "--rounds", rounds, "--data", films, "--out", tmp_path)
+    found = reproduce(name, "--scale", "tiny", "--rounds", rounds, "--data", films, "--out", tmp_path)
     assert found.exit_code == 0, found.output
     stem = f"{name}-tiny-rounds{rounds}"
     parts, rows = check_paper(tmp_path, "unlike", stem)
@@ -103,6 +90,7 @@ def test_without_data_a_panel_that_needs_them_is_left_out(tmp_path, films, name)
     each = [Reproduction(name, experiment, tmp_path, panel=panel, **of).cells for panel in panels]
     assert without == [cell for cells in each for cell in cells]
     alone = Reproduction(name, experiment, tmp_path, panel="films", data=spec_of(films), **of).cells
+    assert len({str(run.key) for run in alone}) == len(alone)
     assert Reproduction(name, experiment, tmp_path, data=spec_of(films), **of).cells == without + alone
 
 
@@ -117,23 +105,17 @@ def test_films_of_another_table_are_other_runs(films, tmp_path):
     assert all(run.key not in before for run in experiment.runs(plan))
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("pf-ucb", "--panel", "films"), "data of pf-ucb is None; a table of your own is required"),
-        (("fed-pe", "--data", "FILMS"), "data of fed-pe is {'name': 'ratings'"),
-        (("pf-ucb", "--data", "FILMS", "--panel", "alpha"), "None is required"),
-        (("pf-ucb", "--data", "nowhere.csv"), "nowhere.csv"),
-        (("pf-ucb", "--data", '{"table": "FILMS"}'), "data name is None; one of ['ratings']"),
-        (
-            ("all", "--data", '{"name": "ratings", "table": "FILMS", "scale": [2, 5]}'),
-            "column 'rating' is 1; numbers in [2, 5]",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    (("pf-ucb", "--panel", "films"), "data of pf-ucb is None; a table of your own is required"),
+    (("fed-pe", "--data", "FILMS"), "data of fed-pe is {'name': 'ratings'"),
+    (("pf-ucb", "--data", "FILMS", "--panel", "alpha"), "None is required"),
+    (("pf-ucb", "--data", "nowhere.csv"), "nowhere.csv"),
+    (("pf-ucb", "--data", '{"table": "FILMS"}'), "data name is None; one of ['ratings']"),
+    (("all", "--data", '{"name": "ratings", "table": "FILMS", "scale": [2, 5]}'), "'rating' is 1; numbers in [2, 5]"),
+])  # fmt: skip
 def test_wrong_data_are_explained_before_anything_is_played(films, tmp_path, words, message):
     typed = [word.replace("FILMS", str(films)) for word in words]
-    found = call(*typed, "--out", tmp_path / "out")
+    found = reproduce(*typed, "--out", tmp_path / "out")
     assert found.exit_code == 2, found.output
     assert message in " ".join(found.output.replace("│", " ").split())
     assert not (tmp_path / "out").exists()

@@ -16,6 +16,17 @@ def parts_of(page):
     return {name: text.strip() for name, text in found}
 
 
+def claims(page):
+    """Returns the lines of sentences on the page of claims, each as its cells, by the paper's key."""
+    sections = re.split(r"^\(claims-", page, flags=re.MULTILINE)[1:]
+    return {
+        section.partition(")")[0]: [
+            line[2:-2].split(" | ") for line in section.splitlines() if line.startswith("| ") and '"' in line
+        ]
+        for section in sections
+    }
+
+
 def cells(page):
     """Returns what a page's tables say with digits: first cell of the line, head of the column, text."""
     found, header = [], None

@@ -1,8 +1,15 @@
-"""The gallery reads pages as they are written, every picture has its source, and films are of baselines that play."""
+"""The site's own modules: every picture has its source, films are of baselines that play, formulas can be drawn."""
 
+import csv
+import gzip
+import json
+import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
+CODE = re.compile(r"^ *(```+).*?^ *\1|`[^`]*`", re.MULTILINE | re.DOTALL)
 
 
 def test_what_makes_every_picture_is_said(generator):
@@ -45,3 +52,25 @@ def test_tables_of_docstrings_become_tables(generator):
     assert "    .. list-table::" in lines
     cells = [line.strip() for line in lines if line.strip().startswith(("* -", "- "))]
     assert cells == ["* - a", "- b", "* - 1", "- 2"]
+
+
+def test_formulas_can_be_drawn():
+    pytest.importorskip("docutils", "0.22", reason="the extra 'docs' is not installed")
+    from docutils.utils.math.latex2mathml import tex2mathml
+
+    pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]
+    drawn = 0
+    for path in (*pages, *ROOT.glob("fedbandit_envs/*/env.py")):
+        for formula in re.findall(r"\$+([^$]+)\$+", CODE.sub("", path.read_text())):
+            assert tex2mathml(formula).startswith("<math"), (path, formula)
+            drawn += 1
+    assert drawn > 100
+
+
+def test_the_metadata_are_of_the_table(generator):
+    from generator.croissant import FILE, metadata
+
+    written = json.loads(FILE.read_text())
+    assert metadata() == written, "write it anew: python docs/generator/croissant.py"
+    with gzip.open(FILE.with_name("results.csv.gz"), "rt") as table:
+        assert [field["name"] for field in written["recordSet"][0]["field"]] == next(csv.reader(table))
