@@ -51,6 +51,11 @@ def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str,
     return found | {name: (found[other][0], "dotted") for name, other in beside.items()}
 
 
+def _plain(text: Any) -> Any:
+    """Returns a text so that matplotlib takes no part of it for a formula; numbers stay as they are."""
+    return text.replace("$", r"\$") if isinstance(text, str) else text
+
+
 def _draw(
     panel: "Axes", curves: Mapping[str, Curve], looks: Mapping[str, Style], **axes: str
 ) -> dict[str, Any]:
@@ -78,13 +83,13 @@ def _draw(
             reaching |= bool((below >= y).any())
             error = np.where(below >= y, 0.9 * np.asarray(y), below), above
         drawn[name] = panel.errorbar(
-            x, y, error, color=colour, linestyle=dashes, label=name,
+            [_plain(at) for at in x], y, error, color=colour, linestyle=dashes, label=_plain(name),
             linewidth=1.6, elinewidth=0.8, capsize=2, marker=".",
         )  # fmt: skip
     if reaching:
         axes["ylabel"] += "; intervals that reach 0 are cut"
     # A scale is linear already; to set it again would take texts on the axis for numbers.
-    panel.set(**{name: text for name, text in axes.items() if text != "linear"})
+    panel.set(**{name: _plain(text) for name, text in axes.items() if text != "linear"})
     for axis in (panel.xaxis, panel.yaxis):
         if axis.get_scale() == "log":
             axis.set_major_formatter(WrittenOut())
@@ -125,8 +130,8 @@ def plot(
 
     Raises:
         ValueError: A column is unknown or has no numbers, ``y`` is infinite, ``x`` has no finite value, a logarithmic
-            axis has values <= 0, no rows are left, there are more than 21 curves, or rows of one seed differ in a
-            further column, over which they would be averaged.
+            axis has values <= 0, no rows are left, there are more than 21 curves, two would have the same name, or
+            rows of one seed differ in a further column, over which they would be averaged.
         ImportError: matplotlib is missing, which comes with the ``[report]`` extra.
 
     Example:
@@ -177,13 +182,17 @@ def plot(
             for at, own in rows.groupby(x, sort=numbers, dropna=False)[y]
         }
         name = ", ".join(
-            "none" if one != one else f"{one:g}" if isinstance(one, float) else str(one) for one in key
+            "none" if one != one else f"{one:.15g}" if isinstance(one, float) else str(one) for one in key
         )
         # Rows without x are drawn at every x.
         level = [means.pop(at) for at in [*means] if at != at]
         drawn = {name: means} if means else {}
         if level:
             drawn[f"{name}, without {x}" if means else name] = dict.fromkeys(every, level[0])
+        if drawn.keys() & curves.keys():
+            raise ValueError(
+                f"two curves would be named {name!r}; values of by that can be told apart are required"
+            )
         curves |= {own: (list(points), *zip(*points.values(), strict=True)) for own, points in drawn.items()}
     axes = {
         "x": x,
@@ -253,7 +262,7 @@ def figure_of(
     below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
     size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
     figure = Figure(figsize=size, dpi=120 * text_scale, layout="constrained")
-    figure.suptitle(title)
+    figure.suptitle(_plain(title))
     places = figure.subplots(rows, columns, squeeze=False).flat
     shown: dict[str, Any] = {}
     for (name, curves), place in zip(panels.items(), places, strict=False):

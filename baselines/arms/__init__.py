@@ -34,7 +34,8 @@ class Rule:
     A new rule overrides the methods whose defaults do not fit, most often :meth:`scores`. A round may have several
     iterations: in each the arms are scored and one arm is picked, but only the pick of the last iteration is pulled.
 
-    As a policy, a rule first pulls each arm once. Counts that agents receive are aggregated and added to their own;
+    As a policy, a rule first pulls each arm once. Ties go to the first arm, which makes regret depend on the order of
+    given means; ``permuted=True`` of the environment undoes that. Counts that agents receive are added to their own;
     received pulls that noise has made negative are set to 0, and received successes are clipped to between 0 and the
     received pulls. Where an agent pulls several arms in a round, these are the arms with the largest scores, or they
     are drawn one after the other in proportion to scores. Sleeping arms are not pulled.

@@ -24,8 +24,8 @@ class AverageServer:
     """Answers the mean of the agents' latest uploads, over all agents that have uploaded (federated averaging).
 
     With models as messages (:class:`~fedbandit_envs.wrappers.Messages`) this is the server of federated averaging
-    (McMahan et al. 2017) with equal weights. With statistics it is the mean of their latest growth. Where uploads
-    announce the variance of independent noise, the answer announces that of the mean.
+    (McMahan et al. 2017) with equal weights, and no message may be lost. With statistics it is the mean of their latest
+    growth. Where uploads announce the variance of independent noise, the answer announces that of the mean.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -37,8 +37,14 @@ class AverageServer:
         [0.75, 0.25]
     """
 
+    needs_every_message = False
+
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shape of each array that agents release."""
+        # A lost upload is added to the next one, as suits the growth of statistics and no models.
+        self.needs_every_message = not any(
+            f"total_{name}" in spec.observation.spaces for name in spec.release
+        )
         return downloads_of("float64", **{name: list(box.shape or ()) for name, box in spec.release.items()})
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

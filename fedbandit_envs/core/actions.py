@@ -147,8 +147,10 @@ class ActionCheck:
                 f"{self._what} has shape {action.shape}; (replicas, agents, ...) = "
                 f"{(replicas, *self._shape)} is required"
             )
+        if self._whole and action.dtype == np.uint64:
+            action = np.minimum(action, 2**63 - 1).astype(np.int64)
         dtype = action.dtype
-        if dtype.kind not in ("iu" if self._whole else "f") or dtype == np.uint64:
+        if dtype.kind not in ("iu" if self._whole else "f"):
             if self._whole and dtype.kind == "f":
                 # A value that is no allowed integer is named rather than its dtype.
                 self._refuse(action, (action >= self._least) & (action <= self._most) & (action % 1 == 0))

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,17 @@ def test_curves_over_rounds_and_over_names(frame):
         frame, "baseline", "regret", by="agents", where={"round": 8, "epsilon": 1.0}
     )
     assert [tick.get_text() for tick in over_names.axes[0].get_xticklabels()] == ["noisy"]
+
+
+def test_every_value_has_its_curve_and_texts_are_no_formulas(frame):
+    own = frame[(frame.baseline == "noisy") & (frame.agents == 2)].assign(baseline=r"$\bad{$")
+    for x in ("round", "baseline"):
+        near = own.assign(epsilon=1 + own.epsilon * 1e-9)
+        figure = experiments.plot(near, x, "regret", by=["baseline", "epsilon"], where={"agents": 2})
+        assert len(figure.axes[0].containers) == 3
+        figure.savefig(BytesIO())
+    with pytest.raises(ValueError, match="two curves would be named '1'"):
+        experiments.plot(own.assign(epsilon=1 + own.epsilon * 1e-15), "round", "regret", by="epsilon")
 
 
 def test_agents_of_a_run_are_averaged_first(call):

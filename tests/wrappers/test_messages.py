@@ -105,7 +105,8 @@ def test_the_message_written_last_leaves():
 
 
 def test_numbers_are_rounded_to_what_is_declared():
-    kinds = dict.fromkeys(("float16", "float32", "float64"), "float64") | {"int8": "int64", "bool": "bool"}
+    kinds = dict.fromkeys(("float16", "float32", "float64"), "float64")
+    kinds |= {"int8": "int64", "uint64": "uint64", "bool": "bool"}
     env = Messages(ArmsEnv(), {kind: {"shape": [4], "dtype": kind} for kind in kinds})
     env.reset_batch([0])
     numbers = {
@@ -116,8 +117,13 @@ def test_numbers_are_rounded_to_what_is_declared():
     for kind in ("float16", "float32", "float64"):
         assert (released[kind] == float(np.dtype(kind).type(1 / 3))).all()
     assert released["float16"][0, 0, 0] != released["float32"][0, 0, 0] != 1 / 3
-    assert (released["int8"] == 1).all()
-    assert (released["bool"] == 1).all()
+    for kind in ("int8", "uint64", "bool"):
+        assert (released[kind] == 1).all()
+    numbers["uint64"][0, 1, 2] = 2**64 - 5
+    with pytest.raises(
+        ValueError, match=r"message 'uint64' of agent_1 \(replica 0\), entry 2, is 9223372036854775807"
+    ):
+        env.step_batch({"action": np.zeros((1, 3), np.int64), "message": numbers})
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,18 @@ def test_doubling_arms():
         assert private.mechanism.max_releases == 3
 
 
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("make", [GaussianPrivatizer, ContinualPrivatizer])
+def test_a_budget_pays_for_the_plan_of_its_epsilon(make, epsilon):
+    """Where epsilon is below delta, rounding of the noise changes it by more than a budget tolerates."""
+    budget = {"epsilon": epsilon, "delta": 1e-6, "composition": "exact"}
+    env = make(LinearEnv(num_agents=1), epsilon=epsilon, delta=1e-6, releases=10, budget=budget)
+    env.reset_batch([0])
+    for _ in range(10):
+        env.release([[True]])
+    assert 0.99 * epsilon < env.privacy().epsilon <= epsilon * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("transport", [Channel, Server])
 def test_proportions_and_transports(transport):
     for privatizer in (GaussianPrivatizer, LaplacePrivatizer):

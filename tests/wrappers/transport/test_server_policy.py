@@ -91,6 +91,13 @@ def test_average_by_hand():
         np.testing.assert_array_equal(seen["server_mask"][0, :, 0], send[0])
 
 
+def test_models_are_not_averaged_where_some_are_lost():
+    """A lost upload is added to the next one; the average of models that are all 1 was up to 4."""
+    with pytest.raises(ValueError, match=r"loss is 0\.5; 0 is required with a policy whose uploads"):
+        Server(Messages(small_arms(), {"model": {"shape": [2]}}), policy="average", loss=0.5)
+    Server(small_arms(), policy="average", loss=0.5)
+
+
 def test_the_mean_announces_its_noise():
     env = Server(GaussianPrivatizer(small_arms(), epsilon_per_release=1.0), "every_round", policy="average")
     alone = GaussianPrivatizer(small_arms(), epsilon_per_release=1.0)

@@ -74,7 +74,11 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     highest = tail + 2.0 + np.sqrt((tail + 2.0) ** 2 + 2 * epsilon)
     low = np.log(min(epsilon, delta)) - 3.0
     high = np.log(max(highest, 1.0)) + 3.0
-    return float(np.exp(-scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14)))
+    multiplier = float(np.exp(-scipy.optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-14)))
+    # Where epsilon is much smaller than delta, rounding of the noise changes it by much more than by itself.
+    while gaussian_epsilon(delta, (1 + 1e-14) / multiplier) > epsilon * (1 + 1e-12):
+        multiplier *= 1 + 1e-13
+    return multiplier
 
 
 def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
@@ -102,7 +106,7 @@ def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
 
 # Below this mu the difference of the two Mills ratios loses digits to rounding (at 1e-16 all of them); the integral of
 # their derivative is used instead.
-_SMALL = 1e-6
+_SMALL = 1e-4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
 
 
