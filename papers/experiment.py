@@ -115,8 +115,11 @@ class Plan(NamedTuple):
 
     def run(
         self, line: str, env_id: str, baseline: str = "", *,
-        env: Mapping[str, Any] = {}, policy: Mapping[str, Any] = {},
-        wrappers: Mapping[str, Mapping[str, Any]] = {}, labels: Mapping[str, Any] = {}, **spec: Any,
+        env: Mapping[str, Any] = {},
+        policy: Mapping[str, Any] = {},
+        wrappers: Mapping[str, Mapping[str, Any]] = {},
+        labels: Mapping[str, Any] = {},
+        **spec: Any,
     ) -> RunSpec:  # fmt: skip
         """Returns the run of a line of a table.
 

@@ -61,9 +61,13 @@ PRIVATE_SCALES = {
 
 
 def _grid(
-    plan: Plan, lines: Iterable[str], *sweeps: str,
-    env_id: str = "FedExposure-v0", policy: Mapping[str, Any] = {}, **env_kwargs: Any,
-) -> list[RunSpec]:  # fmt: skip
+    plan: Plan,
+    lines: Iterable[str],
+    *sweeps: str,
+    env_id: str = "FedExposure-v0",
+    policy: Mapping[str, Any] = {},
+    **env_kwargs: Any,
+) -> list[RunSpec]:
     """Returns the runs of each algorithm at each combination of the swept values.
 
     Args:

@@ -33,8 +33,12 @@ class Reproduction:
 
     def __init__(
         self, name: str, experiment: Experiment, out: Path, *,
-        scale: str, panel: str = "all", mode: str = "default",
-        rounds: int | None = None, trials: int | None = None, data: Mapping[str, Any] | None = None,
+        scale: str,
+        panel: str = "all",
+        mode: str = "default",
+        rounds: int | None = None,
+        trials: int | None = None,
+        data: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         """Determines the runs that are needed; nothing is played yet.
 

@@ -83,8 +83,12 @@ PRINTED = {"FCB": "FCB-printed", "FCB-every-round": "FCB-printed", "P-FCB": "P-F
 
 def _run(
     plan: Plan, line: str, baseline: str = "", *,
-    markets: str = "slack", margin: float = 0,
-    env: Mapping[str, Any] = {}, policy: Mapping[str, Any] = {}, labels: Mapping[str, Any] = {}, **others: Any,
+    markets: str = "slack",
+    margin: float = 0,
+    env: Mapping[str, Any] = {},
+    policy: Mapping[str, Any] = {},
+    labels: Mapping[str, Any] = {},
+    **others: Any,
 ) -> RunSpec:  # fmt: skip
     """Returns one run over the panel's markets; ``line``, ``markets`` and ``margin`` are among its labels.
 

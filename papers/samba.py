@@ -97,7 +97,10 @@ def select(seeds: range, noted: Sequence[int] = (), **settings: Any) -> dict[str
 
 def _run(
     plan: Plan, algorithm: str, arms: int, budget: int, *,
-    plain: bool, seeds: int = TIMED, line: str = "", **others: Any,
+    plain: bool,
+    seeds: int = TIMED,
+    line: str = "",
+    **others: Any,
 ) -> Measurement:  # fmt: skip
     """Returns the runs of an algorithm on a vertical federation.
 

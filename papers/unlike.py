@@ -94,18 +94,23 @@ BY_ALPHA: Mapping[str, Mapping[str, str]] = {
 
 def _run(
     plan: Plan, line: str, *,
-    env_id: str = "FedGaussian-v0", env: Mapping[str, Any] = {}, wrappers: Mapping[str, dict[str, Any]] = {},
-    labels: Mapping[str, Any] = {}, shorter: int = 1, played: int = 1, **server: Any,
+    labels: Mapping[str, Any] = {},
+    env_id: str = "FedGaussian-v0",
+    env: Mapping[str, Any] = {},
+    wrappers: Mapping[str, dict[str, Any]] = {},
+    shorter: int = 1,
+    played: int = 1,
+    **server: Any,
 ) -> RunSpec:  # fmt: skip
     """Returns the run of one line.
 
     Args:
         plan: The panel and the scale.
         line: Name of the line.
+        labels: Further labels.
         env_id: Id of the environment.
         env: Arguments of the environment.
         wrappers: Arguments of the baseline's wrappers.
-        labels: Further labels.
         shorter: How many times the scale's horizon is longer than the line's.
         played: How many times the horizon is longer than what is simulated.
         **server: Arguments of the server's policy.
