@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict
 from math import inf
 from pathlib import Path
+from secrets import randbits
 from typing import Annotated, cast
 
 import typer
@@ -94,11 +95,10 @@ def samba_keys(
     """
     from fedbandit_envs.samba.keys import deal_keys, issue_certificates
     from fedbandit_envs.samba.messages import require_extra
-    from fedbandit_envs.samba.runs import seed_or_random
 
     with _explained(ValueError, TypeError), explained(OSError, option="OUT"):
         require_extra()
-        keyrings = deal_keys(seed_or_random(seed), owners)
+        keyrings = deal_keys(randbits(128) if seed is None else seed, owners)
         if tls:
             keyrings = issue_certificates(keyrings)
         out.mkdir(mode=0o700, parents=True)

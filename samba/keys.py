@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b, shake_256
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from re import fullmatch
 from tempfile import TemporaryDirectory
@@ -44,8 +44,7 @@ def derive_key(seed: int, purpose: KeyPurpose, *numbers: int) -> bytes:
         TypeError: ``seed`` is no integer.
         ValueError: ``seed`` is negative.
     """
-    require_integer("seed", seed, 0)
-    seed = int(seed)
+    seed = require_integer("seed", seed, 0)
     secret = seed.to_bytes(max(1, (seed.bit_length() + 7) // 8), "little")
     if len(secret) > KEY_BYTES:
         secret = blake2b(secret, digest_size=KEY_BYTES).digest()
@@ -83,8 +82,8 @@ class Keystream:
         if block is None or held != number:
             place_of_block = iteration.to_bytes(8, "little") + number.to_bytes(8, "little")
             drawn = shake_256(self._key + place_of_block).digest(8 * self._width * self._rounds)
-            words = np.frombuffer(drawn, "<u8").astype(np.uint64, copy=False)
-            block = self._prepare(words.reshape(self._rounds, self._width))
+            words = np.frombuffer(drawn, "<u8").reshape(self._rounds, self._width)
+            block = self._prepare(words.astype(np.uint64, copy=False))
             block.flags.writeable = False
             self._blocks[iteration] = (number, block)
         return block[place]
@@ -203,8 +202,8 @@ class Keyring:
 
     role: str
     group_sizes: dict[str, int]
-    links: dict[str, tuple[bytes, ...]]
-    secrets: dict[str, bytes]
+    links: Mapping[str, tuple[bytes, ...]]
+    secrets: Mapping[str, bytes]
     owners: tuple[OwnerKeys, ...] = ()
     certificate: Certificate | None = None
 
@@ -245,16 +244,14 @@ class Keyring:
             groups = parts.get("group_sizes")
             size = len(groups) if isinstance(groups, dict) else 0
             rings = deal_keys(0, [groups.get(f"owner-{place}", 1) for place in range(size)] or [1])
-            require_choice("role", role, list(rings))
             # New keys of the same role have the form that these must have.
             texts = None if parts.get("certificate") is None else Certificate("", "", "")
-            form = replace(rings[role], certificate=texts)
-            ring = cls(**_like("the keyring", parts, vars(form)))
+            ring = cls(**_like("the keyring", parts, vars(rings[role]) | {"certificate": texts}))
             if ring.certificate:
                 tls_context(ring.certificate, server=False)
         except ssl.SSLError as error:
             raise ValueError(f"{path} is no key file of {role}: its certificate is wrong: {error}") from error
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is no key file of {role}: {error}") from error
         return ring
 
@@ -293,7 +290,6 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
         ValueError: The seed is negative, a group has no owner, there is no group, or there are more than
             :data:`MOST_OWNERS` owners.
     """
-    require_integer("seed", seed, 0)
     sizes = {
         f"owner-{place}": require_integer(f"number of owners of owner-{place}", size, 1, MOST_OWNERS)
         for place, size in enumerate(group_sizes)
@@ -301,20 +297,19 @@ def deal_keys(seed: int, group_sizes: Sequence[int]) -> dict[str, Keyring]:
     require_integer("number of owners", sum(sizes.values()), 1, MOST_OWNERS)
     owners = iter(owner_keys(seed, sum(sizes.values())))
     cipher = os.urandom(KEY_BYTES)
-    secrets: dict[str, dict[str, bytes]] = {
+    secrets: dict[str, Mapping[str, bytes]] = {
         "customer": {},
         "comp": {"cipher": cipher, "choice": derive_key(seed, "choice")},
         **{name: {"cipher": cipher} for name in sizes},
     }
-    controller_links: dict[str, tuple[bytes, ...]] = {}
+    links = {name: (os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)) for name in secrets}
     keyrings = {}
     for name, own in secrets.items():
-        controller_links[name] = own_link = os.urandom(KEY_BYTES), os.urandom(KEY_BYTES)
-        held = tuple(next(owners) for _ in range(sizes.get(name, 0)))
-        keyrings[name] = Keyring(name, sizes, {"controller": own_link[::-1]}, own, held)
+        held = tuple(islice(owners, sizes.get(name, 0)))
+        keyrings[name] = Keyring(name, sizes, {"controller": links[name][::-1]}, own, held)
     purposes: tuple[KeyPurpose, ...] = ("permutation", "common score", "coin")
     permuting: dict[str, bytes] = {purpose: derive_key(seed, purpose) for purpose in purposes}
-    return {**keyrings, "controller": Keyring("controller", sizes, controller_links, permuting)}
+    return {**keyrings, "controller": Keyring("controller", sizes, links, permuting)}
 
 
 def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
@@ -329,31 +324,28 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
         MissingExtraError: The ``[secure]`` extra is not installed.
     """
     require_extra()
-    signed = {role: _self_signed(role) for role in keyrings}
-    certified = {}
-    for role, keyring in keyrings.items():
-        trusted = "".join(signed[peer][0] for peer in keyring.links)
-        certified[role] = replace(keyring, certificate=Certificate(trusted, *signed[role]))
-    return certified
-
-
-def _self_signed(role: str) -> tuple[str, str]:
-    """Returns a new certificate in the name of a role, and its private key, as texts in PEM."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, role)])
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))  # clocks differ
-        .not_valid_after(now + timedelta(days=30))
-        .sign(key, hashes.SHA256())
-    )
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return certificate.public_bytes(Encoding.PEM).decode(), pem.decode()
+    issued, secret, now = {}, {}, datetime.now(UTC)
+    for role in keyrings:
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, role)])
+        certificate = (
+            x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))  # clocks differ
+            .not_valid_after(now + timedelta(days=30))
+            .sign(key, hashes.SHA256())
+        )
+        issued[role] = certificate.public_bytes(Encoding.PEM).decode()
+        secret[role] = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    certified = {}
+    for role, ring in keyrings.items():
+        own = Certificate("".join(issued[peer] for peer in ring.links), issued[role], secret[role])
+        certified[role] = replace(ring, certificate=own)
+    return certified
 
 
 def tls_context(certificate: Certificate, server: bool) -> ssl.SSLContext:

@@ -96,11 +96,6 @@ class ItemType(NamedTuple):
         """The NumPy type of an encrypted item: its nonce, then the AES-256-GCM ciphertext with the tag."""
         return np.dtype([("nonce", f"V{NONCE_BYTES}"), ("sealed", f"V{self.size + TAG_BYTES}")])
 
-    @property
-    def encrypted_size(self) -> int:
-        """Number of bytes of an item after encryption, with nonce and tag."""
-        return self.layout.itemsize
-
     def associated_data(self, round_: int, iteration: int) -> bytes:
         """Returns the associated data for AES-GCM, which all items of this type in one iteration of a round share."""
         return pack(">BQI", self.direction, round_, iteration)
@@ -155,11 +150,6 @@ class Record:
     received: list[tuple[str, bytes]] = field(default_factory=list)
     decrypted: list[tuple[bytes, bytes]] = field(default_factory=list)
 
-    def add_decrypted(self, bound: bytes, plain: bytes) -> None:
-        """Adds decrypted items to the transcript, if one is kept."""
-        if self.keeps_transcript:
-            self.decrypted.append((bound, plain))
-
 
 def require_extra() -> None:
     """Looks for all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
@@ -178,26 +168,22 @@ def require_extra() -> None:
 
 
 _NUMBER_BYTES = 8
-MIN_FRAME_BYTES = _NUMBER_BYTES + TAG_BYTES + 1
-"""Number of bytes of the shortest possible frame, whose message (the payload) has one byte."""
 
 
 class Link:
     """One role's end of a link to a peer: it encrypts the frames to the peer and decrypts those from the peer."""
 
-    def __init__(self, peer: str, keys: Sequence[bytes], max_bytes: int, record: Record) -> None:
+    def __init__(self, peer: str, keys: Sequence[bytes], record: Record) -> None:
         """Sets up a link on which no frame has been sent yet.
 
         Args:
             peer: Name of the role at the other end.
             keys: The key of frames to the peer and the key of frames from the peer, both new, 32 bytes each.
-            max_bytes: Length of the longest frame that is accepted.
             record: The record of the role at this end; it counts frames sent and keeps messages received.
         """
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         self.peer = peer
-        self.max_bytes = max_bytes
         self._sending, self._receiving = map(AESGCM, keys)
         self._sent = 0
         self._received = 0
@@ -218,22 +204,19 @@ class Link:
         After a frame that is refused, the link expects the same frame again.
 
         Raises:
-            SecureError: The frame is not the next one in order, was modified, or is too short or too long.
+            SecureError: The frame is not the next one in order, or was modified.
         """
         from cryptography.exceptions import InvalidTag
 
         peer, expected = self.peer, self._received
-        if not MIN_FRAME_BYTES <= len(frame) <= self.max_bytes:
-            allowed = f"{MIN_FRAME_BYTES} to {self.max_bytes}"
-            raise SecureError(f"a frame from {peer} has {len(frame)} bytes; {allowed} are required", peer)
-        number = int.from_bytes(frame[:_NUMBER_BYTES], "big")
-        if number != expected:
-            raise SecureError(f"frame {number} came from {peer}; frame {expected} is the next", peer)
+        number = frame[:_NUMBER_BYTES]
+        if number != expected.to_bytes(_NUMBER_BYTES, "big"):
+            raise SecureError(f"frame {number.hex()!r} came from {peer}; frame {expected} is the next", peer)
         try:
-            payload = self._receiving.decrypt(bytes(4) + frame[:_NUMBER_BYTES], frame[_NUMBER_BYTES:], None)
+            payload = self._receiving.decrypt(bytes(4) + number, frame[_NUMBER_BYTES:], None)
         except InvalidTag as error:
             raise SecureError(
-                f"frame {number} from {peer} has a wrong tag: it was modified, or sealed with another key",
+                f"frame {expected} from {peer} has a wrong tag: it was modified, or sealed with another key",
                 peer,
             ) from error
         self._received += 1
@@ -292,9 +275,9 @@ class ItemCipher:
         """
         from cryptography.exceptions import InvalidTag
 
-        if len(encrypted) != number * type_.encrypted_size:
+        if len(encrypted) != number * type_.layout.itemsize:
             raise SecureError(
-                f"encrypted items have {len(encrypted)} bytes; {number * type_.encrypted_size} are required"
+                f"encrypted items have {len(encrypted)} bytes; {number * type_.layout.itemsize} are required"
             )
         bound = type_.associated_data(round_, iteration)
         parts = np.frombuffer(encrypted, type_.layout)
@@ -308,7 +291,8 @@ class ItemCipher:
                 "modified, comes from another place or round, or was encrypted with another key"
             ) from error
         self._record.counts.aes_decryptions += number
-        self._record.add_decrypted(bound, plain)
+        if self._record.keeps_transcript:
+            self._record.decrypted.append((bound, plain))
         return plain
 
 
@@ -371,7 +355,8 @@ class Paillier:
         """
         value = int(self._private.raw_decrypt(self._read(encrypted)))
         self._record.counts.paillier_decryptions += 1
-        self._record.add_decrypted(b"", value.to_bytes(KEY_BITS // 8, "big"))
+        if self._record.keeps_transcript:
+            self._record.decrypted.append((b"", value.to_bytes(KEY_BITS // 8, "big")))
         return value
 
     def _read(self, encrypted: bytes) -> int:
@@ -383,7 +368,7 @@ class Paillier:
 
 _SHOWN = 12  # most scores, or bytes of a ciphertext that the role cannot decrypt, shown of one message
 # The kinds of messages that a role can decrypt, since they are encrypted with its key.
-_OPENED = {"comp": (Kind.SCORES,), "customer": (Kind.TOTAL,), "owner": (Kind.MARKS,)}
+_OPENED = {"comp": Kind.SCORES, "customer": Kind.TOTAL, "owner": Kind.MARKS}
 
 KNOWS: Mapping[str, str] = {
     "customer": "The cumulative reward, and nothing else: no arm's, no round's.",
@@ -408,12 +393,11 @@ def sightings(role: str, record: Record) -> list[dict[str, Any]]:
         record: Its record, with messages received (by its links) and items decrypted (by its ciphers).
     """
     opened = iter(record.decrypted)
-    opens = _OPENED.get(role.partition("-")[0], ())
     rows = []
     for number, (peer, payload) in enumerate(record.received, 1):
         kind, content = Kind(payload[0]), payload[1:]
         # Items were decrypted in the order in which their messages came, so the next one belongs to this message.
-        plain = next(opened)[1] if kind in opens else None
+        plain = next(opened)[1] if kind is _OPENED.get(role.partition("-")[0]) else None
         rows.append({
             "number": number, "sender": peer, "kind": kind.name.lower().replace("_", " "), "size": len(payload),
             "read": _read(kind, content, plain), "opened": plain is not None,

@@ -12,7 +12,6 @@ from asyncio import StreamReader, StreamWriter
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from ipaddress import ip_address
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
@@ -35,6 +34,7 @@ _MAX_HELLO = 128
 # Number of connections that have not proven anything yet, beyond one for each role that is awaited. When more come, the
 # oldest is closed.
 _MAX_UNPROVEN = 16
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 Streams = dict[str, tuple[StreamReader, StreamWriter]]
@@ -69,9 +69,7 @@ def run_roles(roles: Mapping[str, Role], advance: Callable[[int], None] = lambda
     Raises:
         SecureError: A role has refused a frame; or a role waits for a frame and no more frames are sent.
     """
-    on_their_way: deque[Frame] = deque()
-    for role in roles.values():
-        on_their_way.extend(role.timed(role.start))
+    on_their_way = deque(frame for role in roles.values() for frame in role.timed(role.start))
     while on_their_way:
         frame = on_their_way.popleft()
         role = roles[frame.receiver]
@@ -282,7 +280,7 @@ async def _play(role: Role, streams: Streams, timeout: float, calls: Calls) -> N
     async def receive(peer: str, reader: StreamReader) -> None:
         try:
             while True:
-                await inbox.put((peer, await _read(reader, peer, role.links[peer].max_bytes)))
+                await inbox.put((peer, await _read(reader, peer, role.max_bytes)))
         except (SecureError, EOFError, OSError) as error:
             await inbox.put((peer, error))
 
@@ -294,7 +292,7 @@ async def _play(role: Role, streams: Streams, timeout: float, calls: Calls) -> N
         while True:
             _send(streams, frames)
             if gone := [frame.receiver for frame in frames if frame.receiver not in streams]:
-                raise SecureError(f"{gone[0]} has gone {_when(role)}", gone[0])
+                raise SecureError(f"{gone[0]} has gone in round {role.round}", gone[0])
             if role.done:
                 return
             if role.plan is not None and role.round != round_:
@@ -309,7 +307,7 @@ async def _play(role: Role, streams: Streams, timeout: float, calls: Calls) -> N
                     peer, data = await inbox.get()
             except TimeoutError as error:
                 raise SecureError(
-                    f"{', '.join(late)} sent nothing for {patience:g} s {_when(role)}", late[0]
+                    f"{', '.join(late)} sent nothing for {patience:g} s in round {role.round}", late[0]
                 ) from error
             frames = []
             if isinstance(data, bytes):
@@ -319,14 +317,10 @@ async def _play(role: Role, streams: Streams, timeout: float, calls: Calls) -> N
             else:
                 streams.pop(peer)[1].close()
                 if peer in late:
-                    raise SecureError(f"{peer} has gone {_when(role)}, before its part was done", peer)
+                    raise SecureError(f"{peer} has gone in round {role.round}, before it was done", peer)
     finally:
         for task in receiving:
             task.cancel()
-
-
-def _when(role: Role) -> str:
-    return f"in round {role.round}" if role.round else "before the first round"
 
 
 def _send(streams: Streams, frames: list[Frame]) -> None:
@@ -362,7 +356,7 @@ def parse_address(address: str, tls: bool) -> tuple[str, int]:
 
     Args:
         address: The address, ``HOST:PORT``.
-        tls: Whether connections are under TLS, which is required unless the address is a loopback address.
+        tls: Whether connections are under TLS, which is required unless the host is this machine.
 
     Raises:
         ValueError: The address has another form; or TLS is not used, and other machines can reach the address.
@@ -371,10 +365,6 @@ def parse_address(address: str, tls: bool) -> tuple[str, int]:
     if not host or not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"address is {address!r}; HOST:PORT is required")
     host = host.strip("[]")
-    try:
-        loopback = ip_address(host).is_loopback
-    except ValueError:
-        loopback = host == "localhost"
-    if not (loopback or tls):
-        raise ValueError(f"address is {address!r}, which others can reach; TLS is required for it")
+    if not (tls or host in _LOOPBACK):
+        raise ValueError(f"address is {address!r}; TLS is required for all but {', '.join(_LOOPBACK)}")
     return host, int(port)

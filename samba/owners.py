@@ -16,9 +16,9 @@ import numpy as np
 from fedbandit_envs.baselines import arms as rules
 from fedbandit_envs.baselines.arms import Choice, Rule
 from fedbandit_envs.basics.arrays import Array, plain
-from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.compiled import kernel
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.samba.keys import Keystream, OwnerKeys, Permutations, derive_key, owner_keys
 from fedbandit_envs.samba.messages import SecureError
 
@@ -40,8 +40,7 @@ def owner_rewards(mean: float, key: bytes) -> Iterator[int]:
         >>> next(owner_rewards(mean=1.0, key=bytes(32)))
         1
     """
-    if not 0.0 <= mean <= 1.0:
-        raise ValueError(f"mean is {mean!r}; a number in [0, 1] is required")
+    require_number("mean", mean, 0, 1)
     seed = np.random.SeedSequence(int.from_bytes(key, "little"))
     generator = np.random.Generator(np.random.SFC64(seed))
     blocks = (generator.random(256) < mean for _ in count())
@@ -54,10 +53,7 @@ class OwnerBank:
     An owner's scores are the same to the last bit, whatever other owners are in its bank.
 
     Attributes:
-        choice: How the last iteration of a round picks an owner: ``"argmax"``, by the largest score, or
-            ``"proportional"``, at random in proportion to scores.
-        iterations: Number of iterations in a round, in each of which owners submit scores and one owner is picked. All
-            but the last pick the largest score, and the picked owner does not pull its arm.
+        rule: The rule that scores arms; it says how many iterations a round has, and how the last of them picks.
     """
 
     def __init__(self, rule: Rule, keys: Sequence[OwnerKeys], num_owners: int, budget: int) -> None:
@@ -69,10 +65,8 @@ class OwnerBank:
             num_owners: Number of all owners, K.
             budget: Number of rounds, N.
         """
-        self.choice: Choice = rule.choice
-        self.iterations: int = rule.iterations
+        self.rule = rule
         size = len(keys)
-        self._rule = rule
         self._coin = Keystream(keys[0].coin)
         self._pulls, self._sums, self._scores = np.zeros((3, 1, size))
         self._round = np.zeros(1, np.int64)
@@ -93,13 +87,13 @@ class OwnerBank:
     def explores(self, round_: int) -> bool:
         """Returns whether an owner is picked uniformly at random in this round; then no owner submits a score."""
         self._round[0] = round_
-        chance = float(np.asarray(self._rule.exploration(self._round)).flat[0])
+        chance = float(np.asarray(self.rule.exploration(self._round)).flat[0])
         return chance > 0.0 and self._coin.uniform(round_) <= chance
 
     def scores(self, round_: int, iteration: int) -> Array:
         """Returns the owners' scores, float64 ``(size,)``, finite and not negative; valid until the next call."""
         self._round[0] = round_
-        self._rule.scores(self._round, self._pulls, self._sums, iteration, self._scores)
+        self.rule.scores(self._round, self._pulls, self._sums, iteration, self._scores)
         return self._scores[0]
 
     def mark(self, iteration: int, picked: Array) -> None:
@@ -109,7 +103,7 @@ class OwnerBank:
             iteration: The iteration within the round, counted from 0.
             picked: True for the picked owner, if it is in this bank, bool ``(size,)``.
         """
-        self._rule.mark(iteration, picked[np.newaxis], self._active)
+        self.rule.mark(iteration, picked[np.newaxis], self._active)
 
     def observe(self, place: int, reward: int) -> None:
         """Adds a pull and its reward to the counts of one owner.
@@ -148,7 +142,7 @@ class Algorithm:
     Example:
         >>> from fedbandit_envs.samba.keys import owner_keys
         >>> bank = Algorithm("softmax", {"temperature": 0.1}).bank(owner_keys(0, 3), 3, 100)
-        >>> bank.choice, bank.iterations
+        >>> bank.rule.choice, bank.rule.iterations
         ('proportional', 1)
     """
 
@@ -173,16 +167,13 @@ class Algorithm:
             ValueError: The name is unknown, a parameter is out of its range, or the algorithm cannot be played on
                 encrypted scores (SAMBA, Theorem 1), since its scores need other owners' data.
         """
-        require_integer("arms", arms, 1)
         if self.name == "reinforcement-comparison":
             raise ValueError(
                 f"algorithm is {self.name!r}, which needs other owners' data for a score: preferences are measured "
                 "against the mean reward of all arms (SAMBA, section 5.1)"
             )
-        if ":" not in self.name:
-            require_choice("algorithm", self.name, RULES)
-        make = RULES.get(self.name) or resolve(self.name)
-        return OwnerBank(make(**self.parameters), keys, arms, budget)
+        rule = make("algorithm", {**self.parameters, "name": self.name}, RULES, Rule)
+        return OwnerBank(rule, keys, arms, budget)
 
 
 @dataclass(frozen=True)
@@ -247,7 +238,7 @@ class SambaPlan:
                 :meth:`.Algorithm.bank`.
         """
         bank = algorithm.bank(owner_keys(0, 1), arms, budget)
-        return cls(int(arms), int(budget), algorithm, bank.choice, bank.iterations)
+        return cls(int(arms), int(budget), algorithm, bank.rule.choice, bank.rule.iterations)
 
     def choice_of(self, iteration: int) -> Choice:
         """Returns how an iteration of a round picks an owner: ``choice`` for the last iteration, else ``"argmax"``."""
@@ -357,31 +348,25 @@ class PlainSelector:
         self.draws = Keystream(derive_key(seed, "choice"))
         self.common_scores = Keystream(derive_key(seed, "common score"))
 
-    def select(self, scores: Array, round_: int, iteration: int) -> Array:
-        """Returns the owner that is picked by scores, as bool ``(owners,)`` with one true entry.
+    def select(self, scores: Array | None, round_: int, iteration: int) -> Array:
+        """Returns the owner that is picked, as bool ``(owners,)`` with one true entry.
 
         Args:
-            scores: Scores of all owners, float64 ``(owners,)``, finite and not negative.
+            scores: Scores of all owners, float64 ``(owners,)``, finite and not negative; None in a round of
+                exploration. Then all owners get the same score, so that the random permutation decides.
             round_: The round t.
             iteration: The iteration within the round, counted from 0.
 
         Raises:
             ValueError: A score is negative or not finite, or the scores cannot be added up; see :func:`choose`.
         """
-        masked = self.masks.uniform(round_, iteration) * scores
-        return self._pick(self._plan.choice_of(iteration), masked, round_, iteration)
-
-    def explore(self, round_: int) -> Array:
-        """Returns a random owner, for a round of exploration without scores, as bool ``(owners,)`` with one true entry.
-
-        The same score is used for all owners, so that the random permutation decides.
-        """
-        scores = np.full(self._plan.arms, self.common_scores.uniform(round_))
-        return self._pick("argmax", scores, round_, 0)
-
-    def _pick(self, choice: Choice, scores: Array, round_: int, iteration: int) -> Array:
+        choice = self._plan.choice_of(iteration)
+        if scores is None:
+            choice, sent = "argmax", np.full(self._plan.arms, self.common_scores.uniform(round_))
+        else:
+            sent = self.masks.uniform(round_, iteration) * scores
         order = self.permutations.order(round_, iteration)
-        place = choose(choice, scores[order], self.draws.uniform(round_, iteration))
+        place = choose(choice, sent[order], self.draws.uniform(round_, iteration))
         picked = np.zeros(order.shape, np.bool_)
         picked[order[place]] = True
         return picked
@@ -435,7 +420,7 @@ def run_vertical(
     noted = [int(owners.sums.sum())] if plan.arms in note else []
     for round_ in range(plan.arms + 1, budget + 1):
         if owners.explores(round_):
-            picked = selector.explore(round_)
+            picked = selector.select(None, round_, 0)
         else:
             for iteration in range(plan.iterations):
                 picked = selector.select(owners.scores(round_, iteration), round_, iteration)

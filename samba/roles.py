@@ -6,7 +6,7 @@ that the result of a run is the same, to the last bit, however owners are groupe
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from time import process_time
 from typing import NamedTuple, TypeVar
@@ -64,6 +64,7 @@ class Role(ABC):
     Attributes:
         name: The role's name.
         arms: Number of owners in all groups, K.
+        max_bytes: Length of the longest frame that the role accepts.
         links: The role's ends of its links, by the peer's name.
         certificate: The role's certificate for links under TLS, or None.
         record: The role's counts of operations and traffic, and its transcript if one is kept.
@@ -93,10 +94,8 @@ class Role(ABC):
         self._setup = setup
         self._secrets = setup.keyring.secrets
         # The longest message has a Paillier ciphertext of 512 bytes for each arm, so that this bound is ample.
-        longest = 8192 + 1024 * self.arms
-        self.links = {
-            peer: messages.Link(peer, keys, longest, record) for peer, keys in setup.keyring.links.items()
-        }
+        self.max_bytes = 8192 + 1024 * self.arms
+        self.links = {peer: messages.Link(peer, keys, record) for peer, keys in setup.keyring.links.items()}
         self.plan: SambaPlan | None = None
         self.round = 0
         self.iteration = 0
@@ -126,11 +125,7 @@ class Role(ABC):
             SecureError: The frame or its message is refused; the role is unchanged.
         """
         payload = self.open(peer, data)
-        try:
-            kind = Kind(payload[0])
-        except ValueError as error:
-            raise SecureError(f"{peer} sent a message of unknown kind {payload[0]}", peer) from error
-        return self._seal(self._answer(peer, kind, payload[1:]))
+        return self._seal(self._answer(peer, int.from_bytes(payload[:1]), payload[1:]))
 
     def open(self, peer: str, data: bytes) -> bytes:
         """Returns the decrypted message of the next frame from a peer.
@@ -145,7 +140,7 @@ class Role(ABC):
         if peer not in self.links:
             raise SecureError(f"{self.name} has no link to {peer}", peer)
         payload = self.links[peer].open(data)
-        if payload[0] == Kind.STOP:
+        if payload[:1] == bytes((Kind.STOP,)):
             said = json.loads(payload[1:])
             raise SecureError(f"{peer} stopped the run: {said['reason']}", said["culprit"])
         return payload
@@ -163,14 +158,16 @@ class Role(ABC):
         """Returns the names of the peers whose next message the role needs in order to continue."""
         return [] if self.done else [HUB]
 
-    def _answer(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
+    def _answer(self, peer: str, kind: int, content: bytes) -> list[Message]:
         """Processes a message and returns the answers; if the message is refused, the role must stay unchanged."""
-        if peer not in self.waits_for():
-            raise self._unexpected(peer, kind)
+        expected = (Kind.PLAN,) if self.plan is None else self._expected(self.plan)
+        if peer not in self.waits_for() or kind not in expected:
+            raise SecureError(
+                f"{peer} sent a message of kind {kind} to {self.name}, which does not expect it in round {self.round}",
+                peer,
+            )
         if self.plan is not None:
-            return self._play(self.plan, peer, kind, content)
-        if kind is not Kind.PLAN:
-            raise self._unexpected(peer, kind)
+            return self._play(self.plan, peer, Kind(kind), content)
         plan, modulus = SambaPlan.from_bytes(content)
         agreed = self._setup.algorithm
         if plan.arms != self.arms or (agreed and plan != SambaPlan.make(agreed, plan.arms, plan.budget)):
@@ -191,6 +188,10 @@ class Role(ABC):
         return []
 
     @abstractmethod
+    def _expected(self, plan: SambaPlan) -> Collection[Kind]:
+        """Returns the kinds of which the next message may be, after the plan."""
+
+    @abstractmethod
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
         """Processes a message that comes after the plan, and returns the answers."""
 
@@ -204,11 +205,6 @@ class Role(ABC):
             return False
         self.round, self.iteration = self.round + 1, 0
         return True
-
-    def _unexpected(self, peer: str, kind: Kind) -> SecureError:
-        return SecureError(
-            f"{peer} sent {kind.name} to {self.name}, which does not expect it in round {self.round}", peer
-        )
 
     def _require_bytes(self, peer: str, content: bytes, required: int) -> None:
         """Raises :class:`SecureError` if the content of a peer's message has another length than required, in bytes."""
@@ -239,9 +235,10 @@ class Customer(Role):
         """Returns the frame that sends the plan to Controller, the first frame of a run."""
         return self._seal([("controller", Kind.PLAN, self.plan.to_bytes(self._key.modulus))])
 
+    def _expected(self, plan: SambaPlan) -> Collection[Kind]:
+        return (Kind.TOTAL,)
+
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
-        if kind is not Kind.TOTAL:
-            raise self._unexpected(peer, kind)
         self.reward, self.done = self._key.decrypt(content), True
         return []
 
@@ -302,13 +299,14 @@ class OwnerGroup(Role):
         encrypted = self._cipher.encrypt(masked.astype("<f8", copy=False).tobytes(), SCORE, *at)
         return [("controller", Kind.SCORES, encrypted)]
 
+    def _expected(self, plan: SambaPlan) -> Collection[Kind]:
+        return (Kind.MARKS,)
+
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
         """Processes encrypted marks (step 5), and returns the messages of the next iteration.
 
         If a mark of the last iteration of a round tells that an owner of the group was picked, it pulls its arm.
         """
-        if kind is not Kind.MARKS:
-            raise self._unexpected(peer, kind)
         marks = self._cipher.decrypt(content, len(self._own), MARK, self.round, self.iteration)
         place = marks.find(1)
         if not self._exploring:
@@ -373,13 +371,14 @@ class Controller(Role):
             return []
         score = np.float64(self._common_scores.uniform(self.round)).astype("<f8").tobytes()
         self._asked_comp = True
-        return [("comp", Kind.COMMON_SCORE, score.ljust(self.arms * SCORE.encrypted_size, b"\0"))]
+        return [("comp", Kind.COMMON_SCORE, score.ljust(self.arms * SCORE.layout.itemsize, b"\0"))]
+
+    def _expected(self, plan: SambaPlan) -> Collection[Kind]:
+        if self._asked_comp:
+            return (Kind.MARKS,)
+        return (Kind.SCORES,) if self.round <= plan.budget else (Kind.SUMS,)
 
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
-        in_rounds = self.round <= plan.budget
-        expected = Kind.MARKS if self._asked_comp else Kind.SCORES if in_rounds else Kind.SUMS
-        if kind is not expected:
-            raise self._unexpected(peer, kind)
         return self._hand_out(plan, content) if self._asked_comp else self._gather(peer, kind, content)
 
     def _gather(self, peer: str, kind: Kind, content: bytes) -> list[Message]:
@@ -388,7 +387,7 @@ class Controller(Role):
         Once those of all groups are there, it returns the message with the permuted scores for Comp or, after the last
         round, with the product of the sums for the customer.
         """
-        width = SCORE.encrypted_size if kind is Kind.SCORES else self._key.ciphertext_bytes
+        width = SCORE.layout.itemsize if kind is Kind.SCORES else self._key.ciphertext_bytes
         place = self._group_arms[peer]
         self._require_bytes(peer, content, (place.stop - place.start) * width)
         received = {**self._received, peer: content}
@@ -406,7 +405,7 @@ class Controller(Role):
 
     def _hand_out(self, plan: SambaPlan, content: bytes) -> list[Message]:
         """Undoes the permutation of encrypted marks and returns the messages that send them to owners (step 5)."""
-        width = MARK.encrypted_size
+        width = MARK.layout.itemsize
         self._require_bytes("comp", content, self.arms * width)
         marks = np.empty(self.arms, f"V{width}")
         marks[self._permutations.order(self.round, self.iteration)] = np.frombuffer(content, marks.dtype)
@@ -429,19 +428,20 @@ class Comp(Role):
         self._cipher = messages.ItemCipher(self._secrets["cipher"], record)
         self._draws = Keystream(self._secrets["choice"])
 
+    def _expected(self, plan: SambaPlan) -> Collection[Kind]:
+        return (Kind.SCORES,) if self.iteration else (Kind.SCORES, Kind.COMMON_SCORE)
+
     def _play(self, plan: SambaPlan, peer: str, kind: Kind, content: bytes) -> list[Message]:
         at = self.round, self.iteration
-        explores = kind is Kind.COMMON_SCORE and not self.iteration
+        explores = kind is Kind.COMMON_SCORE
         if explores:
             # The content is one score, which only the link has encrypted. Controller has padded it with zeros, so that
             # an observer cannot tell it by its length from encrypted scores.
-            self._require_bytes(peer, content, self.arms * SCORE.encrypted_size)
+            self._require_bytes(peer, content, self.arms * SCORE.layout.itemsize)
             scores = np.full(self.arms, np.frombuffer(content[: SCORE.size], "<f8")[0])
-        elif kind is Kind.SCORES:
+        else:
             plain = self._cipher.decrypt(content, self.arms, SCORE, *at)
             scores = np.frombuffer(plain, "<f8").astype(np.float64)
-        else:
-            raise self._unexpected(peer, kind)
         choice: Choice = "argmax" if explores else plan.choice_of(self.iteration)
         place = choose(choice, scores, self._draws.uniform(*at))
         marks = bytearray(self.arms)

@@ -166,11 +166,6 @@ class SambaSettings:
     plain: bool = False
 
 
-def seed_or_random(seed: int | None) -> int:
-    """Returns the given seed, or a random seed of 128 bits if it is None."""
-    return randbits(128) if seed is None else seed
-
-
 def run_samba(
     settings: SambaSettings,
     advance: Callable[[int], None] = lambda round_: None,
@@ -200,7 +195,7 @@ def run_samba(
             f"ratings is {settings.ratings!r}; a table without 'agent', one mean an arm, is required"
         )
     means = shares.tolist()
-    seed = seed_or_random(settings.seed)
+    seed = randbits(128) if settings.seed is None else settings.seed
     algorithm = Algorithm(settings.algorithm, settings.parameters)
     start = perf_counter()
     if settings.plain:

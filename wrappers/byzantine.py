@@ -105,8 +105,12 @@ class Byzantine(FederatedWrapper):
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
         self._attack: Attack = make_rule("attack", attack, ATTACKS)
+        # False releases have the shape and dtype of true ones, and no bounds.
         self.single_release_space = spaces.Dict(
-            {name: _widened(space) for name, space in env.single_release_space.items()}
+            {
+                name: spaces.Box(-np.inf, np.inf, space.shape, space.dtype.type)  # type: ignore[union-attr]
+                for name, space in env.single_release_space.items()
+            }
         )
 
     @property
@@ -147,7 +151,9 @@ class Byzantine(FederatedWrapper):
                 for name, array in released.items():
                     total, before = self._honest[name][row], self._released[name][row]
                     total += array[row]
-                    lie = _fitting(self._attack(total, self._symmetric, generator), before.dtype)
+                    lie = np.clip(self._attack(total, self._symmetric, generator), -MOST, MOST)
+                    if np.issubdtype(before.dtype, np.integer):
+                        lie = np.rint(lie).astype(before.dtype)
                     array[row] = lie - before
                     before[...] = lie
         return released
@@ -160,17 +166,3 @@ def _numbers(agents: Any, num_agents: int) -> list[int]:
         return list(range(num_agents - round(float(agents) * num_agents), num_agents))
     last = num_agents - 1
     return sorted({require_integer(f"agents[{k}]", agent, 0, last) for k, agent in enumerate(agents)})
-
-
-def _widened(space: spaces.Space) -> spaces.Space:
-    """Returns a space of true releases with bounds widened, so that it contains false releases, too."""
-    assert isinstance(space, spaces.Box)
-    dtype = space.dtype.type if space.dtype is not None else np.float64
-    low, high = np.minimum(space.low, -2 * MOST), np.maximum(space.high, 2 * MOST)
-    return spaces.Box(low.astype(dtype), high.astype(dtype), space.shape, dtype)
-
-
-def _fitting(lie: Array, dtype: Any) -> Array:
-    """Returns false numbers clipped to [-2^53, 2^53], and rounded to integers where ``dtype`` is an integer type."""
-    bounded = np.clip(lie, -MOST, MOST)
-    return np.rint(bounded).astype(dtype) if np.issubdtype(dtype, np.integer) else bounded

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
+from gymnasium.spaces.utils import flatten_space
 
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.checks import require_flag, require_integer
@@ -251,14 +252,12 @@ class _FlatMessage:
         self._format, self._arrays = action_format, dict(sorted(arrays.items()))
         inner = action_format.space
         assert isinstance(inner, spaces.Box)
-        parts = [
-            inner,
-            *(spaces.Box(-1, 1, box.shape) if _is_real(box) else box for box in self._arrays.values()),
-        ]
-        low, high = (
-            np.concatenate([getattr(part, end).ravel() for part in parts]).astype(inner.dtype)
-            for end in ("low", "high")
+        parts = (
+            spaces.Box(-1, 1, box.shape) if box.dtype.kind == "f" else box for box in self._arrays.values()
         )
+        flat = flatten_space(spaces.Tuple([inner, *parts]))
+        assert isinstance(flat, spaces.Box)
+        low, high = flat.low.astype(inner.dtype), flat.high.astype(inner.dtype)
         self.space: spaces.Space = spaces.Box(low, high, dtype=inner.dtype.type)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Any]:
@@ -270,13 +269,9 @@ class _FlatMessage:
         for name, box in self._arrays.items():
             stop = start + prod(box.shape)
             numbers = choice[..., start:stop].reshape(*choice.shape[:2], *box.shape).astype(np.float64)
-            rounded = numbers if _is_real(box) else np.clip(np.rint(numbers), box.low, box.high)
+            rounded = numbers if box.dtype.kind == "f" else np.clip(np.rint(numbers), box.low, box.high)
             message[name], start = rounded.astype(box.dtype), stop
         return add_entry(action, "message", message)
-
-
-def _is_real(space: spaces.Box) -> bool:
-    return np.issubdtype(space.dtype, np.floating)
 
 
 def _dtype(shape: Sequence[int], dtype: str = "float64", asked: bool = False) -> np.dtype:

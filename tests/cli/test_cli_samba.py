@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 from fedbandit_envs.baselines.arms import UCB1, Choice
 from fedbandit_envs.cli import app
 from fedbandit_envs.samba import messages, network
-from fedbandit_envs.samba import runs as samba
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.roles import RoleReport
 
@@ -92,14 +91,13 @@ def test_a_table_for_people():
     unseeded = samba_json("--arms", 3, "--budget", 20)
     assert unseeded["claim"]["noise"] == "secret"
     assert unseeded["settings"]["seed"] is None
-    assert samba.seed_or_random(None) != samba.seed_or_random(None)
 
 
 def test_processes():
-    words = ("--arms", 3, "--budget", 30, "--seed", 2, "--algorithm", "thompson")
+    words = ("--arms", 2, "--budget", 30, "--seed", 2, "--algorithm", "thompson")
     there, here = samba_json(*words, "--transport", "tcp"), samba_json(*words)
     assert there["cumulative_reward"] == here["cumulative_reward"]
-    assert set(there["cpu_seconds"]) == {"customer", "controller", "comp", "owner-0", "owner-1", "owner-2"}
+    assert set(there["cpu_seconds"]) == {"customer", "controller", "comp", "owner-0", "owner-1"}
 
 
 def test_parameters_of_the_algorithm():
@@ -136,7 +134,7 @@ def test_an_algorithm_of_ones_own(monkeypatch):
     [
         (("--algorithm", "reinforcement-comparison"), "needs other owners' data for a score"),
         (("--algorithm", "ones_own:OddOnesOut"), "choice is 'odd arms first'; one of 'argmax'"),
-        (("--algorithm", "nonsense"), "algorithm is 'nonsense'"),
+        (("--algorithm", "nonsense"), "algorithm name is 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
         (("--set", "epsilon"), "'epsilon' is given; key=value or part.key=value is required"),
@@ -239,7 +237,7 @@ def _free_port() -> int:
             "role is 'comp'; one of 'owner-0' is required",
         ),
         (("comp", "--connect", "127.0.0.1:1", "--timeout", "nan"), "--timeout is nan"),
-        (("comp", "--connect", "example.org:7001"), "which others can reach; TLS is required"),
+        (("comp", "--connect", "example.org:7001"), "TLS is required for all but localhost"),
         (("customer", "--connect", "127.0.0.1:1", "--algorithm", "ucb"), "budget is None"),
         (("controller", "--listen", "127.0.0.1:0"), "algorithm is None"),
         (("owner-0", "--connect", "127.0.0.1:1", "--algorithm", "ucb", "--mean", "7"), "7"),

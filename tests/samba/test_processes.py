@@ -19,15 +19,12 @@ from fedbandit_envs.samba.runs import run_secure
 MEANS = means_of("movielens", 3)
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("epsilon-greedy", {}), ("pursuit", {"owners_per_role": 2, "tls": True})],
-    ids=["a process an owner", "two owners a process, TLS"],
-)
-def test_processes_earn_what_one_process_does(name, options):
-    here = run_secure(MEANS, Algorithm(name), 40, 5, owners_per_role=options.get("owners_per_role", 1))
-    there = run_secure(MEANS, Algorithm(name), 40, 5, transport="tcp", **options)
-    assert there.reward == here.reward == plain(Algorithm(name), MEANS, 40, 5)[0].reward
+def test_processes_earn_what_one_process_does():
+    """Groups of owners, and links under TLS."""
+    played, how = (MEANS, Algorithm("pursuit"), 40, 5), {"owners_per_role": 2}
+    here, there = run_secure(*played, **how), run_secure(*played, **how, transport="tcp", tls=True)
+    expected = plain(Algorithm("pursuit"), MEANS, 40, 5)[0].reward
+    assert there.reward == here.reward == expected
     assert there.reports.keys() == here.reports.keys()
     for role, report in there.reports.items():
         ours, theirs = here.reports[role].counts, report.counts
@@ -39,7 +36,6 @@ def test_processes_earn_what_one_process_does(name, options):
 @pytest.mark.parametrize(
     ("role", "way", "match"),
     [
-        ("owner-1", signal.SIGKILL, "owner-1"),
         ("controller", signal.SIGKILL, "controller"),
         ("comp", signal.SIGSTOP, "comp sent nothing for 10 s"),
     ],
@@ -71,11 +67,14 @@ def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
             os.kill(pid, 0)
 
 
-def test_parts_that_lack_something_are_refused():
-    rings = deal_keys(0, [1, 1])
-    with pytest.raises(ValueError, match="algorithm is None"):
-        make_role(RoleSetup(rings["controller"]))
-    with pytest.raises(ValueError, match="budget is None"):
-        make_role(RoleSetup(rings["customer"], Algorithm("ucb")))
-    with pytest.raises(ValueError, match="owner-0 has 0 means; 1, one for each owner"):
-        make_role(RoleSetup(rings["owner-0"], Algorithm("ucb")))
+@pytest.mark.parametrize(
+    ("role", "algorithm", "message"),
+    [
+        ("controller", None, "algorithm is None"),
+        ("customer", Algorithm("ucb"), "budget is None"),
+        ("owner-0", Algorithm("ucb"), "owner-0 has 0 means; 1, one for each owner"),
+    ],
+)
+def test_parts_that_lack_something_are_refused(role, algorithm, message):
+    with pytest.raises(ValueError, match=message):
+        make_role(RoleSetup(deal_keys(0, [1, 1])[role], algorithm))

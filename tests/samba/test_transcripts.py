@@ -1,4 +1,4 @@
-"""What each role, and an observer, gets to see: no more than SAMBA's Figure 7 allows.
+"""What each role, and an observer, gets to see, and to read in words: no more than SAMBA's Figure 7 allows.
 
 Transcripts are written where links and ciphers open, and compared with the same run in the open.
 """
@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from samba_runs import ALGORITHMS, Noted, make_roles, means_of, plain, play, streams_of
 
+from fedbandit_envs.samba import messages
 from fedbandit_envs.samba.keys import deal_keys
-from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record
+from fedbandit_envs.samba.messages import MARK, SCORE, Frame, Kind, Record, sightings
 from fedbandit_envs.samba.owners import Algorithm, VerticalResult
 
 ARMS, BUDGET, SEED = 12, 72, 11
@@ -21,6 +22,7 @@ MEANS = means_of("movielens", ARMS)
 class Seen(NamedTuple):
     """A run, the same in the open, and what everybody saw."""
 
+    name: str
     noted: list[Noted]
     open_result: VerticalResult
     transcripts: dict[str, Record]
@@ -33,13 +35,11 @@ def watch(name: str, means: list[float] = MEANS, seed: int = SEED) -> Seen:
     roles = make_roles(Algorithm(name), means, BUDGET, seed, [1] * ARMS, transcripts=True)
     observed: list[Frame] = []
     play(roles, observed)
-    return Seen(noted, result, {name: role.record for name, role in roles.items()}, observed)
+    return Seen(name, noted, result, {name: role.record for name, role in roles.items()}, observed)
 
 
 @pytest.fixture(scope="module", params=ALGORITHMS)
 def seen(request):
-    from fedbandit_envs.samba import messages
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(messages, "KEY_BITS", 512)
         return watch(request.param)
@@ -51,6 +51,13 @@ def kinds(transcript: Record) -> set[tuple[str, Kind]]:
 
 def submitted(seen: Seen) -> list[Noted]:
     return [one for one in seen.noted if one.scores is not None]
+
+
+def scores_of(seen: Seen) -> list[float]:
+    """All scores above 0, with their masks and without."""
+    masks = streams_of(SEED, ARMS).masks
+    scores = [(one.scores, masks.uniform(one.round, one.iteration) * one.scores) for one in submitted(seen)]
+    return sorted({score for score in np.ravel(scores).tolist() if score > 0})
 
 
 def test_comp_sees_masked_and_permuted_scores_alone(seen):
@@ -74,7 +81,7 @@ def test_comp_sees_no_index(seen):
                 if peer == f"owner-{place}" and payload[0] == Kind.SCORES]
         for place in range(ARMS)
     }  # fmt: skip
-    width = SCORE.encrypted_size
+    width = SCORE.layout.itemsize
     for peer, payload in seen.transcripts["comp"].received:
         assert b"owner" not in payload
         if payload[0] != Kind.PLAN:
@@ -94,25 +101,19 @@ def test_controller_opens_nothing(seen):
     for place in range(ARMS):
         expected |= {(f"owner-{place}", Kind.SCORES), (f"owner-{place}", Kind.SUMS)}
     assert kinds(transcript) == expected
-    lengths = {(peer, payload[0]): set() for peer, payload in transcript.received}
-    for peer, payload in transcript.received:
-        lengths[peer, payload[0]].add(len(payload))
-    assert all(len(one) == 1 for one in lengths.values()), "ciphertexts of constant length"
+    lengths = {(peer, payload[0], len(payload)) for peer, payload in transcript.received}
+    assert len(lengths) == len(expected), "ciphertexts of constant length"
     everything = b"".join(payload for _, payload in transcript.received)
-    streams = streams_of(SEED, ARMS)
-    for one in submitted(seen):
-        masked = streams.masks.uniform(one.round, one.iteration) * one.scores
-        for score in (*masked[masked > 0], *one.scores[one.scores > 0]):
-            assert pack("<d", score) not in everything
-    sums = [payload[1:] for _, payload in transcript.received if payload[0] == Kind.SUMS]
-    assert all(int.from_bytes(one, "big").bit_length() > 900 for one in sums)
+    assert not any(pack("<d", score) in everything for score in scores_of(seen))
+    sums = [int.from_bytes(payload[1:]) for _, payload in transcript.received if payload[0] == Kind.SUMS]
+    assert min(sums).bit_length() > 900
 
 
 def test_owners_see_their_own_marks_alone(seen):
     for place in range(ARMS):
         transcript = seen.transcripts[f"owner-{place}"]
         assert kinds(transcript) == {("controller", Kind.PLAN), ("controller", Kind.MARKS)}
-        assert {len(payload) for _, payload in transcript.received[1:]} == {1 + MARK.encrypted_size}
+        assert {len(payload) for _, payload in transcript.received[1:]} == {1 + MARK.layout.itemsize}
         expected = [
             (MARK.associated_data(one.round, one.iteration), bytes([int(one.picked[place])]))
             for one in seen.noted
@@ -130,47 +131,35 @@ def test_the_customer_sees_the_total_alone(seen):
 
 def test_an_observer_sees_nothing_but_lengths(seen):
     everything = b"".join(one.data for one in seen.observed)
-    streams = streams_of(SEED, ARMS)
     assert b"algorithm" not in everything
-    for one in submitted(seen):
-        masked = streams.masks.uniform(one.round, one.iteration) * one.scores
-        for score in (*masked[masked > 0], *one.scores[one.scores > 0]):
-            # 1.0, or 0.6875, is six zeros and two bytes: as, in a run of a hundred, a counter and what is sealed
-            # behind it.
-            short = pack("<d", score).startswith(bytes(6))
-            assert everything.count(pack("<d", score)) <= 2 * short
+    for score in scores_of(seen):
+        # 1.0, or 0.6875, is six zeros and two bytes: as, in a run of a hundred, a counter and what is sealed behind it.
+        short = pack("<d", score).startswith(bytes(6))
+        assert everything.count(pack("<d", score)) <= 2 * short
     for sent in seen.transcripts.values():
         for _, payload in sent.received:
             assert payload[1:] not in everything, "sealed payloads do not show"
     assert len({one.data for one in seen.observed}) == len(seen.observed)
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
-def test_traffic_has_one_shape_whatever_the_data(name):
-    def shape(means: list[float]) -> list[tuple[str, str, int]]:
-        return [(one.sender, one.receiver, len(one.data)) for one in watch(name, means).observed]
-
-    assert shape(MEANS) == shape([0.0] * 6 + [1.0] * 6) == shape(means_of("jester", ARMS))
+def test_traffic_has_one_shape_whatever_the_data(seen):
+    there = watch(seen.name, [0.0] * 6 + [1.0] * 6)
+    shape, other = ([(*one[:2], len(one.data)) for one in one_run.observed] for one_run in (seen, there))
+    assert shape == other
 
 
 def test_rounds_that_explore_are_silent_and_of_one_score():
     seen = watch("epsilon-greedy", seed=4)
     streams = streams_of(4, ARMS)
-    common = [
-        payload[1:] for _, payload in seen.transcripts["comp"].received if payload[0] == Kind.COMMON_SCORE
-    ]
+    received = seen.transcripts["comp"].received
+    common = [payload[1:] for _, payload in received if payload[0] == Kind.COMMON_SCORE]
     explored = [one.round for one in seen.noted if one.scores is None]
     assert explored
-    assert len(common) == len(explored)
-    for content, round_ in zip(common, explored, strict=True):
-        assert content == pack("<d", streams.common_scores.uniform(round_)).ljust(
-            ARMS * SCORE.encrypted_size, b"\0"
-        )
+    size = ARMS * SCORE.layout.itemsize
+    assert common == [pack("<d", streams.common_scores.uniform(t)).ljust(size, b"\0") for t in explored]
+    senders = [peer for peer, _ in seen.transcripts["controller"].received]
     for place in range(ARMS):
-        sent = [
-            payload for peer, payload in seen.transcripts["controller"].received if peer == f"owner-{place}"
-        ]
-        assert len(sent) == len(seen.noted) - len(explored) + 1
+        assert senders.count(f"owner-{place}") == len(seen.noted) - len(explored) + 1
 
 
 def test_keys_are_held_by_those_who_need_them():
@@ -207,3 +196,32 @@ def test_keys_of_links_and_items_are_fresh_those_that_decide_repeat():
     assert first["comp"].secrets["cipher"] != second["comp"].secrets["cipher"]
     for name in first:
         assert not {*sum(first[name].links.values(), ())} & {*sum(second[name].links.values(), ())}
+
+
+def test_an_owner_reads_when_it_is_picked(seen):
+    for place in range(ARMS):
+        plan, *rows = sightings(f"owner-{place}", seen.transcripts[f"owner-{place}"])
+        assert plan["kind"] == "plan"
+        read = ["picked" if one.picked[place] else "not picked" for one in seen.noted]
+        assert [(row["kind"], row["read"], row["opened"]) for row in rows] == [
+            ("marks", one, True) for one in read
+        ]
+
+
+def test_comp_reads_masked_scores_and_controller_s_own(seen):
+    rows = sightings("comp", seen.transcripts["comp"])[1:]
+    assert [row["opened"] for row in rows] == [one.scores is not None for one in seen.noted]
+    assert all(row["opened"] or "explores" in row["read"] for row in rows)
+    read = [row["read"].rpartition(": ")[2] for row in rows if row["opened"]]
+    decrypted = [np.frombuffer(items, "<f8") for _, items in seen.transcripts["comp"].decrypted]
+    assert read == [", ".join(f"{score:.4g}" for score in scores) for scores in decrypted]
+
+
+def test_controller_can_read_nothing_and_the_customer_the_total(seen):
+    rows = sightings("controller", seen.transcripts["controller"])
+    assert {row["kind"] for row in rows} == {"plan", "scores", "marks", "sums"}
+    assert all(row["read"].startswith("cannot open it") for row in rows if row["kind"] != "plan")
+    assert [(row["number"], row["opened"]) for row in rows] == [(n + 1, False) for n in range(len(rows))]
+    (row,) = sightings("customer", seen.transcripts["customer"])
+    assert (row["kind"], row["sender"], row["opened"]) == ("total", "controller", True)
+    assert row["read"] == f"the cumulative reward, {seen.open_result.reward:,}"

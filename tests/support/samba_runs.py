@@ -44,12 +44,7 @@ class NotingSelector(PlainSelector):
 
     def select(self, scores, round_, iteration):
         picked = super().select(scores, round_, iteration)
-        self.noted.append(Noted(round_, iteration, scores.copy(), picked.copy()))
-        return picked
-
-    def explore(self, round_):
-        picked = super().explore(round_)
-        self.noted.append(Noted(round_, 0, None, picked.copy()))
+        self.noted.append(Noted(round_, iteration, None if scores is None else scores.copy(), picked.copy()))
         return picked
 
 
@@ -111,8 +106,7 @@ def assert_same(secure: VerticalResult, other: VerticalResult) -> None:
     np.testing.assert_array_equal(secure.sums, other.sums)
 
 
-def ends(max_bytes: int = 1000) -> tuple[Link, Link]:
+def ends() -> tuple[Link, Link]:
     """Both ends of a link."""
     keys = (bytes(range(32)), bytes(range(32, 64)))
-    here = Link("there", keys, max_bytes, Record())
-    return here, Link("here", keys[::-1], max_bytes, Record())
+    return Link("there", keys, Record()), Link("here", keys[::-1], Record())

@@ -109,16 +109,6 @@ def test_slots_are_the_rounds_modulo_the_period():
     assert env.release(everyone)["count"][0, 0, :, 0].tolist() == [1, 0, 0]
 
 
-def test_what_is_released_is_the_receivers():
-    env = Interleaved(Regression(), 2)
-    env.reset_batch([0])
-    env.step_batch(np.ones((1, 2, 2)))
-    kept = env.release(np.ones((1, 2), bool))
-    kept["statistic"] += 5
-    env.step_batch(np.ones((1, 2, 2)))
-    assert env.release(np.ones((1, 2), bool))["statistic"][0, 0].tolist() == [[[0, 0]] * 2, [[1, 1]] * 2]
-
-
 def test_spaces_and_sensitivity_gain_the_axis():
     env, plain = Interleaved(Regression(), 4), Regression()
     assert env.single_release_space["statistic"] == spaces.Box(-np.inf, np.inf, (4, 2, 2), np.float64)

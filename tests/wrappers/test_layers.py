@@ -44,18 +44,15 @@ class LayerlessPigeons(Pigeons):
         (lambda: private(Pigeons(small())), "Pigeons, of layer 'transport', inside of GaussianPrivatizer"),
         (
             lambda: ContinualPrivatizer(Pigeons(SumsEnv()), 1.0, 0.1),
-            "Pigeons, of layer 'transport', inside of ContinualPrivatizer",
+            "Pigeons, .* inside of ContinualPrivatizer",
         ),
         (lambda: private(Reveal(small())), "Reveal, of layer 'observation', inside of GaussianPrivatizer"),
-        (
-            lambda: Channel(Pigeons(small())),
-            "Pigeons, of layer 'transport', inside of Channel, .* at most one",
-        ),
+        (lambda: Channel(Pigeons(small())), "Pigeons, .* 'transport', inside of Channel, .* at most one"),
         (lambda: Pigeons(Channel(small())), "Channel, of layer 'transport', inside of Pigeons"),
         (lambda: Channel(Reveal(Channel(small()))), "Reveal, of layer 'observation', inside of Channel"),
         (
             lambda: LaplacePrivatizer(private(small()), epsilon_per_release=1.0),
-            "GaussianPrivatizer, of layer 'noise', inside of LaplacePrivatizer",
+            "GaussianPrivatizer, .* of Laplace",
         ),
     ],
 )

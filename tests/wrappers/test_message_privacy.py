@@ -99,13 +99,11 @@ def test_stages_add_up_clipped_messages(transport, stage):
     private = GaussianPrivatizer(env, noise_multiplier=0.0, releases=9, clip=5.0)
     env = transport(private, schedule="every_round", stage=stage, echo=False)
     env.reset_batch([0])
-    gradient = np.array(
-        [[[3.0, 4.0], [6.0, 8.0], [-1.0, 0.0], [0.0, 0.5]]]
-    )  # the second one is clipped to the first
+    # The second one is clipped to the first.
+    gradient = np.array([[[3.0, 4.0], [6.0, 8.0], [-1.0, 0.0], [0.0, 0.5]]])
     step = env.step_batch({"action": np.zeros((1, 4), np.int64), "message": {"gradient": gradient}})
     clipped = gradient.copy()
     clipped[0, 1] /= 2
-    np.testing.assert_allclose(
-        step.observation["inbox_gradient"][:, :, 0], clipped.sum(axis=1, keepdims=True) - clipped, rtol=1e-9
-    )
+    expected = clipped.sum(axis=1, keepdims=True) - clipped
+    np.testing.assert_allclose(step.observation["inbox_gradient"][:, :, 0], expected, rtol=1e-9)
     assert private.env._ledger.clipped_releases.tolist() == [[0, 1, 0, 0]]

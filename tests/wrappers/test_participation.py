@@ -13,7 +13,7 @@ from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Interleaved, Pa
 PROBABLY = {"name": "probability", "probability": 0.4}
 IDS = [env_id for env_id, entry in REGISTRY.items() if not entry.stack]
 LAST = ("delivered", "good", "pulled_context", "last_reward")
-KEPT = ("total_delivered", "total_good", "total_statistic")
+KEPT = {"total_delivered", "total_good", "total_statistic"}
 
 
 def federation(env_id, **kwargs):
@@ -32,28 +32,24 @@ def copied(step):
 
 
 @pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("law", ["uniform", "in_turn", PROBABLY], ids=str)
+@pytest.mark.parametrize("law", ["uniform", PROBABLY], ids=str)
 def test_who_sits_out_gets_nothing_and_keeps_what_it_has(env_id, law):
     env = Participation(federation(env_id), law)
     before = {name: array.copy() for name, array in env.reset_batch([1, 2]).observation.items()}
     action = constant_action(env, 2)
     played = np.zeros((2, 4), int)
-    for t in range(1, 61):
+    for t in range(1, 31):
         active = before["active"][..., 0]
         after = copied(env.step_batch(action))
         played += active
         np.testing.assert_array_equal(after["own_round"][..., 0], played)
         assert (after["round"] == t).all()
-        for name in ("reward", *env.env._info):
+        for name in {"reward", *env.env._info, *LAST} & after.keys():
             assert not after[name][~active].any(), name
-        for name in LAST:
-            if name in after:
-                assert not after[name][~active].any(), name
-        for name in KEPT:
-            if name in after:
-                changed = (after[name] != before[name]).reshape(2, 4, -1).any(axis=-1)
-                assert not changed[~active].any(), name
-                assert name == "total_good" or changed[active].all(), name
+        for name in KEPT & after.keys():
+            changed = (after[name] != before[name]).reshape(2, 4, -1).any(axis=-1)
+            assert not changed[~active].any(), name
+            assert name == "total_good" or changed[active].all(), name
         if "contexts" in after and not env.public.get("fixed"):
             # What is offered is drawn anew for those who act next, and for nobody else.
             offered = (after["contexts"] != before["contexts"]).reshape(2, 4, -1).any(axis=-1)
@@ -63,7 +59,7 @@ def test_who_sits_out_gets_nothing_and_keeps_what_it_has(env_id, law):
             np.testing.assert_array_equal(offered, after["active"][..., 0])
         before = after
     if law != PROBABLY:
-        assert (played.sum(axis=1) == 60).all()
+        assert (played.sum(axis=1) == 30).all()
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -112,17 +108,17 @@ def test_laws():
         counts[name] = seen["own_round"][0, :, 0]
     assert (abs(counts["uniform"] - 500) < 97).all()
     assert (abs(counts["probability"] - 800) < 110).all()
-    env = Participation(small(), {"name": "sequence", "rounds": [2, [0, 3], []]})
-    seen = [env.reset_batch([0]).observation["active"][0, :, 0].copy()]
-    for _ in range(5):
-        seen.append(
-            env.step_batch(np.zeros((1, 4, PRODUCERS), np.int64)).observation["active"][0, :, 0].copy()
-        )
-    expected = [[2], [0, 3], [], [2], [0, 3], []]
-    assert [np.flatnonzero(row).tolist() for row in seen] == expected
+    given = {"name": "sequence", "rounds": [2, [0, 3], []]}
+    for law, expected in ((given, [[2], [0, 3], [], [2], [0, 3]]), ("in_turn", [[0], [1], [2], [3], [0]])):
+        env = Participation(small(), law)
+        seen = [np.flatnonzero(env.reset_batch([0]).observation["active"]).tolist()]
+        for _ in range(4):
+            step = env.step_batch(np.zeros((1, 4, PRODUCERS), np.int64))
+            seen.append(np.flatnonzero(step.observation["active"]).tolist())
+        assert seen == expected
 
 
-@pytest.mark.parametrize("name", ["SS-UCB", "P-FCB", "LinUCB", "FedUCB-min"])
+@pytest.mark.parametrize("name", ["SS-UCB", "P-FCB", "FedUCB-min"])
 def test_baselines_learn_in_rounds_of_their_own(name):
     """Policies meet what is new to them only when they act: regret an own round falls."""
     baseline = BASELINES[name]
@@ -156,11 +152,7 @@ def test_the_statistic_leaves_once_however_agents_come_and_go():
         ({"name": "probability", "probability": 1.5}, ValueError, "probability is 1.5"),
         ({"name": "sequence", "rounds": []}, ValueError, r"rounds is \[\]"),
         ({"name": "sequence", "rounds": [-1]}, ValueError, r"rounds\[0\] is -1"),
-        (
-            {"name": "sequence", "rounds": [0, [1, 4]]},
-            ValueError,
-            r"rounds\[1\] is 4; an integer in \[0, 3\]",
-        ),
+        ({"name": "sequence", "rounds": [0, [1, 4]]}, ValueError, r"rounds\[1\] is 4; an integer in"),
     ],
 )
 def test_bad_laws_are_named(law, error, message):

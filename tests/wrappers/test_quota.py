@@ -37,17 +37,13 @@ def test_a_new_episode_has_all_of_them_again():
 
 
 def test_what_may_not_leave_is_neither_noised_nor_carried_nor_paid_for():
-    limited, free = (
-        Channel(ContinualPrivatizer(inner, 1.0, 1e-5, releases=8), schedule="every_round")
-        for inner in (
-            Quota(parallel_env(num_agents=2, max_cycles=8), 2),
-            parallel_env(num_agents=2, max_cycles=8),
-        )
-    )
     spent = []
-    for env in (limited, free):
+    for limited in (True, False):
+        inner = parallel_env(num_agents=2, max_cycles=8)
+        private = ContinualPrivatizer(Quota(inner, 2) if limited else inner, 1.0, 1e-5, releases=8)
+        env = Channel(private, schedule="every_round")
         env.reset_batch([0])
-        for _ in range(2 if env is free else 8):
+        for _ in range(8 if limited else 2):
             env.step_batch(np.zeros((1, 2), int))
         assert env.traffic["messages"].tolist() == [[2, 2]]
         spent.append(env.privacy().epsilon)

@@ -22,9 +22,10 @@ from fedbandit_envs.wrappers.transport.server_policy import (
     Ask,
     ServerPolicy,
     bits_of,
+    box,
     checked_answer,
-    declared_spaces,
     make_server_policy,
+    read_declared,
 )
 from fedbandit_envs.wrappers.transport.transport import Transport, message_bytes
 
@@ -132,16 +133,20 @@ class Server(Transport):
         self._downloads: dict[str, spaces.Box] = {}
         if self._policy is not None:
             declared = self._policy.downloads
-            self._downloads = declared_spaces(declared(env.policy_spec) if callable(declared) else declared)
+            self._downloads = read_declared(
+                "downloads",
+                declared(env.policy_spec) if callable(declared) else declared,
+                lambda one: one if isinstance(one, spaces.Box) else box(**one),
+            )
         self._admits = "active" in self._downloads
         self._require_fit(loss, stage)
         if self._policy is None:
             return
         flag: spaces.Space = spaces.Box(0, 1, (1,), np.bool_)
         self._inbox_spaces = {"server_mask": flag, "sent": flag}
-        boxes = self._downloads.values()
-        self._answer_bytes = message_bytes(prod(box.shape) * bits_of(box.dtype) for box in boxes)
-        answered: dict[str, spaces.Space] = {f"server_{name}": box for name, box in self._downloads.items()}
+        arrays = self._downloads.values()
+        self._answer_bytes = message_bytes(prod(one.shape) * bits_of(one.dtype) for one in arrays)
+        answered: dict[str, spaces.Space] = {f"server_{name}": one for name, one in self._downloads.items()}
         if self._admits:
             answered["active"] = flag
             del answered["server_active"]
@@ -152,7 +157,7 @@ class Server(Transport):
 
     def _require_fit(self, loss: float, stage: StageSpec) -> None:
         """Raises an error unless the policy, or none, fits the environment and the other arguments."""
-        single = {name: box.dtype.kind for name, box in self._downloads.items() if box.shape == ()}
+        single = {name: one.dtype.kind for name, one in self._downloads.items() if one.shape == ()}
         if loss and getattr(self._policy, "needs_every_message", False):
             raise ValueError(f"loss is {loss}; 0 is required with a policy whose uploads cannot be added up")
         if stage is not None and getattr(self._policy, "needs_single_uploads", False):

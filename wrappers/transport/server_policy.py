@@ -114,11 +114,6 @@ def _forget(spec: PolicySpec, seeds: Array) -> None:
     """Resets a function, which has no memory."""
 
 
-def declared_spaces(declared: Downloads) -> dict[str, spaces.Box]:
-    """Returns the space of each declared array by name."""
-    return read_declared("downloads", declared, _declared_space)
-
-
 def read_declared(what: str, declared: Mapping[str, Any], read: Callable[..., Thing]) -> dict[str, Thing]:
     """Returns what ``read`` makes of each declared array, by name; errors name the array."""
     made = {}
@@ -131,11 +126,7 @@ def read_declared(what: str, declared: Mapping[str, Any], read: Callable[..., Th
     return made
 
 
-def _declared_space(declared: spaces.Box | Mapping[str, Any]) -> spaces.Box:
-    return declared if isinstance(declared, spaces.Box) else _box(**declared)
-
-
-def _box(shape: Sequence[int], dtype: npt.DTypeLike) -> spaces.Box:
+def box(shape: Sequence[int], dtype: npt.DTypeLike) -> spaces.Box:
     """Returns the space of all arrays of a shape and dtype."""
     of: Any = np.dtype(dtype)
     low, high = (0.0, 1.0) if of == np.bool_ else (-np.inf, np.inf)

@@ -74,6 +74,8 @@ class Transport(FederatedWrapper):
     :attr:`traffic` has the totals of the episode.
 
     Attributes:
+        traffic: Total ``messages`` and ``bytes`` of the episode so far, int64 ``(replicas, agents)``, from the first
+            reset on.
         hub: Name in pictures of the node in the middle, which is no agent.
         inbox: What agents have received in the last round, by its name in observations.
         regrets: The regret of each round of the episode, arrays ``(replicas, agents)``, which :meth:`render` draws;
@@ -179,17 +181,6 @@ class Transport(FederatedWrapper):
     def _arrive(self) -> None:
         """Delivers the messages of earlier rounds that arrive in this round."""
 
-    @property
-    def traffic(self) -> Arrays:
-        """Total ``messages`` and ``bytes`` of the episode so far, new int64 arrays ``(replicas, agents)``.
-
-        Raises:
-            gymnasium.error.ResetNeeded: ``reset`` has not been called.
-        """
-        if not hasattr(self, "_totals"):
-            raise ResetNeeded("traffic is counted from the first reset on")
-        return {name: total.copy() for name, total in self._totals.items()}
-
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes; see :meth:`FederatedEnv.reset_batch`."""
         noise = self._noise
@@ -206,7 +197,7 @@ class Transport(FederatedWrapper):
         self._seen = Buffers(self.inbox)
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._traffic = self._traffic_buffers.arrays
-        self._totals = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
+        self.traffic = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
         self._dirty = self._stale = False
         self._marks = [one for one in (*self.inbox.values(), *self._traffic.values()) if one.dtype != float]
         if getattr(self.unwrapped, "render_mode", None) == "rgb_array":
@@ -391,8 +382,8 @@ class Transport(FederatedWrapper):
         sizes = messages * (self._bytes_per_message if size is None else size)
         self._traffic["messages"] += messages
         self._traffic["bytes"] += sizes
-        self._totals["messages"] += messages
-        self._totals["bytes"] += sizes
+        self.traffic["messages"] += messages
+        self.traffic["bytes"] += sizes
 
 
 def message_bytes(bits: Iterable[int]) -> int:

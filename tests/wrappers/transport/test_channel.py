@@ -60,11 +60,8 @@ class Reusing(ProcurementEnv):
 
 def test_what_is_under_way_outlives_the_buffers_of_releases():
     arguments = {"num_agents": 4, "num_producers": PRODUCERS, "instance_seed": 1}
-    for first, second in zip(
-        run_of(Channel(Reusing(**arguments), "line", delay=1), [0], 10),
-        run_of(Channel(ProcurementEnv(**arguments), "line", delay=1), [0], 10),
-        strict=True,
-    ):
+    reusing, plain = (Channel(make(**arguments), "line", delay=1) for make in (Reusing, ProcurementEnv))
+    for first, second in zip(run_of(reusing, [0], 10), run_of(plain, [0], 10), strict=True):
         assert_same(first, second)
 
 
@@ -139,11 +136,8 @@ def test_a_channel_over_which_nothing_goes_warns():
         made(agents=1, schedule="every_round").reset_batch([0])
         made(schedule={"name": "fixed_gap", "gap": 64}).reset_batch([0])
         made(schedule={"name": "silent"})
-    for schedule, allowed in (
-        ({"name": "doubling", "begin": 5}, "start, stop, mode"),
-        ({"name": "fixed_gap"}, "gap"),
-    ):
-        with pytest.raises(
-            TypeError, match=rf"schedule '\w+' with .*argument:? '\w+'; arguments are {allowed}$"
-        ):
+    wrong = {"start, stop, mode": {"name": "doubling", "begin": 5}, "gap": {"name": "fixed_gap"}}
+    for allowed, schedule in wrong.items():
+        message = rf"schedule '\w+' with .*argument:? '\w+'; arguments are {allowed}$"
+        with pytest.raises(TypeError, match=message):
             made(schedule=schedule)

@@ -75,9 +75,8 @@ def test_geometric_rounds_by_hand():
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 10_000])
 def test_geometric_rounds_are_as_many_as_asked_for_and_distinct(horizon):
-    for count in {1, 2, 3, 10, 31, horizon // 2, horizon - 1, horizon} & set(
-        range(1, min(horizon, 1000) + 1)
-    ):
+    counts = {1, 2, 3, 10, 31, horizon // 2, horizon - 1, horizon}
+    for count in counts & {*range(1, min(horizon, 1000) + 1)}:
         listed = rounds(of("geometric", count=count, horizon=horizon), horizon)
         assert len(set(listed)) == len(listed) == count
         assert list(listed) == sorted(listed)
