@@ -15,7 +15,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
-from fedbandit_envs.views.control import Observation, flat
+from fedbandit_envs.views.control import Observation, flat, row_of
 
 
 class AgentIO:
@@ -88,67 +88,40 @@ class AgentIO:
         masks = getattr(self._format, "allowed", None)
         return None if masks is None else masks(self._observation)
 
-    def action_of_rows(self, who: str, answers: Any) -> Any:
-        """Returns the environment's actions for actions of the inner agent with one leading axis.
-
-        The axis goes over the agents of all replicas, replica by replica; :meth:`action` takes two leading axes.
-
-        Args:
-            who: Name of the inner agent, for error messages.
-            answers: The inner agent's actions, elements of ``action_space``; of a tuple the first entry is used.
-
-        Raises:
-            ValueError: The actions have the wrong shape, or a number is NaN.
-        """
-        array = np.asarray(answers[0] if isinstance(answers, tuple) else answers)
-        number = self.rows[0] * self.rows[1]
-        if len(array.shape) == 0 or len(array) != number:
-            raise ValueError(
-                f"{who} answers all rows together with shape {array.shape}; "
-                f"{(number, *(self.action_space.shape or ()))} is required, replica by replica"
-            )
-        return self.action(who, array.reshape(*self.rows, *array.shape[1:]))
-
     def action(self, who: str, answers: Any) -> Any:
         """Returns the environment's actions for the actions that the inner agent has returned.
 
         Args:
             who: Name of the inner agent, for error messages.
-            answers: The inner agent's actions, elements of ``action_space`` with leading axes ``(replicas, agents)``.
+            answers: The inner agent's actions, elements of ``action_space``, with one leading axis over the agents of
+                all replicas, replica by replica.
 
         Raises:
             ValueError: The actions have the wrong shape, or a number is NaN; the message names agent and replica.
         """
-        return self._format.to_action(_checked(who, answers, self.action_space, self.rows), self._observation)
+        return self._format.to_action(self._checked(who, answers, self.action_space), self._observation)
 
-
-def _checked(who: str, answers: Any, space: gym_spaces.Space[Any], rows: tuple[int, int]) -> Any:
-    """Returns the inner agent's actions as arrays, after checking their shapes and that no number is NaN.
-
-    Args:
-        who: Name of the inner agent, for error messages.
-        answers: The inner agent's actions, elements of ``space`` with the leading axes ``rows``.
-        space: Space of one action.
-        rows: Numbers of replicas and agents, ``(replicas, agents)``.
-
-    Raises:
-        ValueError: The actions have the wrong shape, or a number is NaN.
-    """
-    if isinstance(space, gym_spaces.Dict):
-        return {
-            name: _checked(f"{who}, {name!r},", answers[name], part, rows) for name, part in space.items()
-        }
-    array = np.asarray(answers)
-    wanted = space.shape or ()
-    if array.shape != (*rows, *wanted):
-        raise ValueError(f"{who} answers each row with shape {array.shape[2:]}; {wanted} is required")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        replica, agent, *entry = (int(i) for i in np.argwhere(np.isnan(array))[0])
-        raise ValueError(
-            f"{who} answers nan{f', entry {entry[0]},' if entry else ''} for agent_{agent} of replica {replica}; a "
-            f"number is required, an element of {space}"
-        )
-    return array
+    def _checked(self, who: str, answers: Any, space: gym_spaces.Space[Any]) -> Any:
+        """Returns the inner agent's actions, elements of ``space``, as arrays ``(replicas, agents, ...)``."""
+        if isinstance(space, gym_spaces.Dict):
+            return {
+                name: self._checked(f"{who}, {name!r},", answers[name], part) for name, part in space.items()
+            }
+        array, (replicas, agents), wanted = np.asarray(answers), self.rows, space.shape or ()
+        if array.shape[:1] != (replicas * agents,):
+            raise ValueError(
+                f"{who} answers all rows together with shape {array.shape}; {(replicas * agents, *wanted)} is "
+                "required, replica by replica"
+            )
+        if array.shape[1:] != wanted:
+            raise ValueError(f"{who} answers each row with shape {array.shape[1:]}; {wanted} is required")
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            row, *entry = (int(i) for i in np.argwhere(np.isnan(array))[0])
+            raise ValueError(
+                f"{who} answers nan{f', entry {entry[0]},' if entry else ''} for agent_{row % agents} of replica "
+                f"{row // agents}; a number is required, an element of {space}"
+            )
+        return array.reshape(replicas, agents, *wanted)
 
 
 Agent = Callable[[Any], Any]
@@ -197,16 +170,13 @@ class AgentFunctions:
             UnfitError: There is no function for some agent.
         """
         self._io.reset(spec, seeds)
-        names = [f"agent_{agent}" for agent in range(seeds.shape[1])]
-        if isinstance(self._agents, Mapping):
-            if missing := [f"agent_{j}" for j in range(spec.agents) if f"agent_{j}" not in self._agents]:
+        given = self._agents
+        if isinstance(given, Mapping):
+            if missing := [f"agent_{j}" for j in range(spec.agents) if f"agent_{j}" not in given]:
                 raise UnfitError(f"agents has no function for {', '.join(missing)}; one an agent is required")
-            self._rows = [[self._agents[name] for name in names] for _ in seeds]
+            self._functions = [given[f"agent_{j}"] for _ in seeds for j in range(seeds.shape[1])]
         else:
-            self._rows = [
-                [self._agents(name, int(seed)) for name, seed in zip(names, row, strict=True)]
-                for row in seeds
-            ]
+            self._functions = [given(f"agent_{j}", int(seed)) for row in seeds for j, seed in enumerate(row)]
 
     def act(self, observation: Arrays) -> Any:
         """Returns the actions that the functions return; see :meth:`Policy.act`.
@@ -214,32 +184,23 @@ class AgentFunctions:
         Raises:
             ValueError: An action has the wrong shape or is NaN; the message names agent and replica.
         """
-        shown = self._io.shown(observation)
-        answers = [
-            [agent(_only(shown, r, j)) for j, agent in enumerate(row)] for r, row in enumerate(self._rows)
-        ]
-        return self._io.action("the function", _stacked(answers, self._io.action_space))
+        shown = flat(self._io.shown(observation))
+        answers = [agent(row_of(shown, row)) for row, agent in enumerate(self._functions)]
+        return self._io.action("the function", _stacked(answers, self._io.action_space, self._io.rows[1]))
 
 
-def _only(shown: Observation, replica: int, agent: int) -> Any:
-    if isinstance(shown, dict):
-        return {name: array[replica, agent].copy() for name, array in shown.items()}
-    return shown[replica, agent].copy()
-
-
-def _stacked(answers: list[list[Any]], space: gym_spaces.Space[Any]) -> Any:
-    """Returns the actions of nested lists ``[replica][agent]`` as arrays ``(replicas, agents, ...)``."""
+def _stacked(answers: list[Any], space: gym_spaces.Space[Any], agents: int) -> Any:
+    """Returns the actions of all agents, replica by replica, as arrays whose first axis goes over them."""
     parts = dict(space.items()) if isinstance(space, gym_spaces.Dict) else None
-    for r, row in enumerate(answers):
-        for j, answer in enumerate(row):
-            named = isinstance(answer, Mapping) and answer.keys()
-            if named != parts.keys() if parts else np.shape(answer) != (space.shape or ()):
-                raise ValueError(
-                    f"the function of agent_{j} of replica {r} answers {answer!r}; an element of {space} is required"
-                )
+    for row, answer in enumerate(answers):
+        named = isinstance(answer, Mapping) and answer.keys()
+        if named != parts.keys() if parts else np.shape(answer) != (space.shape or ()):
+            raise ValueError(
+                f"the function of agent_{row % agents} of replica {row // agents} answers {answer!r}; an element of "
+                f"{space} is required"
+            )
     if parts:
-        columns = {name: [[answer[name] for answer in row] for row in answers] for name in parts}
-        return {name: _stacked(columns[name], part) for name, part in parts.items()}
+        return {name: _stacked([one[name] for one in answers], part, agents) for name, part in parts.items()}
     return np.array(answers)
 
 
@@ -292,7 +253,8 @@ class PredictPolicy:
             ValueError: An action has the wrong shape or is NaN.
         """
         answers = self._agent.predict(flat(self._io.shown(observation)))
-        return self._io.action_of_rows(type(self._agent).__name__, answers)
+        actions = answers[0] if isinstance(answers, tuple) else answers
+        return self._io.action(type(self._agent).__name__, actions)
 
 
 class _RowLearners:
@@ -355,21 +317,19 @@ class _Wiser:
     """A ``MAB`` of MABWiser that learns from one agent's pulls; every arm is pulled once before it predicts."""
 
     def __init__(self, bandit: Any, arms: int) -> None:
-        self._bandit = bandit
-        self._untried = list(range(arms))
-        self._rewards: dict[int, float] = {}
+        self._bandit, self._arms = bandit, arms
+        self._first: dict[int, float] = {}
 
     def pull(self, arms: list[int]) -> Any:
-        return self._untried[0] if self._untried else self._bandit.predict()
+        return len(self._first) if len(self._first) < self._arms else self._bandit.predict()
 
     def update(self, arm: int, reward: float) -> None:
-        if not self._untried:
+        if len(self._first) == self._arms:
             self._bandit.partial_fit([arm], [reward])
             return
-        self._untried.remove(arm)
-        self._rewards[arm] = reward
-        if not self._untried:
-            self._bandit.fit(list(self._rewards), list(self._rewards.values()))
+        self._first[arm] = reward
+        if len(self._first) == self._arms:
+            self._bandit.fit(list(self._first), list(self._first.values()))
 
 
 class MABWiserPolicy(_RowLearners):
@@ -439,7 +399,7 @@ class RiverPolicy(_RowLearners):
         """
         from river import bandit, proba  # an optional library
 
-        kinds = {
+        kinds: dict[str, Callable[..., Any]] = {
             name: kind
             for name, kind in vars(bandit).items()
             if isinstance(kind, type) and not issubclass(kind, bandit.base.ContextualPolicy)

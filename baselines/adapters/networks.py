@@ -131,18 +131,16 @@ class SB3Policy:
             for here, block in in_fixed_batches(rows, BATCH if self._deterministic else 1):
                 if not self._deterministic:
                     _seed(self._model, int(self._random[here.start].integers(2**32)))
-                answers[here] = self._predict(here, block, isinstance(shown, dict))[: here.stop - here.start]
+                given = {"action_masks": block.pop("masks")} if "masks" in block else {}
+                seen, memory = (
+                    block if isinstance(shown, dict) else block["seen"],
+                    self._memory.get(here.start),
+                )
+                starts = np.full(len(next(iter(block.values()))), self._first)
+                answer, memory = self._model.predict(seen, memory, starts, self._deterministic, **given)
+                answers[here], self._memory[here.start] = answer[: here.stop - here.start], memory
         self._first = False
-        return self._io.action_of_rows(type(self._model).__name__, answers)
-
-    def _predict(self, here: slice, block: Arrays, named: bool) -> Array:
-        masks = {"action_masks": block.pop("masks")} if "masks" in block else {}
-        starts = np.full(len(next(iter(block.values()))), self._first)
-        seen, memory = block if named else block["seen"], self._memory.get(here.start)
-        answer, self._memory[here.start] = self._model.predict(
-            seen, memory, starts, self._deterministic, **masks
-        )
-        return answer
+        return self._io.action(type(self._model).__name__, answers)
 
 
 def _load(algorithm: str | None, path: str | Path) -> Any:
@@ -251,7 +249,7 @@ class TorchRLPolicy:
             self._ask(block)[: here.stop - here.start, : self._io.rows[1]]
             for here, block in in_fixed_batches(rows, _REPLICAS)
         ]
-        return self._io.action(type(self._module).__name__, np.concatenate(answers))
+        return self._io.action(type(self._module).__name__, flat(np.concatenate(answers)))
 
     def _ask(self, block: dict[str, Array]) -> Array:
         """Returns the module's actions for a batch of observations, ``(replicas, agents, ...)``."""

@@ -251,7 +251,8 @@ class _BySender(Aggregator):
             self._own |= observation["inbox_own"]
         for name, sent in self._sent.items():
             known = self._known[name]
-            kernels.remember(arrived, observation[f"inbox_{name}"].reshape(sent.shape), weight, sent, known)
+            known |= arrived
+            np.add(sent, weight * observation[f"inbox_{name}"].reshape(sent.shape), out=sent, where=arrived)
             self._combine(arrived, sent, known, self._own, self.totals[name].reshape(*sent.shape[:2], -1))
 
     def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
@@ -420,19 +421,45 @@ class _WeighedCounts(Aggregator):
         if self._sums is not None:
             self._sums += messages.sum(axis=3, keepdims=True)
             messages = self._sums
-        totals = list(self.totals.values())
-        worth = np.zeros((2, *totals[0].shape))
-        kernels.weigh(messages, *(exact[name] for name in self.totals), *totals, *worth)
+        worth = self._worth(*messages, *(exact[name] + total for name, total in self.totals.items()))
         if self._sums is not None:
-            # For an agent with new messages, `_weigh` has just converted the sum of all its messages since the start of
-            # the episode into exact outcomes. So this result replaces the agent's former total instead of being added
-            # to it. The totals of agents without new messages do not change.
+            # For an agent with new messages, the sum of all its messages since the start of the episode has just been
+            # converted into exact outcomes. So this result replaces the agent's former total instead of being added to
+            # it. The totals of agents without new messages do not change.
             news = arrived.any(axis=(2, 3))
-            for total in totals:
+            for total in self.totals.values():
                 total[news] = 0.0
             worth[:, ~news] = 0.0
-        for total, added in zip(totals, worth, strict=True):
+        for total, added in zip(self.totals.values(), worth, strict=True):
             total += weight * added
+
+    @staticmethod
+    def _worth(
+        w: Array, y: Array, of_w: Array, of_y: Array, of_both: Array, known: Array, good: Array
+    ) -> Array:
+        """Returns the numbers of exact outcomes, and of successes, that are as informative as the received counts.
+
+        Args:
+            w: Received numbers of outcomes, ``(replicas, agents, senders, values)``; 0 where nothing has arrived.
+            y: Received numbers of successes, same shape.
+            of_w: v_w of the module's docstring, same shape.
+            of_y: v_y, same shape.
+            of_both: v_wy, same shape.
+            known: Numbers of outcomes that the agent knows already, ``(replicas, agents, values)``.
+            good: Numbers of successes among these, same shape.
+        """
+        quality = np.clip((good + 1.0) / (known + 2.0), 0.02, 0.98)[:, :, np.newaxis]
+        spread = quality * (1.0 - quality)
+        # Comparisons with a NaN are false, so that a NaN among the received numbers is left out.
+        certain = (w > 4.0 * np.sqrt(np.maximum(of_w, 0.0))) & (w < np.inf)
+        w = np.where(certain, w, 1.0)
+        ratio = np.clip(y / w, 0.0, 1.0)
+        noise = np.maximum(of_y - 2.0 * ratio * of_both + ratio * ratio * of_w, 0.0)
+        outcomes = np.where(certain, w * (spread * w / (noise + spread * w)), 0.0)
+        worth = np.zeros((2, *known.shape))
+        for sender in range(w.shape[2]):
+            worth += outcomes[:, :, sender], (outcomes * ratio)[:, :, sender]
+        return worth
 
 
 GRAM = "statistic"

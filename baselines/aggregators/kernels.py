@@ -1,20 +1,8 @@
-"""Compiled loops of aggregators over the messages of all agents: trimmed means, and weights by known noise."""
+"""Compiled loops of aggregators over the messages of all agents: trimmed means."""
 
 import numpy as np
 
-from fedbandit_envs.basics.compiled import allocating_kernel, kernel
-
-
-@kernel
-def remember(arrived, received, weight, sent, known):
-    """Adds the received numbers, times the weight, to each sender's total, and marks these numbers as known."""
-    for r in range(received.shape[0]):
-        for j in range(received.shape[1]):
-            for s in range(received.shape[2]):
-                for i in range(received.shape[3]):
-                    if arrived[r, j, s, i % arrived.shape[3]]:
-                        known[r, j, s, i] = True
-                        sent[r, j, s, i] += weight * received[r, j, s, i]
+from fedbandit_envs.basics.compiled import allocating_kernel
 
 
 @allocating_kernel
@@ -123,38 +111,3 @@ def keep_nearest(arrived, sent, known, own, share, total):
                         middle += sent[r, j, s, i]
                         count += 1
                 total[r, j, i] = trusted + others[i] * (middle / count if count else centre[i])
-
-
-@kernel
-def weigh(received, exact_trials, exact_successes, trials_before, successes_before, trials, successes):
-    """Adds to two totals the exact outcomes, and successes, that are as informative as the received noisy counts.
-
-    Args:
-        received: w, y, v_w, v_y and v_wy of the module's docstring, ``(5, replicas, agents, senders, values)``, with
-            one value for each arm or producer; w is 0 where nothing has arrived.
-        exact_trials: Numbers of the agent's own outcomes, ``(replicas, agents, values)``.
-        exact_successes: Numbers of successes among the agent's own outcomes, same shape.
-        trials_before: Numbers of outcomes counted from earlier messages, same shape.
-        successes_before: Numbers of successes counted from earlier messages, same shape.
-        trials: Total to which the numbers of outcomes are added, same shape.
-        successes: Total to which the numbers of successes are added, same shape.
-    """
-    for r in range(received.shape[1]):
-        for j in range(received.shape[2]):
-            for i in range(received.shape[4]):
-                known = exact_trials[r, j, i] + trials_before[r, j, i]
-                quality = (exact_successes[r, j, i] + successes_before[r, j, i] + 1.0) / (known + 2.0)
-                quality = min(max(quality, 0.02), 0.98)
-                spread = quality * (1.0 - quality)
-                for s in range(received.shape[3]):
-                    w, y = received[0, r, j, s, i], received[1, r, j, s, i]
-                    of_trials, of_successes = received[2, r, j, s, i], received[3, r, j, s, i]
-                    # Comparisons with a NaN are false; with "not" a NaN among the received numbers is left out.
-                    if not (w > 4.0 * np.sqrt(max(of_trials, 0.0)) and w < np.inf):
-                        continue
-                    ratio = min(max(y / w, 0.0), 1.0)
-                    of_both = received[4, r, j, s, i]
-                    noise = max(of_successes - 2.0 * ratio * of_both + ratio * ratio * of_trials, 0.0)
-                    worth = w * (spread * w / (noise + spread * w))
-                    trials[r, j, i] += worth
-                    successes[r, j, i] += worth * ratio

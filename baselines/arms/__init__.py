@@ -19,7 +19,7 @@ from fedbandit_envs.baselines.aggregators import Aggregator, AggregatorSpec, cou
 from fedbandit_envs.baselines.arms import kernels
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
-from fedbandit_envs.basics.checks import require_choice, require_number
+from fedbandit_envs.basics.checks import require_array, require_choice, require_number
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.randomness.draws import Draws
@@ -478,12 +478,7 @@ class FairLearn:
             ValueError: A parameter is out of its range.
         """
         self._tolerance = require_number("tolerance", tolerance, 0, np.inf)
-        if isinstance(shares, Sequence) and not isinstance(shares, str):
-            for arm, share in enumerate(shares):
-                require_number(f"shares[{arm}]", share, 0, 1)
-        else:
-            require_number("shares", shares, 0, 1)
-        self._shares = np.array(shares, np.float64)
+        self._shares = require_array("shares", shares, {0: "a number", 1: "(arms,)"}, 0, 1)
         self._learner = make("learner", learner, LEARNERS, Policy)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

@@ -359,32 +359,10 @@ def _decide(
                 times_sent[r, j] += 1
 
 
-def rule_layers(rule: str | Path | Mapping[str, Array]) -> list[Array]:
-    """Returns a rule that decides when an agent sends: a network with one hidden layer of tanh units.
-
-    An agent asks to send where the output is positive. There may be several rules: replica r uses the rule with the
-    index r modulo their number, so that training can evaluate many rules side by side.
-
-    Args:
-        rule: Arrays of weights and biases by the names in :data:`RULE_LAYERS`, for several rules with one more leading
-            axis; or the path of their ``.npz`` file, or the name of a packaged one.
-
-    Returns:
-        The arrays in that order, whose first axis goes over rules.
-
-    Raises:
-        FileNotFoundError: There is no such file.
-        ValueError: An array is missing or of a wrong shape, or a number is not finite.
-    """
-    layers = rule if isinstance(rule, Mapping) else read_layers(rule)
-    shapes = zip(RULE_LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True)
-    arrays = checked_layers(layers, dict(shapes), stacked=True)
-    return arrays if arrays[-1].ndim > 1 else [array[np.newaxis] for array in arrays]
-
-
 class LearnedSend(FedUCB):
     """FedUCB in which a small network decides, from an agent's own data, when the agent asks to send.
 
+    The network has one hidden layer of tanh units, and the agent asks to send where its output is positive.
     The network replaces only FedUCB's trigger (Algorithm 1, line 12), and needs a channel whose schedule lets agents
     ask. The times of messages depend on exact data, so that no privacy is claimed for them.
 
@@ -405,17 +383,22 @@ class LearnedSend(FedUCB):
         """Sets the rule and FedUCB's constants.
 
         Args:
-            weights: A rule, the path of its ``.npz`` file, or the name of a packaged one, such as ``"ES-send"``; see
-                :func:`rule_layers`.
+            weights: A rule: arrays of weights and biases by the names in :data:`RULE_LAYERS`; or the path of their
+                ``.npz`` file, or the name of a packaged one, such as ``"ES-send"``. With one more leading axis the
+                arrays are those of several rules: replica r uses the rule with the index r modulo their number, so
+                that training can evaluate many rules side by side.
             **constants: Keyword arguments of :class:`FedUCB`.
 
         Raises:
             TypeError: A constant is unknown or has the wrong type.
             FileNotFoundError: There is no such file.
-            ValueError: The file holds no rule, or a constant is out of its range.
+            ValueError: An array is missing or of a wrong shape, or a number is not finite or out of its range.
         """
         super().__init__(**constants)
-        self._rule = rule_layers(weights)
+        layers = weights if isinstance(weights, Mapping) else read_layers(weights)
+        shapes = zip(RULE_LAYERS, ((len(FEATURES), HIDDEN), (HIDDEN,), (HIDDEN,), (1,)), strict=True)
+        rule = checked_layers(layers, dict(shapes), stacked=True)
+        self._rule = rule if rule[-1].ndim > 1 else [array[np.newaxis] for array in rule]
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets own and received data and the times of messages; see :meth:`Policy.reset`.

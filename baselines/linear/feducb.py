@@ -159,8 +159,7 @@ class FedUCB(LinUCB):
             self._worst = 0.0
         self._echo = "sent" in seen
         self._start(spec, rows, self._estimators, int(self._combine == "min"))
-        self._own = np.zeros((*rows, self._estimators, dim + 1, dim + 1))
-        self._lifted = np.zeros_like(self._own)
+        self._own, self._lifted = np.zeros((2, *rows, self._estimators, dim + 1, dim + 1))
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
         # The largest standard deviation that the noise in the sum over all senders can have.
@@ -288,9 +287,8 @@ def _require_server(spec: PolicySpec, echo: bool) -> None:
     With ``echo`` the server must also send back to an agent what the agent itself has uploaded, else it must not.
     """
     seen = spec.observation.spaces
-    inbox = seen.get("inbox_mask")
-    fits = inbox is not None and inbox.shape == (1,) and ("sent" in seen) == echo
-    fits = fits and spec.chooses_sending
+    served = "inbox_mask" in seen and seen["inbox_mask"].shape == (1,)
+    fits = served and ("sent" in seen) == echo and spec.chooses_sending
     require_around(spec, fits, f"a Server with schedule='on_request' and echo={echo}")
 
 
@@ -355,13 +353,11 @@ class FedLinUCB(LinUCB):
         if self._beta is None:
             theory = self._theory(spec.agents, dim, spec.horizon, highest(contexts))
             self._constant = self._beta_scale * theory
-        square = (*seeds.shape, 1, dim + 1, dim + 1)
         # The server adds up the data that agents upload. So there is a single sender, and robust aggregation, which
         # compares senders, is not possible.
         self._received = Sum().start(gram_inbox(spec, seeds.shape))
         self._downloaded = self._received.totals[GRAM]
-        self._local = np.zeros(square)
-        self._uploaded = np.zeros(square)
+        self._local, self._uploaded = np.zeros((2, *self._downloaded.shape))
         self._no_shift = np.full(seeds.shape, self._ridge)
 
     def _theory(self, agents: int, dim: int, horizon: int, longest: float) -> float:

@@ -438,7 +438,7 @@ class HybridLinUCB:
         Args:
             alpha: Factor of the estimate's standard deviation in the upper bound, >= 0.
             ridge: Ridge of both regressions, > 0; the paper uses 1.
-            shared: Number of the first dimensions of x that make up z; None for all of them.
+            shared: Number of the first dimensions of x that make up z; None for all of them, 0 for no shared parameter.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -446,7 +446,7 @@ class HybridLinUCB:
         """
         self._alpha = require_number("alpha", alpha, 0, np.inf)
         self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
-        self._shared = None if shared is None else require_integer("shared", shared, 1)
+        self._shared = None if shared is None else require_integer("shared", shared, 0)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets all observations; see :meth:`Policy.reset`.
@@ -474,35 +474,20 @@ class HybridLinUCB:
         return self._arm
 
 
-class DisjointLinUCB(HybridLinUCB):
-    """LinUCB with a parameter for each arm (Li et al. 2010, Algorithm 1), on own data.
+def disjoint_linucb(alpha: float = 1.0, ridge: float = 1.0) -> HybridLinUCB:
+    """Returns LinUCB with a parameter for each arm and no shared one (Li et al. 2010, Algorithm 1), on own data.
 
-    Pulls the arm with the largest <x, A_a^-1 b_a> + alpha sqrt(x^T A_a^-1 x), where A_a = ridge I + sum x x^T and b_a =
-    sum y x over the rounds in which arm a was pulled; ties go to the lowest index. It is made for contexts that belong
-    to fixed arms. In environments that draw new contexts in each round and have one parameter for all arms, it learns
-    this parameter separately for each arm index.
+    It pulls the arm with the largest <x, A_a^-1 b_a> + alpha sqrt(x^T A_a^-1 x), where A_a = ridge I + sum x x^T and
+    b_a = sum y x over the rounds in which arm a was pulled; ties go to the lowest index. It is made for contexts that
+    belong to fixed arms. In environments that draw new contexts in each round and have one parameter for all arms, it
+    learns this parameter separately for each arm index.
 
-    Example:
-        >>> import numpy as np
-        >>> from fedbandit_envs import linear_v0
-        >>> from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB
-        >>> env = linear_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
-        >>> policy = DisjointLinUCB(alpha=0.5)
-        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
-        >>> policy.act(env.reset_batch([0]).observation).shape
-        (1, 3)
+    Args:
+        alpha: Factor of the estimate's standard deviation in the upper bound, >= 0.
+        ridge: Ridge of the regressions, > 0; the paper uses 1.
+
+    Raises:
+        TypeError: A parameter has the wrong type.
+        ValueError: A parameter is out of its range.
     """
-
-    def __init__(self, alpha: float = 1.0, ridge: float = 1.0) -> None:
-        """Sets the policy's constants.
-
-        Args:
-            alpha: Factor of the estimate's standard deviation in the upper bound, >= 0.
-            ridge: Ridge of the regressions, > 0; the paper uses 1.
-
-        Raises:
-            TypeError: A parameter has the wrong type.
-            ValueError: A parameter is out of its range.
-        """
-        super().__init__(alpha, ridge)
-        self._shared = 0
+    return HybridLinUCB(alpha, ridge, shared=0)

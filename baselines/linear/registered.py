@@ -8,11 +8,7 @@ from fedbandit_envs import wrappers
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
 from fedbandit_envs.baselines.gaussian import PlannedPulls
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex, LearnedSend
-from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, NoiseName, released_constants
-from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB, FedUCB
-from fedbandit_envs.baselines.linear.linucb import DisjointLinUCB, HybridLinUCB, LinUCB, SupLinUCB, UniformArm
-from fedbandit_envs.baselines.linear.logistic import UCBGLM, FedGLB, GradientReporter
-from fedbandit_envs.baselines.linear.served import LocalUCB, PhasedReporter, ServedLinUCB, TellingReporter
+from fedbandit_envs.baselines.linear import batched, feducb, linucb, logistic, served
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.linear.env import LinearEnv
@@ -51,13 +47,13 @@ _BINOMIAL = {
 _WEIGHED = {"pool": {"name": "precision", "reward_variance": 0.25}, "beta_scale": 0.03, "ridge": 1.0}
 
 
-def _released(noise: NoiseName, epsilon: float, delta: float) -> WrapperSpec:
+def _released(noise: batched.NoiseName, epsilon: float, delta: float) -> WrapperSpec:
     """Returns the privatizer with the noise of Zhou and Chowdhury's program, which is given epsilon and delta."""
 
     def deviation(env: FederatedEnv) -> dict[str, Any]:
         dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
         sizes = {"horizon": env.max_cycles, "agents": env.max_num_agents, "dim": dim}
-        found, _ = released_constants(noise, epsilon, delta, **sizes)
+        found, _ = batched.released_constants(noise, epsilon, delta, **sizes)
         return {"noise_multiplier": found, "delta": delta}
 
     fixed = {"epsilon": None, "mechanism": "tree", "releases": _EVERY_25}
@@ -69,7 +65,7 @@ def _observations(env: FederatedEnv) -> wrappers.Messages:
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     index: dict[str, Any] = {"shape": [], "dtype": "int32"}
     return wrappers.Messages(
-        env, {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}, TellingReporter()
+        env, {"context": {"shape": [dim]}, "index": index, "reward": {"shape": []}}, served.TellingReporter()
     )
 
 
@@ -80,9 +76,9 @@ def told_everything(policy: str) -> dict[str, Any]:
 
 
 _baseline = partial(listed, LinearEnv)
-_fed_ucb = partial(_baseline, FedUCB)
+_fed_ucb = partial(_baseline, feducb.FedUCB)
 _private = partial(_fed_ucb, privatizer=_IN_DOUBLING_ROUNDS, channel={"schedule": _FROM_ONE})
-_batched = partial(_baseline, BatchedLinUCB, channel={"schedule": _EVERY_25, "echo": True})
+_batched = partial(_baseline, batched.BatchedLinUCB, channel={"schedule": _EVERY_25, "echo": True})
 _every_25 = partial(
     _fed_ucb,
     privatizer={**_AT_A_FIFTH, "mechanism": "sqrt_toeplitz", "releases": _EVERY_25},
@@ -92,18 +88,18 @@ _every_25 = partial(
 _in_sum = WrapperSpec(wrappers.Channel, {"schedule": _EVERY_25}, secure_sum)
 
 BASELINES: dict[str, Baseline] = {
-    "random-arm": _baseline(UniformArm, "pulls an arm uniformly at random"),
+    "random-arm": _baseline(linucb.UniformArm, "pulls an arm uniformly at random"),
     "LinUCB": _baseline(
-        LinUCB, "pulls the arm with the largest upper confidence bound from ridge regression", _LI
+        linucb.LinUCB, "pulls the arm with the largest upper confidence bound from ridge regression", _LI
     ),
     "LinUCB-disjoint": _baseline(
-        DisjointLinUCB, "LinUCB with a regression for each arm", f"{_LI}, Algorithm 1"
+        linucb.disjoint_linucb, "LinUCB with a regression for each arm", f"{_LI}, Algorithm 1"
     ),
     "LinUCB-hybrid": _baseline(
-        HybridLinUCB, "LinUCB with a regression for each arm and a shared one", f"{_LI}, Algorithm 2"
+        linucb.HybridLinUCB, "LinUCB with a regression for each arm and a shared one", f"{_LI}, Algorithm 2"
     ),
     "SupLinUCB": _baseline(
-        SupLinUCB,
+        linucb.SupLinUCB,
         "LinUCB with several regressions, each on independent observations",
         "Chu, Li, Reyzin, Schapire (AISTATS 2011)",
     ),
@@ -148,7 +144,7 @@ BASELINES: dict[str, Baseline] = {
         alpha=0.5,
     ),
     "FedLinUCB": _baseline(
-        FedLinUCB,
+        feducb.FedLinUCB,
         "LinUCB on data downloaded from a server; an agent uploads its own and downloads when its determinant doubles",
         "He, Wang, Min, Gu (NeurIPS 2022)",
         server={"schedule": "on_request"},
@@ -156,7 +152,7 @@ BASELINES: dict[str, Baseline] = {
         beta=0.5,
     ),
     "Async-LinUCB": _baseline(
-        AsyncLinUCB,
+        feducb.AsyncLinUCB,
         "LinUCB on own data and a server's; they are exchanged when a determinant has grown by the factor 6",
         "Li, Wang (AISTATS 2022)",
         server={"schedule": "on_request", "answers": {"name": "determinant", "growth": 6.0}, "echo": False},
@@ -272,7 +268,7 @@ def _fed_pe_messages(env: FederatedEnv, lengths: bool = False) -> wrappers.Messa
         "left": {"shape": [arms], "dtype": "bool", "asked": True},
         "best": {"shape": [], "dtype": "int16", "asked": True},
     }
-    return wrappers.Messages(env, arrays, PhasedReporter())
+    return wrappers.Messages(env, arrays, served.PhasedReporter())
 
 
 def _fed_pe(summary: str, lengths: bool = False, **server: Any) -> Baseline:
@@ -286,11 +282,12 @@ _fixed = partial(listed, LinearEnv, only="FedFixed-v0")
 
 BASELINES |= {
     "Local-UCB": _fixed(
-        LocalUCB, "no communication; pulls the arm with the largest upper confidence bound of its own mean"
+        served.LocalUCB,
+        "no communication; pulls the arm with the largest upper confidence bound of its own mean",
     ),
     # The radius of Abbasi-Yadkori et al. (2011) for 10^7 observations that fail with probability 0.1.
     "OFUL-disjoint-shared": _fixed(
-        ServedLinUCB,
+        served.ServedLinUCB,
         "LinUCB with a regression for each arm on the data of all agents, which a server is told in every round",
         beta=8.5,
         **told_everything("disjoint"),
@@ -319,7 +316,7 @@ def _fed_glb_messages(env: FederatedEnv, gradient_weight: float = 1.0) -> wrappe
     dim = (env.single_observation_space["contexts"].shape or (0, 0))[1]
     gram: dict[str, Any] = {"shape": [dim, dim]}
     arrays = {"gram": gram, "count": {"shape": []}, "gradient": {"shape": [dim], "asked": True}}
-    return wrappers.Messages(env, arrays, GradientReporter(gradient_weight))
+    return wrappers.Messages(env, arrays, logistic.GradientReporter(gradient_weight))
 
 
 def _once(env: FederatedEnv) -> dict[str, Any]:
@@ -328,31 +325,30 @@ def _once(env: FederatedEnv) -> dict[str, Any]:
 
 
 def _server(**solver: Any) -> dict[str, Any]:
-    return {
-        "schedule": "synchronise",
-        "answers": "every_round",
-        "policy": {"name": "logistic", **solver},
-    }
+    policy = {"name": "logistic", **solver}
+    return {"schedule": "synchronise", "answers": "every_round", "policy": policy}
 
 
 _logistic = partial(listed, LinearEnv, only="FedLogistic-v0")
-_fed_glb = partial(_logistic, FedGLB, messages=WrapperSpec(_fed_glb_messages))
+_fed_glb = partial(_logistic, logistic.FedGLB, messages=WrapperSpec(_fed_glb_messages))
 
 BASELINES |= {
     "UCB-GLM": _logistic(
-        UCBGLM,
+        logistic.UCBGLM,
         "pulls the arm with the largest upper confidence bound around the likeliest model",
         "Li, Lu, Zhou (ICML 2017)",
         slope=_SLOPE,
     ),
     "UCB-GLM-shared": _logistic(
-        UCBGLM,
+        logistic.UCBGLM,
         "UCB-GLM on the data of all agents, which a server is told in every round",
         f"comparison of {_LI_WANG}",
         slope=_SLOPE,
         **told_everything("glm"),
     ),
-    "N-ONS": _logistic(FedGLB, "FedGLB-UCB on own data: online Newton steps", f"comparison of {_LI_WANG}"),
+    "N-ONS": _logistic(
+        logistic.FedGLB, "FedGLB-UCB on own data: online Newton steps", f"comparison of {_LI_WANG}"
+    ),
     "FedGLB-UCB": _fed_glb(
         "online Newton steps on own data; now and then a server asks all agents for gradients and sends a model",
         _LI_WANG,

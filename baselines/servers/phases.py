@@ -12,7 +12,7 @@ from fedbandit_envs.baselines.policy import downloads_of, require_uploads
 from fedbandit_envs.baselines.servers.plans import complete
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_number
-from fedbandit_envs.basics.compiled import allocating_kernel, inner_kernel
+from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.linear.ridge import dot, estimate
 from fedbandit_envs.wrappers.transport.server_policy import Ask
@@ -243,7 +243,12 @@ def _sweep(directions, kept, shares, inverse):
             variance[a] = dot(directions[i, a], product[a])
             # Without other pulls along e the variance is 1 / pi: rounding must not make the rest negative.
             rest[a] = max(1.0 / max(variance[a], 1e-300) - shares[i, a], 0.0)
-        level = _level(rest, kept[i])
+        # At the level the sum of max(0, level - rest) over the kept arms is 1: it lies above the least of them.
+        level, total = np.inf, 1.0
+        for n, least in enumerate(np.sort(rest[kept[i]])):
+            if least < level:
+                total += least
+                level = total / (n + 1)
         for a in range(arms):
             if not kept[i, a]:
                 continue
@@ -259,29 +264,7 @@ def _sweep(directions, kept, shares, inverse):
         worst = 0.0
         for a in range(arms):
             if kept[i, a]:
-                form = 0.0
-                for k in range(dim):
-                    for m in range(dim):
-                        form += directions[i, a, k] * inverse[a, k, m] * directions[i, a, m]
-                worst = max(worst, form)
+                estimate(inverse[a], directions[i, a], product[a])
+                worst = max(worst, dot(directions[i, a], product[a]))
         total += worst
     return total
-
-
-@inner_kernel
-def _level(rest, kept):
-    """Returns the level at which the sum of max(0, level - rest) over the kept arms is 1."""
-    # If it is known which arms lie below the level, it is (1 + the sum of their rests) / their number. It falls from
-    # infinity to the solution, in at most as many steps as there are arms.
-    level, filled = np.inf, -1
-    for _ in range(rest.shape[0]):
-        many, total = 0, 0.0
-        for a in range(rest.shape[0]):
-            if kept[a] and rest[a] < level:
-                many += 1
-                total += rest[a]
-        if many == filled:
-            break
-        filled = many
-        level = (1.0 + total) / many
-    return level

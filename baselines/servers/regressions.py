@@ -315,9 +315,8 @@ class LogisticServer:
         self._bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
         self._log_failure = -log(require_number("failure", failure, 0, 1, open_below=True))
         self._preconditions = require_choice("solver", solver, get_args(SolverName)) == "quasi_newton"
-        self._most = (
-            np.inf if gradient_rounds is None else require_integer("gradient_rounds", gradient_rounds, 1)
-        )
+        asked = None if gradient_rounds is None else require_integer("gradient_rounds", gradient_rounds, 1)
+        self._most = asked or np.inf
         self._weight = require_number("gradient_weight", gradient_weight, 0, np.inf, open_below=True)
         self._released = require_flag("released", released)
 

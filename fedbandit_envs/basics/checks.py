@@ -145,7 +145,7 @@ def require_valid(name: str, array: Array, valid: Array, allowed: str) -> None:
     """
     if not valid.all():
         where = [int(i) for i in np.argwhere(~valid)[0]]
-        raise ValueError(f"{name}{where} is {array[tuple(where)]}; {allowed} are required")
+        raise ValueError(f"{name}{where or ''} is {array[tuple(where)]}; {allowed} are required")
 
 
 def require_array(

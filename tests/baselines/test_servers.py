@@ -19,12 +19,13 @@ SMALL = {
 }
 # With pulls of one round, so that phases end in a short episode.
 SHORT = {"elimination": {"pulls": 1}, "epochs": {"shortest": 1}}
-# Derived baselines have the servers of those that they derive from.
+# Derived baselines have the servers of those that they derive from; printed ones differ by a constant, and the private
+# form of epochs by its noise alone.
 COMPUTING = [
     name
     for name, baseline in BASELINES.own.items()
     if "policy" in getattr(baseline.wrappers.get("server"), "kwargs", ())
-    and not name.endswith(("-placebo", "-true", "-tuned"))
+    and not name.endswith(("-placebo", "-true", "-tuned", "-printed", "epochs-private"))
 ]
 
 

@@ -2,10 +2,11 @@
 
 import itertools
 import math
-from typing import ClassVar
 
 import numpy as np
 from threefry_reference import threefry
+
+from fedbandit_envs.baselines.arms import Rule
 
 
 def seed_words(seed):
@@ -186,20 +187,8 @@ def no_arm(values, slots):
     return np.full((*values.shape[:-1], slots), values.shape[-1])
 
 
-class LeastPulled:
+class LeastPulled(Rule):
     """A user's own rule: whoever was picked least has the largest score."""
-
-    choice: ClassVar = "argmax"
-    iterations: ClassVar = 1
-
-    def begin(self, rows, arms, all_arms, horizon, keys):
-        pass
-
-    def exploration(self, round_):
-        return 0.0
 
     def scores(self, round_, pulls, sums, iteration, out):
         out[...] = 1 / pulls
-
-    def mark(self, iteration, picked, active):
-        pass

@@ -42,8 +42,7 @@ class AsyncLinUCBReference:
 
     def __init__(self, agents, dim, gamma_u, gamma_d, beta, ridge):
         self.gamma_u, self.gamma_d, self.beta = gamma_u, gamma_d, beta
-        self.server = ridge * np.eye(dim + 1)
-        self.server[-1, -1] = 0.0
+        self.server = np.diag([ridge] * dim + [0.0])
         self.held = [self.server.copy() for _ in range(agents)]
         self.fresh = [np.zeros((dim + 1, dim + 1)) for _ in range(agents)]
         self.unsent = [np.zeros((dim + 1, dim + 1)) for _ in range(agents)]

@@ -27,31 +27,28 @@ def gradient(features, rewards, ridge, w):
     return (features.T @ (sigmoid(features @ w) - rewards) + ridge * w) / len(rewards)
 
 
-def descend(features, rewards, ridge, start, longest=None, momentum="text", length=None):
+def descend(features, rewards, ridge, start, length, released=False):
     """The server's accelerated gradient descent.
 
-    The text can be read in two ways. Its formulas' order and its bracket say that the factor g is 0 at first and is
-    computed from l after its use, so that two steps have none; this is "text", and "usual" has each factor a step
-    earlier. The released sequence computes l from the last but one, and begins with a factor 1: no first step.
+    By the order of the text's formulas the factor g is 0 at first, and is computed from l after its use, so that
+    two steps have none. The released sequence computes l from the last but one, and begins with a factor 1: no first
+    step.
 
     Args:
         features: All data's features, ``(n, dim)``.
         rewards: Their rewards, ``(n,)``.
         ridge: The penalty lambda.
         start: The first model, ``(dim,)``; the released program begins at 0, whatever is given here.
-        longest: The number of gradients at most; None for no limit, but 2n in the released form. A descent that is
-            cut off ends at the model after its last step, where no gradient was asked.
-        momentum: "text", "usual" or "released", which also decides the step's size.
-        length: L, the greatest norm of a feature; None for the greatest in the data.
+        length: L, the greatest norm of a feature.
+        released: Whether it is the released program's, which has another step and asks for 2n gradients at most. A
+            descent that is cut off ends at the model after its last step, where no gradient was asked.
 
     Returns:
         The models at which gradients were asked, ``(asked, dim)``, and the final model.
     """
-    n, released, asked = len(rewards), momentum == "released", []
-    length = np.linalg.norm(features, axis=1).max() if length is None else length
+    n, asked = len(rewards), []
     step = 0.1 / (0.25 + ridge / n) if released else 1 / (length**2 / 4 + ridge / n)
-    if longest is None:
-        longest = 2 * n if released else np.inf
+    longest = 2 * n if released else np.inf
     w = np.zeros(len(start)) if released else np.array(start, dtype=float)
     y, before, now, factor = w, 0.0, 1.0, 1.0 if released else 0.0
     while len(asked) < longest:
@@ -60,8 +57,6 @@ def descend(features, rewards, ridge, start, longest=None, momentum="text", leng
         if np.linalg.norm(slope) <= sqrt(2 * ridge / n**3):
             break
         after = (1 + sqrt(1 + 4 * (before if released else now) ** 2)) / 2
-        if momentum == "usual":
-            factor = (1 - now) / after
         new = w - step * slope
         w, y = (1 - factor) * new + factor * y, new
         factor = (1 - now) / after
@@ -130,16 +125,9 @@ class Agent:
         """What the offered features ``(arms, dim)`` are judged by, ``(arms,)``."""
         inverse = np.linalg.inv(self.a)
         centre = inverse @ self.b
-        square = (
-            self.p.ridge / self.p.slope * self.p.S**2
-            + self.local
-            + self.shared
-            - self.squares
-            + centre @ self.b
-        )
-        return x @ centre + self.p.radius_scale * sqrt(max(square, 0)) * np.sqrt(
-            ((x @ inverse) * x).sum(axis=1)
-        )
+        known = self.p.ridge / self.p.slope * self.p.S**2 + self.local + self.shared
+        radius = self.p.radius_scale * sqrt(max(known - self.squares + centre @ self.b, 0))
+        return x @ centre + radius * np.sqrt(((x @ inverse) * x).sum(axis=1))
 
     def observe(self, x):
         """Counts a feature in A."""
@@ -166,14 +154,8 @@ class Program:
     def __init__(self, agents, rounds, dim=10, arms=25, size=1000, ridge=2.0, delta=0.01, slope=0.1966,
                  radius_scale=0.1, R=0.5, S=1, threshold=None, released=False):  # fmt: skip
         self.agents, self.rounds, self.dim, self.arms, self.size = agents, rounds, dim, arms, size
-        self.ridge, self.delta, self.slope, self.radius_scale, self.R, self.S = (
-            ridge,
-            delta,
-            slope,
-            radius_scale,
-            R,
-            S,
-        )
+        self.ridge, self.delta, self.slope, self.radius_scale = ridge, delta, slope, radius_scale
+        self.R, self.S = R, S
         self.threshold = rounds / (agents * dim * log(agents * rounds)) if threshold is None else threshold
         self.released = released
 
@@ -181,31 +163,26 @@ class Program:
         """Plays one replica.
 
         Args:
-            seed: Of what is not given, and of ties. If anything is given, the lowest place wins a tie.
+            seed: Of ties, and of all that is not given: the other arguments are given together, or not at all. If they
+                are given, the lowest place wins a tie.
             theta: The true parameter, ``(dim,)``.
             features: The pool, ``(size, dim)``.
             offered: Indices within the pool, ``(rounds, agents, arms)``.
             uniforms: Luck, ``(rounds, agents)``: a reward is 1 where it is at least 1 - mu.
 
         Returns:
-            A dict: "regret" of all agents in all; "regret_by_round", not cumulative, ``(rounds,)``; the numbers of
-            "synchronisations" and of "gradient_rounds"; "arms", the places pulled, ``(rounds, agents)``; "models",
-            those that the server sent last at its synchronisations, ``(synchronisations, dim)``; and
-            "synchronised", the round of each, from 0.
+            The regret of all agents, the places pulled, ``(rounds, agents)``, and the number of synchronisations.
         """
         rng, ties = np.random.default_rng([seed, 0]), np.random.default_rng([seed, 1])
-        shape, given = (
-            (self.rounds, self.agents),
-            any(v is not None for v in (theta, features, offered, uniforms)),
-        )
+        shape, given = (self.rounds, self.agents), theta is not None
         drawn = rng.standard_normal(self.dim)
         theta = drawn / np.linalg.norm(drawn) if theta is None else theta
         x = pool(rng, self.size, self.dim) if features is None else features
         offered = rng.integers(len(x), size=(*shape, self.arms)) if offered is None else offered
         uniforms = rng.random(shape) if uniforms is None else uniforms
         mu, self.length = sigmoid(x @ theta), np.linalg.norm(x, axis=1).max()
-        self.x, self.y, self.model, self.gradients = [], [], np.zeros(self.dim), 0
-        places, models, synchronised, all_agents = np.zeros(shape, dtype=int), [], [], []
+        self.x, self.y, self.model = [], [], np.zeros(self.dim)
+        places, synchronisations, all_agents = np.zeros(shape, dtype=int), 0, []
         # All act at once; as released, in turn, and agents that have not acted yet take no part.
         groups = [[i] for i in range(self.agents)] if self.released else [range(self.agents)]
         for t, group in ((t, group) for t in range(self.rounds) for group in groups):
@@ -220,13 +197,9 @@ class Program:
             ]
             if any(asks):
                 self.synchronise(all_agents)
-                models.append(self.model)
-                synchronised.append(t)
+                synchronisations += 1
         pulled = np.take_along_axis(offered, places[..., np.newaxis], axis=2)[..., 0]
-        lost = (mu[offered].max(axis=2) - mu[pulled]).sum(axis=1)
-        return {"regret": lost.sum(), "regret_by_round": lost, "synchronisations": len(models), "arms": places,
-                "gradient_rounds": self.gradients, "models": np.reshape(models, (-1, self.dim)),
-                "synchronised": np.array(synchronised, dtype=int)}  # fmt: skip
+        return (mu[offered].max(axis=2) - mu[pulled]).sum(), places, synchronisations
 
     def learn(self, agent, x, index, mu, uniform):
         """An agent learns from its pull; true if it requests. As released, it then takes no own step."""
@@ -241,9 +214,9 @@ class Program:
     def synchronise(self, agents):
         """The server's work: the model, the pooled matrix and the radius for all agents."""
         x, y, c = np.array(self.x), np.array(self.y), self.slope
-        n, gram, momentum = len(y), x.T @ x, "released" if self.released else "text"
-        asked, w = descend(x, y, self.ridge, self.model, momentum=momentum, length=self.length)
-        self.model, self.gradients = w, self.gradients + len(asked)
+        n, gram = len(y), x.T @ x
+        asked, self.model = descend(x, y, self.ridge, self.model, self.length, self.released)
+        w = self.model
         a = self.ridge / c * np.eye(self.dim) + gram
         # The released program takes the last gradient that was asked, and its norm in A rather than A^-1.
         g = n * gradient(x, y, self.ridge, asked[-1] if self.released else w)

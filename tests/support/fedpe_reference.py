@@ -12,15 +12,6 @@ from scipy.optimize import minimize
 CUT = 1e-12  # An eigenvalue below this share of the greatest counts as 0; true zeros come out near 1e-16.
 
 
-def features(rng, clients, arms, dim):
-    """The fixed features of Huang et al., ``(clients, arms, dim)``: one arm, never the last, has a long first entry."""
-    x = np.empty((clients, arms, dim))
-    good = np.arange(arms) == rng.integers(arms - 1, size=(clients, 1))
-    x[..., 0] = rng.uniform(0.5, 0.6, (clients, arms)) + 0.2 * good
-    x[..., 1:] = rng.random((clients, arms, dim - 1)) * np.where(good, 0.6, 0.8)[..., np.newaxis] / (dim - 1)
-    return x
-
-
 def information(directions, weights):
     """The matrices V_a = sum_i weights[i, a] e e', ``(arms, dim, dim)``."""
     return np.einsum("ia,iad,iae->ade", weights, directions, directions)
@@ -44,14 +35,8 @@ def gap(directions, sets, weights):
     )
 
 
-def volume(directions, weights):
-    """The sum over arms of the logarithms of the determinants of V_a within its range."""
-    values = np.linalg.eigvalsh(information(directions, weights))
-    return np.log(values[values > CUT * values[:, -1:]]).sum()
-
-
-def best_design(directions, sets):
-    """The design by a general solver: maximises sum_a log det V_a, each client's weights on its simplex.
+def best_value(directions, sets):
+    """The greatest value of sum_a log det V_a, each client's weights on its simplex, by a general solver.
 
     V_a is written in a basis of the span of its clients' directions, where it is regular, and the value is concave in
     the weights. Arms that no client holds drop out. What SLSQP leaves is taken away by the multiplicative rule
@@ -60,9 +45,6 @@ def best_design(directions, sets):
     Args:
         directions: Unit vectors e, ``(clients, arms, dim)``.
         sets: Whether the client still holds the arm, ``(clients, arms)``.
-
-    Returns:
-        The weights, ``(clients, arms)``, 0 outside the sets, and the greatest value.
     """
     held = np.argwhere(sets)
     turned = []
@@ -93,9 +75,7 @@ def best_design(directions, sets):
     for _ in range(200):
         z = z * -value(z)[1]
         z = z / (share.T @ (share @ z))
-    weights = np.zeros(sets.shape)
-    weights[sets] = z
-    return weights, volume(directions, weights)
+    return -value(z)[0]
 
 
 def design(directions, sets, sweeps=10, tolerance=0.1):
@@ -117,71 +97,56 @@ def design(directions, sets, sweeps=10, tolerance=0.1):
 
 
 class Program:
-    """Fed-PE as the text has it, until round 2^(phases + 1), or as released, without rests."""
+    """Fed-PE as the text has it, until round 2^(phases + 1); the rewards of rests count as data."""
 
-    def __init__(
-        self, clients, arms, dim, phases, delta=0.1, enhanced=False, released=False, rests_count=False
-    ):
-        self.rests_count = rests_count
+    def __init__(self, clients, arms, dim, phases, delta=0.1, enhanced=False):
         self.clients, self.arms, self.dim, self.phases, self.delta = clients, arms, dim, phases, delta
-        self.enhanced, self.released = enhanced, released
+        self.enhanced = enhanced
 
     @property
     def alpha2(self):
-        """The factor of the widths, squared; as released, H is one more than the number of phases."""
-        k, horizon, d = self.arms, self.phases + self.released, self.dim
+        """The factor of the widths, squared."""
+        k, horizon, d = self.arms, self.phases, self.dim
         one, k0 = 2 * log(k * horizon / self.delta), 1.0
         while k0 * d < one + d * log(k0) + d:
             k0 += 0.1
         return min(2 * log(2 * self.clients * k * horizon / self.delta), one + d * log(k0) + d)
 
-    def run(self, seed, x=None, noise=None, theta=None):
+    def run(self, x, noise):
         """Plays one replica.
 
         A client's pulls come in the order start (arms in order), then phase by phase the design's pulls (arms in order)
-        and the rest with its best arm. Rests give regret but no data: an upload is the mean of the design's pulls. With
-        ``rests_count`` they give data, too, and an upload is the mean of all pulls of the phase.
+        and the rest with its best arm. An upload is the mean of all pulls of the phase.
 
         Args:
-            seed: Of what is not given.
-            x: Features, ``(clients, arms, dim)``.
+            x: Features, ``(clients, arms, dim)``; the first entry is the mean reward.
             noise: Standard normal draws, ``(clients, pulls)``, one for each pull of the client in order, starting pulls
                 and rests too. Those of the last phase are not looked at.
-            theta: The arms' parameters, ``(arms, dim)``; e_1 for all unless given.
 
         Returns:
-            A dict: "regret", a client's on average; "regret_by_phase", the same until the end of each phase
-            ``(phases,)``, starting pulls included in the text form only; "kept", arms that are left after each phase's
-            elimination at its begin ``(phases, clients, arms)``; "counts", the design's pulls of each phase, alike,
-            uncut; "pulls", all pulls, ``(clients, arms)``. Phases that T leaves no room for are missing.
+            All pulls, ``(clients, arms)``, and the arms that are left after each phase's elimination at its begin,
+            ``(phases, clients, arms)``. Phases that T leaves no room for are missing.
         """
-        rng, m, k = np.random.default_rng(seed), self.clients, self.arms
-        x = features(rng, m, k, self.dim) if x is None else x
-        mean = x[..., 0] if theta is None else np.einsum("iad,ad->ia", x, theta)
-        gaps, norms = mean.max(axis=1, keepdims=True) - mean, np.linalg.norm(x, axis=2)
-        ell, at, rest = norms.min(), np.zeros(m, dtype=int), 0
+        m, k = self.clients, self.arms
+        mean, norms = x[..., 0], np.linalg.norm(x, axis=2)
+        ell, at, rest = norms.min(), np.zeros(m, dtype=int), np.zeros(m, dtype=int)
 
         def means(counts):
-            """Clients' mean rewards over so many pulls of each arm in order, 0 without any."""
+            """Clients' mean rewards over so many pulls of each arm in order and the rest, 0 without any."""
             drawn = np.zeros((m, k))
             for i, a in np.argwhere(counts):
-                if noise is None:
-                    drawn[i, a] = rng.standard_normal() / np.sqrt(counts[i, a])
-                else:
-                    drawn[i, a] = noise[i, at[i] : at[i] + counts[i, a]].mean()
+                drawn[i, a] = noise[i, at[i] : at[i] + counts[i, a]].mean()
                 at[i] += counts[i, a]
-            if self.rests_count and np.any(rest):
-                for i in range(m):
-                    f, more = counts[i, best[i]], noise[i, at[i] : at[i] + rest[i]].sum()
-                    drawn[i, best[i]] = (f * drawn[i, best[i]] + more) / max(f + rest[i], 1)
+            for i in np.flatnonzero(rest):
+                f, more = counts[i, best[i]], noise[i, at[i] : at[i] + rest[i]].sum()
+                drawn[i, best[i]] = (f * drawn[i, best[i]] + more) / max(f + rest[i], 1)
             return np.where(counts > 0, mean + drawn, 0)
 
         counts, left = np.ones((m, k), dtype=int), 2 ** (self.phases + 1) - k
-        pulls, lost = counts.copy(), 0.0 if self.released else gaps.sum() / m
-        sets, by_phase, kept, plans = np.ones((m, k), dtype=bool), [], [], []
+        pulls, sets, kept = counts.copy(), np.ones((m, k), dtype=bool), []
         s1, s2, n = np.zeros((m, k)), np.full((m, k), self.dim * k / m), 0
         for p in range(1, self.phases + 1):
-            if left <= 0 and not self.released:
+            if left <= 0:
                 break
             u = (means(counts) / norms**2)[..., np.newaxis] * x
             at += rest
@@ -201,16 +166,11 @@ class Program:
             sets = sets & (r + w >= floor)
             # Rounding must not turn a weight of 1 into 2^p + 1 pulls, nor one of 1e-17 into one.
             counts = np.ceil(2**p * design(e, sets) - 1e-9).astype(int)
-            played = counts
-            if not self.released:
-                rest = 2**p + k - counts.sum(axis=1)
-                if left < 2**p + k:
-                    played = np.diff(np.minimum(counts.cumsum(axis=1), left), axis=1, prepend=0)
-                    rest = np.minimum(rest, left - played.sum(axis=1))
-                played = played + rest[:, np.newaxis] * (np.arange(k) == best[:, np.newaxis])
-                left -= 2**p + k
-            pulls, lost = pulls + played, lost + (played * gaps).sum() / m
-            for record, entry in zip((by_phase, kept, plans), (lost, sets, counts), strict=True):
-                record.append(entry)
-        return {"regret": lost, "regret_by_phase": np.array(by_phase), "kept": np.array(kept),
-                "counts": np.array(plans), "pulls": pulls}  # fmt: skip
+            played, rest = counts, 2**p + k - counts.sum(axis=1)
+            if left < 2**p + k:
+                played = np.diff(np.minimum(counts.cumsum(axis=1), left), axis=1, prepend=0)
+                rest = np.minimum(rest, left - played.sum(axis=1))
+            pulls = pulls + played + rest[:, np.newaxis] * (np.arange(k) == best[:, np.newaxis])
+            left -= 2**p + k
+            kept.append(sets)
+        return pulls, np.array(kept)

@@ -10,22 +10,14 @@ class OFUL:
 
     def __init__(self, dim, ridge, noise_sd, parameter_bound, failure, scale):
         self.V, self.b, self.ridge = ridge * np.eye(dim), np.zeros(dim), ridge
-        self.noise_sd, self.parameter_bound, self.failure, self.scale = (
-            noise_sd,
-            parameter_bound,
-            failure,
-            scale,
-        )
+        self.noise_sd, self.bound, self.failure, self.scale = noise_sd, parameter_bound, failure, scale
 
     def learn(self, arm, x, y):
         self.V, self.b = self.V + np.outer(x, x), self.b + y * x
 
     def choose(self, X):
         ratio = np.linalg.det(self.V) / self.ridge**self.b.size
-        beta = (
-            self.noise_sd * sqrt(2 * log(sqrt(ratio) / self.failure))
-            + sqrt(self.ridge) * self.parameter_bound
-        )
+        beta = self.noise_sd * sqrt(2 * log(sqrt(ratio) / self.failure)) + sqrt(self.ridge) * self.bound
         inverse = np.linalg.inv(self.V)
         return (X @ inverse @ self.b + self.scale * beta * np.sqrt(np.diag(X @ inverse @ X.T))).argmax()
 

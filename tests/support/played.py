@@ -1,6 +1,14 @@
 """Episodes of a policy, round by round."""
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.randomness.streams import row_seeds
+
+
+def wrapped(name, env, server=None):
+    """Puts a baseline's wrappers around an environment, with other constants of its server policy."""
+    baseline = BASELINES[name]
+    policy = {**baseline.wrappers["server"].kwargs["policy"], **server} if server else None
+    return baseline.wrap(env, {"server": {"policy": policy}} if policy else {})
 
 
 def played(env, policy, seeds=(0,), rounds=None):

@@ -32,15 +32,8 @@ class Fed2(Data):
 
     def __init__(self, agents, arms, horizon, f, g, c1, c2, sd, spread):
         super().__init__(agents, arms)
-        self.horizon, self.f, self.g, self.c1, self.c2, self.sd, self.spread = (
-            horizon,
-            f,
-            g,
-            c1,
-            c2,
-            sd,
-            spread,
-        )
+        self.horizon, self.f, self.g = horizon, f, g
+        self.c1, self.c2, self.sd, self.spread = c1, c2, sd, spread
         self.most, self.left, self.phase, self.joins = agents, list(range(arms)), 0, []
         self.begin()
 

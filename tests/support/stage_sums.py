@@ -18,11 +18,7 @@ from fedbandit_envs.wrappers.transport.server import Server
 
 AGENTS, DELTA, MULTIPLIER = 5, 1e-5, 4.0
 SEEDS = (3, 8)
-STAGES = {
-    "shuffler": "shuffler",
-    "aggregator": {"name": "aggregator", "honest": 3},
-    "server": "server",
-}
+STAGES = {"shuffler": "shuffler", "aggregator": {"name": "aggregator", "honest": 3}, "server": "server"}
 TRANSPORTS = {"channel": Channel, "server": partial(Server, schedule="every_round")}
 SMALL = {
     problem.__name__: partial(make_federation, next(iter(entry.presets)), **entry.small, num_agents=AGENTS)

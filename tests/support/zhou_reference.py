@@ -26,14 +26,17 @@ def noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim, alpha=0.01
 
 
 class Program:
-    """Algorithm 1 with the released constants; ``ridge`` and ``scale`` replace lambda and the radius' factor."""
+    """Algorithm 1 with the released constants; ``ridge`` and ``scale`` replace lambda and the radius' factor.
 
-    def __init__(self, noise, runs, agents, dim, horizon, gap=25, epsilon=0.2, delta=0.1, ridge=None, scale=1.0,
-                 seed=0):  # fmt: skip
-        self.gap, self.scale = gap, scale
-        self.sd, self.ridge = noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim)
-        self.ridge = self.ridge if ridge is None else ridge
-        self.rng, self.agents, self.dim = np.random.default_rng(seed), agents, dim
+    Nodes are exact: with noise the pool is to be set to what has arrived.
+    """
+
+    def __init__(
+        self, noise, runs, agents, dim, horizon, gap=25, epsilon=0.2, delta=0.1, ridge=None, scale=1.0
+    ):
+        self.gap, self.scale, self.agents, self.dim = gap, scale, agents, dim
+        _, released = noise_and_ridge(noise, epsilon, delta, horizon, gap, agents, dim)
+        self.ridge = released if ridge is None else ridge
         self.own = np.zeros((runs, agents, dim, dim + 1))
         self.pool, self.nodes, self.rows = np.zeros((runs, dim, dim + 1)), {}, []
 
@@ -62,21 +65,6 @@ class Program:
         level = (k & -k).bit_length() - 1
         both = np.stack(self.rows[-self.gap * 2**level :], axis=2)
         both = both.reshape(len(both), -1, self.dim + 1)
-        self.nodes[level] = self.node(both)
+        self.nodes[level] = np.swapaxes(both[..., :-1], -1, -2) @ both
         self.nodes = {at: node for at, node in self.nodes.items() if k >> at & 1}
         self.pool = sum(self.nodes.values())
-
-    def node(self, both):
-        """A node's noisy sum over its rows [x, y] of all agents, ``(runs, rows, dim + 1)``."""
-        noise = sqrt(self.agents) * self.sd * self.rng.standard_normal((len(both), self.dim, self.dim + 1))
-        noise[..., :-1] = (noise[..., :-1] + np.swapaxes(noise[..., :-1], -1, -2)) / 2
-        return np.swapaxes(both[..., :-1], -1, -2) @ both + noise
-
-
-def offers(rng, runs, agents, arms, dim):
-    """Features before normalisation, ``(runs, agents, arms, dim)``."""
-    features = np.ones((runs, agents, arms, dim))
-    features[:, :, :dim, :-1] = np.eye(dim)[:, :-1]
-    u = rng.standard_normal((runs, agents, arms - dim, dim - 1))
-    features[:, :, dim:, :-1] = u / np.linalg.norm(u, axis=-1, keepdims=True)
-    return features

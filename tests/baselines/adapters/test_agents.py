@@ -1,7 +1,11 @@
 """Agents of others as policies: objects that predict, functions of one observation, learners of river and MABWiser."""
 
+from functools import partial
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from played import played
 from registered import small
 
 from fedbandit_envs.baselines.adapters import AgentFunctions, MABWiserPolicy, PredictPolicy, RiverPolicy
@@ -35,15 +39,14 @@ def ucb1(observation):
     return Optimist().predict({name: array[np.newaxis] for name, array in observation.items()})[0]
 
 
-@pytest.mark.parametrize(
-    "make_policy",
-    [
-        lambda: PredictPolicy(Optimist(), features=False),
-        lambda: AgentFunctions(lambda agent, seed: ucb1),
-        lambda: AgentFunctions({f"agent_{j}": ucb1 for j in range(3)}),
-    ],
-    ids=["predict", "made functions", "functions"],
-)
+EACH = {f"agent_{j}": ucb1 for j in range(3)}
+
+
+@pytest.mark.parametrize("make_policy", [
+    lambda: PredictPolicy(Optimist(), features=False),
+    lambda: AgentFunctions(lambda agent, seed: ucb1),
+    lambda: AgentFunctions(EACH),
+], ids=["predict", "made functions", "functions"])  # fmt: skip
 def test_an_adapted_ucb1_earns_what_the_baseline_earns(make_policy):
     env = make(max_cycles=200)
     adapted, baseline = (simulate(env, policy, range(4)) for policy in (make_policy(), UCB1()))
@@ -70,11 +73,9 @@ class Doubtful:
 
 
 def test_adapted_agents_act_row_by_row():
-    check_policy(
-        lambda: AgentFunctions(Drawer, "index", features=True),
-        lambda: make(PROCUREMENT, num_producers=3),
-    )
-    check_policy(lambda: PredictPolicy(Doubtful(), "index"), lambda: make(PROCUREMENT, num_producers=3))
+    three = partial(make, PROCUREMENT, num_producers=3)
+    check_policy(lambda: AgentFunctions(Drawer, "index", features=True), three)
+    check_policy(lambda: PredictPolicy(Doubtful(), "index"), three)
     check_policy(lambda: AgentFunctions(lambda agent, seed: ucb1), make)
 
 
@@ -87,17 +88,11 @@ def test_functions_choose_when_to_send():
     assert curve.messages[-1].sum() == 10 * 3 * 2
 
 
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (np.ones(2), r"the function of agent_1 of replica 0 answers array.*; an element of Box"),
-        (
-            np.array([0, 1, np.nan, 0]),
-            r"the function answers nan, entry 2, for agent_1 of replica 0; a number",
-        ),
-        (None, r"agent_1 of replica 0 answers None; an element of Box"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "message"), [
+    (np.ones(2), r"the function of agent_1 of replica 0 answers array.*; an element of Box"),
+    (np.array([0, 1, np.nan, 0]), r"the function answers nan, entry 2, for agent_1 of replica 0; a number"),
+    (None, r"agent_1 of replica 0 answers None; an element of Box"),
+])  # fmt: skip
 def test_wrong_answers_name_agent_and_row(answer, message):
     agents = {f"agent_{j}": lambda observation: np.zeros(4) for j in range(3)}
     agents["agent_1"] = lambda observation: answer
@@ -105,27 +100,17 @@ def test_wrong_answers_name_agent_and_row(answer, message):
         simulate(make(PROCUREMENT, num_producers=4), AgentFunctions(agents, "index"), range(2))
 
 
-class Says:
-    def __init__(self, answer):
-        self.answer = answer
-
-    def predict(self, features):
-        return self.answer
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (np.ones((5, 4)), r"Says answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
-        (np.ones((6, 3)), r"Says answers each row with shape \(3,\)"),
-        (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
-        (np.ones((6, 4)) * 2, r"quality estimates\[0, 0, 0\] is 2.0"),
-        (None, r"with shape \(\)"),
-    ],
-)
+@pytest.mark.parametrize(("answer", "message"), [
+    (np.ones((5, 4)), r"SimpleNamespace answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
+    (np.ones((6, 3)), r"SimpleNamespace answers each row with shape \(3,\)"),
+    (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
+    (np.ones((6, 4)) * 2, r"quality estimates\[0, 0, 0\] is 2.0"),
+    (None, r"with shape \(\)"),
+])  # fmt: skip
 def test_wrong_predictions_name_agent_and_row(answer, message):
+    agent = SimpleNamespace(predict=lambda features: answer)
     with pytest.raises(ValueError, match=message):
-        simulate(make(PROCUREMENT, num_producers=4), PredictPolicy(Says(answer), "index"), range(2))
+        simulate(make(PROCUREMENT, num_producers=4), PredictPolicy(agent, "index"), range(2))
 
 
 def test_what_does_not_fit_is_named():
@@ -135,24 +120,23 @@ def test_what_does_not_fit_is_named():
         simulate(make(), PredictPolicy(Optimist(), "index"), [0])
     with pytest.raises(UnfitError, match=r"agents has no function for agent_1, agent_2; one an agent"):
         simulate(make(), AgentFunctions({"agent_0": ucb1}), [0])
-    sending = AgentFunctions(dict.fromkeys([f"agent_{j}" for j in range(3)], ucb1))
     with pytest.raises(ValueError, match=r"agent_0 of replica 0 answers .*; an element of Dict\('action'"):
-        simulate(Channel(make(), schedule="on_request"), sending, [0])
+        simulate(Channel(make(), schedule="on_request"), AgentFunctions(EACH), [0])
 
 
 def bandits(**changes):
     return make_federation("FedArms-v0", **{"num_agents": 2, "num_arms": 4, "max_cycles": 150, **changes})
 
 
-def thompson(seed):
-    from river import bandit, proba
+def greedy(seed):
+    from river import bandit
 
-    return bandit.ThompsonSampling(reward_obj=proba.Beta(), seed=seed)
+    return bandit.EpsilonGreedy(epsilon=0.1, seed=seed)
 
 
 POLICIES = {
     "river UCB": ("river", lambda: RiverPolicy("UCB", {"delta": 1.0})),
-    "river Thompson": ("river", lambda: RiverPolicy(thompson)),
+    "river by a function": ("river", lambda: RiverPolicy(greedy)),
     "river's default": ("river", RiverPolicy),
     "MABWiser UCB1": ("mabwiser", lambda: MABWiserPolicy("UCB1", {"alpha": 1.25})),
     "MABWiser Thompson": ("mabwiser", lambda: MABWiserPolicy("ThompsonSampling")),
@@ -166,7 +150,8 @@ def make_policy(request):
     return policy
 
 
-def test_learners_act_row_by_row(make_policy):
+def test_learners_act_row_by_row(make_policy, monkeypatch):
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 40)
     check_policy(make_policy, bandits)
 
 
@@ -192,13 +177,8 @@ def test_learners_are_told_of_their_own_pulls_alone():
     env = Participation(bandits(awake=0.7), {"name": "probability", "probability": 0.5})
     Told.everyone = []
     policy = _RowLearners("Told", Told)
-    reset = env.reset_batch([3, 4])
-    policy.reset(env.policy_spec, np.zeros((2, 2), np.uint64))
     expected = [[] for _ in range(4)]
-    observation = reset.observation
-    for _ in range(20):
-        before = {name: array.copy() for name, array in observation.items()}
-        step = env.step_batch(policy.act(observation))
+    for _, before, step in played(env, policy, (3, 4), 20):
         pulled = step.observation["total_pulls"] - before["total_pulls"]
         earned = step.observation["total_successes"] - before["total_successes"]
         for row in range(4):
@@ -210,8 +190,7 @@ def test_learners_are_told_of_their_own_pulls_alone():
                 expected[row].append((arms[-1], float(earned[where][arms[-1]])))
             else:
                 assert pulled[where].sum() == 0
-        observation = step.observation
-    policy.act(observation)
+    policy.act(step.observation)
     for learner, mine in zip(Told.everyone, expected, strict=True):
         assert learner.heard[: len(mine)] == mine
         assert len(learner.heard) - len(mine) <= 1

@@ -52,17 +52,12 @@ def model_of(name):
     return model, env_id, {"action_format": action_format, "features": features}
 
 
-@pytest.fixture
-def short_episodes(monkeypatch):
-    """Rows are compared in 30 rounds: networks take longer than all else, and what is compared is equal to the bit."""
-    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 30)
-
-
-@pytest.mark.usefixtures("short_episodes")
 @pytest.mark.parametrize(
     ("name", "deterministic"), [*((name, True) for name in MODELS), ("PPO", False), ("DQN", False)]
 )
-def test_models_act_row_by_row(name, deterministic):
+def test_models_act_row_by_row(name, deterministic, monkeypatch):
+    """In 15 rounds: networks take longer than all else, and what is compared is equal to the bit."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 15)
     model, env_id, view = model_of(name)
     # Samples take longer: a single agent, in several replicas.
     changes = {**changes_of(name), **({} if deterministic else {"num_agents": 1})}
@@ -86,9 +81,8 @@ def test_models_act_as_on_the_view(name):
         env.seed(seed)
         seen, state, start, regret = env.reset(), None, np.ones(6, np.bool_), np.zeros(6)
         for _ in range(9):
-            masks = (
-                {"action_masks": np.stack(env.env_method("action_masks"))} if name == "MaskablePPO" else {}
-            )
+            masked = name == "MaskablePPO"
+            masks = {"action_masks": np.stack(env.env_method("action_masks"))} if masked else {}
             action, state = model.predict(seen, state, start, deterministic=True, **masks)
             seen, _, start, infos = env.step(action)
             regret += [info["regret"] for info in infos]

@@ -61,22 +61,15 @@ def grouped(env_id, action_format):
     outputs = spaces.action_formats[action_format].space.shape[0]
     torch.manual_seed(0)
     net = nets.MultiAgentMLP(inputs, outputs, 3, centralized=False, share_params=True, depth=1, num_cells=16)
-    return nn.TensorDictModule(
-        torch.nn.Sequential(net, torch.nn.Sigmoid()),
-        in_keys=[("agent", "observation")],
-        out_keys=[("agent", "action")],
-    )
+    net = torch.nn.Sequential(net, torch.nn.Sigmoid())
+    return nn.TensorDictModule(net, in_keys=[("agent", "observation")], out_keys=[("agent", "action")])
 
 
 def sampler():
     """A categorical actor on raw counts, without a group."""
     torch.manual_seed(0)
-    mlp = nets.MLP(5, 5, num_cells=[16])
-    net = nn.TensorDictModule(
-        lambda counts: mlp(counts.float()),
-        in_keys=[("observation", "total_pulls")],
-        out_keys=["logits"],
-    )
+    mlp, pulls = nets.MLP(5, 5, num_cells=[16]), ("observation", "total_pulls")
+    net = nn.TensorDictModule(lambda counts: mlp(counts.float()), in_keys=[pulls], out_keys=["logits"])
     return nets.ProbabilisticActor(
         net, in_keys=["logits"], out_keys=["action"], distribution_class=torch.distributions.Categorical,
         return_log_prob=False,
@@ -84,8 +77,8 @@ def sampler():
 
 
 def test_modules_act_row_by_row(monkeypatch):
-    """In 30 rounds: networks take longer than all else, and what is compared is equal to the bit."""
-    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 30)
+    """In 15 rounds: networks take longer than all else, and what is compared is equal to the bit."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 15)
     module, actor = grouped(EXPOSURE, "logits"), sampler()
     check_policy(lambda: TorchRLPolicy(module, "logits"), lambda: make(EXPOSURE))
     check_policy(lambda: TorchRLPolicy(actor, features=False, group=None), lambda: make(ARMS, num_arms=5))
@@ -97,15 +90,11 @@ def test_a_module_plays_as_in_torchrls_own_loop():
     episodes = EpisodeSeeds()
     episodes.next(5)
     curve = simulate(make(EXPOSURE), TorchRLPolicy(module, "logits"), [episodes.next()])
-    env = envs.PettingZooWrapper(
-        parallel_env(
-            **{**small(EXPOSURE), "num_agents": 3, "max_cycles": 9}, action_format="logits", features=True
-        )
-    )
+    sizes = {**small(EXPOSURE), "num_agents": 3, "max_cycles": 9}
+    env = envs.PettingZooWrapper(parallel_env(**sizes, action_format="logits", features=True))
     env.set_seed(5)
     with torch.no_grad():
         rollout = env.rollout(9, module)
     assert curve.regret[-1].min() > 0
-    np.testing.assert_allclose(
-        rollout["next", "agent", "info", "regret"].sum(dim=0).numpy(), curve.regret[-1, 0], rtol=1e-4
-    )
+    regret = rollout["next", "agent", "info", "regret"].sum(dim=0).numpy()
+    np.testing.assert_allclose(regret, curve.regret[-1, 0], rtol=1e-4)

@@ -14,6 +14,7 @@ from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.core.privacy import COVARIANCE, variance_of
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.linear.actions import weighed
 from fedbandit_envs.linear_v0 import parallel_env as linear
@@ -29,7 +30,7 @@ from fedbandit_envs.wrappers import (
     Server,
 )
 
-NAMES = ("delivered", "good", "delivered_noise_variance", "good_noise_variance", "noise_covariance")
+NAMES = ("delivered", "good", variance_of("delivered"), variance_of("good"), COVARIANCE)
 
 
 def worth(w, y, v_w, v_y, v_wy, q):
@@ -62,11 +63,8 @@ def gram_worth(heard, variance, reward_variance):
 
 
 def inbox(told, mask):
-    arrays = {
-        f"inbox_{name}": np.where(mask[..., np.newaxis], array, 0)
-        for name, array in zip(NAMES, told, strict=True)
-    }
-    return {**arrays, "inbox_mask": mask}
+    told = np.where(mask[..., np.newaxis], told, 0)
+    return {**{f"inbox_{name}": one for name, one in zip(NAMES, told, strict=True)}, "inbox_mask": mask}
 
 
 def exact(own):
@@ -152,7 +150,6 @@ def test_gram_matrices_are_worth_what_numpy_says(seed):
         np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
 
 
-NOISES = ("pulls_noise_variance", "successes_noise_variance")
 POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
 SOMETIMES = {"name": "fixed_gap", "gap": 3}
 
@@ -172,57 +169,47 @@ CARRIERS = {
 }
 
 
-@pytest.mark.parametrize("carry", CARRIERS.values(), ids=CARRIERS)
-@pytest.mark.parametrize("privatize", PROCUREMENT.values(), ids=PROCUREMENT)
-def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
-    """From their observations alone, agent by agent."""
-    env = carry(privatize(procurement(num_agents=4, num_producers=3, max_cycles=40)))
-    policy = PFCB(**POOL, exploration_rounds=0, radius_scale=0.3)
-    held, sums = np.zeros((2, 2, 4, 3)), np.zeros((5, 2, 4, 3))
-    continual = isinstance(env.env, ContinualPrivatizer)
-    for _, observation, _ in played(env, policy, [0, 1]):
-        told = np.stack([
-            observation.get(f"inbox_{name}", np.zeros(observation["inbox_good"].shape))
-            for name in (
-                "delivered", "good", "delivered_noise_variance", "good_noise_variance", "noise_covariance"
-            )
-        ])  # fmt: skip
+def check_worth(env, policy, counts, continual, seeds=(0, 1)):
+    """Plays an episode; agents must hold what the messages that they saw are worth, from their observations alone."""
+    names = (*counts, *map(variance_of, counts), COVARIANCE)
+    for t, (_, seen, _) in enumerate(played(env, policy, seeds)):
+        told = [seen.get(f"inbox_{name}", np.zeros(seen[f"inbox_{counts[0]}"].shape)) for name in names]
+        told, own = np.stack(told), np.stack([seen[f"total_{name}"] for name in counts])
+        if t == 0:
+            held, sums = np.zeros(own.shape), np.zeros((5, *own.shape[1:]))
         before = held.copy()
-        for r, j, i in np.ndindex(2, 4, 3):
-            messages = told[:, r, j, observation["inbox_mask"][r, j], i].T
+        for row in np.ndindex(own.shape[1:]):
+            messages = told[:, *row[:2], seen["inbox_mask"][row[:2]], row[2]].T
             if not len(messages):
                 continue
             if continual:
-                sums[:, r, j, i] += messages.sum(axis=0)
-                messages, held[:, r, j, i] = [sums[:, r, j, i]], 0
-            own = observation["total_delivered"][r, j, i], observation["total_good"][r, j, i]
-            held[:, r, j, i] += worth_of(messages, own, before[:, r, j, i])
+                sums[:, *row] += messages.sum(axis=0)
+                messages, held[:, *row] = [sums[:, *row]], 0
+            held[:, *row] += worth_of(messages, own[:, *row], before[:, *row])
         np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
-    assert held.any()
+    return held
+
+
+@pytest.mark.parametrize("carry", CARRIERS.values(), ids=CARRIERS)
+@pytest.mark.parametrize("privatize", PROCUREMENT.values(), ids=PROCUREMENT)
+def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
+    env = carry(privatize(procurement(num_agents=4, num_producers=3, max_cycles=40)))
+    policy = PFCB(**POOL, exploration_rounds=0, radius_scale=0.3)
+    assert check_worth(env, policy, NAMES[:2], isinstance(env.env, ContinualPrivatizer)).any()
 
 
 def test_arms_behind_continual_releases_are_weighed_as_one_sum():
-    """UCB1-weighted, from observations alone: pulls and successes of all others, with the variance of their sums."""
+    """UCB1-weighted: pulls and successes of all others, with the variance of their sums."""
     baseline = BASELINES["UCB1-weighted"]
     env = baseline.wrap(arms(num_agents=6, num_arms=3, max_cycles=300), {"privatizer": {"epsilon": 20.0}})
-    sums, held = np.zeros((5, 1, 6, 3)), np.zeros((2, 1, 6, 3))
-    policy = baseline.make_policy(scale=0.5)
-    for _, seen, _ in played(env, policy, [0], 300):
-        if seen["inbox_mask"].any():
-            for total, name in zip(sums, ("pulls", "successes", *NOISES), strict=False):
-                total += seen[f"inbox_{name}"].sum(axis=2)
-            for r, j, i in np.ndindex(1, 6, 3):
-                own = seen["total_pulls"][r, j, i], seen["total_successes"][r, j, i]
-                held[:, r, j, i] = worth_of([sums[:, r, j, i]], own, held[:, r, j, i])
-        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
+    held = check_worth(env, baseline.make_policy(scale=0.5), ("pulls", "successes"), True, (0,))
     assert (held[0] > 0).mean() > 0.5
 
 
+ANALYTIC = {"calibration": "analytic", "delta": 0.1}
 LINEAR = {
     "continual": lambda env: ContinualPrivatizer(env, 2.0, 0.1, "tree"),
-    "gaussian": lambda env: GaussianPrivatizer(
-        env, epsilon_per_release=20.0, delta=0.1, calibration="analytic"
-    ),
+    "gaussian": lambda env: GaussianPrivatizer(env, epsilon_per_release=20.0, **ANALYTIC),
     "interleaved": lambda env: ContinualPrivatizer(Interleaved(env, 2), 2.0, 0.1),
 }
 
@@ -252,11 +239,8 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
                 gram, moment = gram_worth(heard[r, j, e], variance[r, j, e], 0.12)
                 expected[r, j, e] = np.hstack([gram, moment[:, np.newaxis]])
             gram = np.linalg.inv(policy._ridges.inverse[r, j, e])
-            np.testing.assert_allclose(
-                gram,
-                np.eye(3) + own[r, j, e, :3, :3] + expected[r, j, e, :, :3],
-                atol=1e-9 * (1 + gram.max()),
-            )
+            known = np.eye(3) + own[r, j, e, :3, :3] + expected[r, j, e, :, :3]
+            np.testing.assert_allclose(gram, known, atol=1e-9 * (1 + gram.max()))
             moment = own[r, j, e, :3, 3] + expected[r, j, e, :, 3]
             np.testing.assert_allclose(policy._ridges.moment[r, j, e], moment, atol=1e-9)
     assert expected.any()
@@ -264,12 +248,9 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
 
 def test_a_placebo_is_no_communication_with_the_same_constants():
     """To the last bit, since reports of noise alone are cut off."""
-    regret = [
-        simulate(
-            BASELINES[name].wrap(procurement(max_cycles=1000)), BASELINES[name].make_policy(), range(5)
-        ).regret
-        for name in ("P-FCB-weighted-placebo", "SS-UCB-tuned")
-    ]
+    both = (BASELINES[name] for name in ("P-FCB-weighted-placebo", "SS-UCB-tuned"))
+    env = procurement(max_cycles=600)
+    regret = [simulate(one.wrap(env), one.make_policy(), range(5)).regret for one in both]
     np.testing.assert_array_equal(*regret)
 
 

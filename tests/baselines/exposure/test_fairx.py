@@ -55,13 +55,8 @@ def instances(count, seed, observations=60, arms=10, dim=5):
     growth = np.linalg.slogdet(gram)[1]
     radius = 0.1 * np.sqrt(2 * np.log(20) + growth) + 1.0
     middle = theta + 0.1 * draws.normal(size=theta.shape)
-    return (
-        contexts,
-        gram,
-        np.linalg.inv(gram)[np.newaxis, :, np.newaxis],
-        middle[np.newaxis],
-        radius[np.newaxis],
-    )
+    inverse = np.linalg.inv(gram)[np.newaxis, :, np.newaxis]
+    return contexts, gram, inverse, middle[np.newaxis], radius[np.newaxis]
 
 
 def solve(solver, steps, contexts, inverse, middle, radius, merit=None):
@@ -147,13 +142,11 @@ def test_a_step_along_the_gradient_is_a_tenth_of_it():
 
 
 def test_where_no_direction_is_better_the_estimate_stays():
-    contexts = np.zeros((1, 1, 4, 3))
-    inverse, middle, radius = (
-        np.eye(3)[np.newaxis, np.newaxis, np.newaxis],
-        np.ones((1, 1, 3)),
-        np.ones((1, 1)),
+    middle = np.ones((1, 1, 3))
+    found = solve(
+        "frank_wolfe", 3, np.zeros((1, 1, 4, 3)), np.eye(3)[None, None, None], middle, np.ones((1, 1))
     )
-    np.testing.assert_array_equal(solve("frank_wolfe", 3, contexts, inverse, middle, radius), middle)
+    np.testing.assert_array_equal(found, middle)
 
 
 def test_gaps_double_and_then_stay():

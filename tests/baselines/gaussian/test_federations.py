@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from pairs import every_pair, every_second
-from played import played
+from played import played, wrapped
 from shi_reference import PF, Epochs, Fed2, Leader
 
 from fedbandit_envs.baselines import BASELINES
@@ -22,12 +22,8 @@ MIXED = {"means": [[1.0, 0.0, 0.7, 0.4], [0.0, 1.0, 0.3, 0.8], [0.2, 0.5, 0.9, 0
 
 def play(name, env_id, rounds, server=None, **kwargs):
     """Arms, which agents act, rewards and information, round by round."""
-    baseline = BASELINES[name]
-    changes = {}
-    if server:
-        changes["server"] = {"policy": {**baseline.wrappers["server"].kwargs["policy"], **server}}
-    env = baseline.wrap(make_federation(env_id, max_cycles=rounds, **kwargs), changes)
-    for arm, seen, step in played(env, baseline.make_policy(), SEEDS):
+    env = wrapped(name, make_federation(env_id, max_cycles=rounds, **kwargs), server)
+    for arm, seen, step in played(env, BASELINES[name].make_policy(), SEEDS):
         active = seen.get("active", np.ones((3, env.max_num_agents, 1), bool))[..., 0]
         yield arm, active, step.reward.copy(), {k: v.copy() for k, v in step.info.items()}, env
 
@@ -42,10 +38,9 @@ def require_equal(rounds, twins):
 
 @pytest.mark.parametrize("c", [4.0, 6.0])
 def test_fed1_ucb_decides_like_the_twin(c):
-    rounds = 4000
-    twins = [
-        Fed2(3, 4, rounds, int(10 * np.log(rounds)), lambda p: 3 * (p == 1), c, c, 0.3, 0.0) for _ in SEEDS
-    ]
+    rounds = 2000
+    each = int(10 * np.log(rounds))
+    twins = [Fed2(3, 4, rounds, each, lambda p: 3 * (p == 1), c, c, 0.3, 0.0) for _ in SEEDS]
     require_equal(play("Fed1-UCB", "FedGaussian-v0", rounds, {"c1": c, "c2": c}, **EASY), twins)
     assert all(len(twin.left) == 1 and twin.phase > 1 for twin in twins)
     assert [twin.left for twin in twins] == [[3]] * 3
@@ -76,7 +71,7 @@ def test_agents_stop_joining_when_there_are_no_more():
 
 @pytest.mark.parametrize(("enhanced", "alpha"), every_second(every_pair([False, True], [0.0, 0.3, 0.9, 1.0])))
 def test_pf_ucb_decides_like_the_twin(alpha, enhanced):
-    rounds = 6_000
+    rounds = 4_500
     twins = [PF(3, 4, rounds, alpha, 1.0, 0.5, enhanced=enhanced) for _ in SEEDS]
     require_equal(play("PF-UCB", "FedMixed-v0", rounds, {"enhanced": enhanced}, regret=alpha, **MIXED), twins)
     assert all(twin.left is None for twin in twins)
@@ -112,14 +107,12 @@ def test_agents_without_messages_and_with_all_of_them():
         counts, sums = np.zeros((2, 3, 3, 4))
         for t, (arm, _, reward, _, _) in enumerate(play(name, "FedGaussian-v0", 300, **EASY), start=1):
             n, s = (array.sum(axis=1, keepdims=True) if together else array for array in (counts, sums))
-            index = np.where(
-                n > 0, s / np.maximum(n, 1) + np.sqrt(2 * 0.09 * np.log(t) / np.maximum(n, 1)), np.inf
-            )
+            many = np.maximum(n, 1)
+            index = np.where(n > 0, s / many + np.sqrt(2 * 0.09 * np.log(t) / many), np.inf)
             np.testing.assert_array_equal(arm, np.broadcast_to(index.argmax(axis=-1), arm.shape))
-            np.put_along_axis(counts, arm[..., None], np.take_along_axis(counts, arm[..., None], -1) + 1, -1)
-            np.put_along_axis(
-                sums, arm[..., None], np.take_along_axis(sums, arm[..., None], -1) + reward[..., None], -1
-            )
+            pulled = np.arange(4) == arm[..., np.newaxis]
+            counts += pulled
+            sums += pulled * reward[..., np.newaxis]
 
 
 def test_private_epochs_claim_no_more_than_was_asked_for():

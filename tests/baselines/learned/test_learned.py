@@ -17,7 +17,6 @@ from fedbandit_envs.baselines.learned import (
     ItemNetwork,
     LearnedIndex,
     LearnedSend,
-    rule_layers,
 )
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.procurement import LaplaceIndex
@@ -40,19 +39,19 @@ def some_network(each=EACH, once=ONCE, hidden=5, seed=0):
     return ItemNetwork(each, once, layers)
 
 
+def layers_of(network):
+    return dict(zip(LAYERS, network._layers, strict=True))
+
+
 def constant_network(value, each=EACH, once=ONCE):
-    layers = dict(
-        zip(LAYERS, (np.zeros_like(layer) for layer in some_network(each, once)._layers), strict=True)
-    )
+    layers = {name: np.zeros_like(layer) for name, layer in layers_of(some_network(each, once)).items()}
     return ItemNetwork(each, once, {**layers, "last_bias": np.array([value])})
 
 
 @pytest.fixture
 def features():
     generator = np.random.default_rng(1)
-    return generator.uniform(-1, 1, (3, 4, 7, 4)).astype(np.float32), generator.uniform(
-        -1, 1, (3, 4, 2)
-    ).astype(np.float32)
+    return [generator.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 4, 7, 4), (3, 4, 2))]
 
 
 def test_network_is_its_formula(features):
@@ -87,15 +86,12 @@ def test_files_are_never_unpickled(tmp_path):
             LearnedIndex(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"middle": np.zeros((5, 4))}, r"layer 'middle' has shape \(5, 4\); \(5, 5\) is required"),
-        ({"last_bias": np.array([np.nan])}, "layer 'last_bias' has numbers that are not finite"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [
+    ({"middle": np.zeros((5, 4))}, r"layer 'middle' has shape \(5, 4\); \(5, 5\) is required"),
+    ({"last_bias": np.array([np.nan])}, "layer 'last_bias' has numbers that are not finite"),
+])  # fmt: skip
 def test_wrong_layers_are_named(change, message):
-    layers = dict(zip(LAYERS, some_network()._layers, strict=True))
+    layers = layers_of(some_network())
     with pytest.raises(ValueError, match=message):
         ItemNetwork(EACH, ONCE, {**layers, **change})
     del layers["middle"]
@@ -115,15 +111,11 @@ def test_constant_networks_are_laplace_indices(width):
 
 
 def test_who_learned_alone_takes_no_notice_of_what_is_heard():
-    baseline = BASELINES["FCB-every-round"]
     alone, among = (
-        simulate(env, LearnedIndex("PPO-procurement"), range(2)).regret
-        for env in (
-            procurement_v0.parallel_env(max_cycles=40),
-            baseline.wrap(procurement_v0.parallel_env(max_cycles=40)),
-        )
+        simulate(wrap(procurement_v0.parallel_env(max_cycles=40)), LearnedIndex("PPO-procurement"), range(2))
+        for wrap in (lambda env: env, BASELINES["FCB-every-round"].wrap)
     )
-    np.testing.assert_array_equal(alone, among)
+    np.testing.assert_array_equal(alone.regret, among.regret)
 
 
 def test_networks_of_another_problem_are_refused():
@@ -162,12 +154,7 @@ SMALL = {"num_agents": 3, "num_arms": 6, "dim": 3}
 def threshold(least, **slopes):
     """A rule of one unit: send once a weighted sum of features exceeds a number."""
     first = np.array([[slopes.get(name, 0.0)] for name in FEATURES])
-    return {
-        "first": first,
-        "first_bias": np.array([-least]),
-        "last": np.array([1.0]),
-        "last_bias": np.array([0.0]),
-    }
+    return dict(zip(RULE_LAYERS, (first, np.array([-least]), np.ones(1), np.zeros(1)), strict=True))
 
 
 def some_rule(seed=0, hidden=5):
@@ -218,17 +205,14 @@ def test_decisions_are_the_formulas():
         answer = policy.act(seen)
         x = np.take_along_axis(seen["contexts"], answer["action"][..., np.newaxis, np.newaxis], 2)[..., 0, :]
         unsent += np.log1p(np.einsum("rji,rjih,rjh->rj", x, np.linalg.inv(gram), x))
-        features = np.stack(
-            [
-                np.log(0.01 + unsent) / 3,
-                np.log2((t + 1) / np.maximum(last, 1)) / 4,
-                np.log(t + 1 - last) / np.log(rounds),
-                np.log(1 + t - heard) / np.log(rounds),
-                np.full(rows, 1 - (t + 1) / rounds),
-                np.log2(1 + times) / 4,
-            ],
-            axis=-1,
-        )
+        features = np.stack([
+            np.log(0.01 + unsent) / 3,
+            np.log2((t + 1) / np.maximum(last, 1)) / 4,
+            np.log(t + 1 - last) / np.log(rounds),
+            np.log(1 + t - heard) / np.log(rounds),
+            np.full(rows, 1 - (t + 1) / rounds),
+            np.log2(1 + times) / 4,
+        ], axis=-1)  # fmt: skip
         units = np.tanh(features @ layers["first"] + layers["first_bias"])
         send = units @ layers["last"] + layers["last_bias"][0] > 0
         np.testing.assert_array_equal(answer["send"], send)
@@ -238,22 +222,27 @@ def test_decisions_are_the_formulas():
     assert both == {False, True}
 
 
+def sent_and_pulled(rule, seeds):
+    """Round by round: messages and arms of all replicas."""
+    env = Channel(parallel_env(max_cycles=30, **SMALL), schedule="on_request")
+    rounds = [(step.info["messages"].copy(), arm) for arm, _, step in played(env, LearnedSend(rule), seeds)]
+    return [np.array(each) for each in zip(*rounds, strict=True)]
+
+
 def test_several_rules_play_side_by_side():
     one, other = some_rule(1), some_rule(2)
     several = {name: np.stack([one[name], other[name]]) for name in RULE_LAYERS}
-    env = Channel(parallel_env(max_cycles=30, **SMALL), schedule="on_request")
-    both = simulate(env, LearnedSend(several), [5, 5, 6, 6])
+    both = sent_and_pulled(several, (5, 5, 6, 6))
     for place, layers in enumerate((one, other)):
-        alone = simulate(env, LearnedSend(layers), [5, 6])
-        np.testing.assert_array_equal(both.messages[:, place::2], alone.messages)
-        np.testing.assert_array_equal(both.regret[:, place::2], alone.regret)
+        for found, alone in zip(both, sent_and_pulled(layers, (5, 6)), strict=True):
+            np.testing.assert_array_equal(found[:, place::2], alone)
 
 
 def test_wrong_layers_of_rules_are_named():
     with pytest.raises(ValueError, match=r"layer 'first' has shape \(5, 5\); \(6, 5\) is required"):
-        rule_layers({**some_rule(), "first": np.zeros((5, 5))})
+        LearnedSend({**some_rule(), "first": np.zeros((5, 5))})
     with pytest.raises(ValueError, match=r"\['last'\] are required too"):
-        rule_layers({name: array for name, array in some_rule().items() if name != "last"})
+        LearnedSend({name: array for name, array in some_rule().items() if name != "last"})
     with pytest.raises(ValueError, match="are required too"):
         LearnedSend("PPO-arms")
 

@@ -37,7 +37,7 @@ def side_by_side(env, policy, reference, rounds, seed=0):
     return messages
 
 
-@pytest.mark.parametrize(("law", "alpha", "rounds"), [("uniform", 1.0, 1500), ("in_turn", 0.04, 1500)])
+@pytest.mark.parametrize(("law", "alpha", "rounds"), [("uniform", 1.0, 800), ("in_turn", 0.04, 800)])
 def test_fedlinucb_is_its_listing(law, alpha, rounds):
     env = Server(Participation(parallel_env(**PROBLEM, max_cycles=rounds), law), "on_request")
     reference = FedLinUCBReference(AGENTS, DIM, alpha, 0.5, 1.0)
@@ -45,14 +45,10 @@ def test_fedlinucb_is_its_listing(law, alpha, rounds):
     assert messages.sum() > 50
 
 
-@pytest.mark.parametrize(("law", "growth", "rounds"), [("uniform", 6.0, 1500), ("in_turn", 1.5, 1500)])
+@pytest.mark.parametrize(("law", "growth", "rounds"), [("uniform", 6.0, 800), ("in_turn", 1.5, 800)])
 def test_async_linucb_is_its_listing(law, growth, rounds):
-    env = Server(
-        Participation(parallel_env(**PROBLEM, max_cycles=rounds), law),
-        "on_request",
-        {"name": "determinant", "growth": growth},
-        echo=False,
-    )
+    inside = Participation(parallel_env(**PROBLEM, max_cycles=rounds), law)
+    env = Server(inside, "on_request", {"name": "determinant", "growth": growth}, echo=False)
     reference = AsyncLinUCBReference(AGENTS, DIM, growth, growth, 0.5, 1.0)
     messages = side_by_side(env, AsyncLinUCB(growth=growth, beta=0.5), reference, rounds)
     assert messages.sum() > 20
@@ -69,17 +65,14 @@ def test_the_radius_of_the_theory():
     assert policy._growth == pytest.approx(1 / 25)
 
 
-@pytest.mark.parametrize(
-    ("policy", "around"),
-    [
-        (FedLinUCB(), lambda env: env),
-        (FedLinUCB(), lambda env: Channel(env, schedule="on_request")),
-        (FedLinUCB(), lambda env: Server(env, "every_round")),
-        (FedLinUCB(), lambda env: Server(env, "on_request", echo=False)),
-        (AsyncLinUCB(), lambda env: Server(env, "on_request")),
-        (AsyncLinUCB(), lambda env: Channel(env)),
-    ],
-)
+@pytest.mark.parametrize(("policy", "around"), [
+    (FedLinUCB(), lambda env: env),
+    (FedLinUCB(), lambda env: Channel(env, schedule="on_request")),
+    (FedLinUCB(), lambda env: Server(env, "every_round")),
+    (FedLinUCB(), lambda env: Server(env, "on_request", echo=False)),
+    (AsyncLinUCB(), lambda env: Server(env, "on_request")),
+    (AsyncLinUCB(), lambda env: Channel(env)),
+])  # fmt: skip
 def test_a_server_that_can_be_asked_is_needed(policy, around):
     env = around(parallel_env(**PROBLEM))
     with pytest.raises(UnfitError, match="a Server with schedule='on_request' and echo="):

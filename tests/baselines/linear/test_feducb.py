@@ -14,7 +14,7 @@ from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import floor_eigenvalues, is_due, regularise
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.wrappers import ContinualPrivatizer
+from fedbandit_envs.wrappers import ContinualPrivatizer, GaussianPrivatizer
 from fedbandit_envs.wrappers.releases import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.server import Server
@@ -38,12 +38,10 @@ def arms(env, policy, seeds=(0, 1), rounds=300):
 ], ids=["no channel", "silence", "silence, no noise"])  # fmt: skip
 def test_alone_it_is_linucb_bit_for_bit(num_agents, wrap):
     """Without company or noise: the same estimates, determinants and arms."""
-    fed, lin = FedUCB(failure=0.02), LinUCB(failure=0.02)
     env = wrap(linear(num_agents=num_agents))
+    # Behind a privatizer half the failures are set aside for noise that never comes.
     noisy = "inbox_statistic_noise_variance" in env.single_observation_space.spaces
-    if noisy:
-        # Half the failures are set aside for noise that never comes.
-        lin = LinUCB(failure=0.01)
+    fed, lin = FedUCB(failure=0.02), LinUCB(failure=0.01 if noisy else 0.02)
     np.testing.assert_array_equal(arms(env, fed), arms(linear(num_agents=num_agents), lin))
     for ours, theirs in zip(fed._ridges, lin._ridges, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -80,8 +78,7 @@ def test_with_an_echo_exact_data_counts_only_until_it_is_released():
     """V is the sum of everybody's releases, own ones included, and of what is not released yet."""
     env = Channel(ContinualPrivatizer(linear(), 2.0, 0.1, releases=DOUBLING), schedule=DOUBLING, echo=True)
     policy = FedUCB(ridge=3.0)
-    pooled = np.zeros((2, 4, 5, 5))
-    recent = np.zeros((2, 4, 5, 5))
+    pooled, recent = np.zeros((2, 2, 4, 5, 5))
     for t, (_, seen, _) in enumerate(played(env, policy, (0, 1), 200)):
         if t:
             pair = np.concatenate([seen["pulled_context"], seen["last_reward"]], axis=-1)
@@ -163,24 +160,17 @@ def test_lifted_eigenvalues_are_bounded_as_promised():
     assert (np.linalg.norm(error, axis=-1) > confidence.tilt).sum() <= 40
     # G + ridge I <= inflation^2 V, and so are the determinants.
     inflation = confidence.inflation
-    slack = np.linalg.eigvalsh(inflation[:, np.newaxis, np.newaxis] ** 2 * v - gram - ridge * np.eye(dim))[
-        :, 0
-    ]
-    assert (slack < -1e-8).sum() <= 40
+    slack = inflation[:, np.newaxis, np.newaxis] ** 2 * v - gram - ridge * np.eye(dim)
+    assert (np.linalg.eigvalsh(slack)[:, 0] < -1e-8).sum() <= 40
     grown = np.linalg.slogdet(gram + ridge * np.eye(dim))[1] - dim * np.log(ridge)
     assert (grown > log_det - confidence.log_floor + 1e-8).sum() <= 40
 
 
 def test_noise_without_announced_bounds_is_lifted_too():
     """One-shot Gaussian noise says nothing of its size: V is made positive definite all the same."""
-    from fedbandit_envs.wrappers import GaussianPrivatizer
-
-    env = Channel(
-        GaussianPrivatizer(linear(), epsilon_per_release=0.5 / 9, releases=9, calibration="analytic"),
-        schedule=DOUBLING,
-    )
+    private = GaussianPrivatizer(linear(), epsilon_per_release=0.5 / 9, releases=9, calibration="analytic")
     policy = FedUCB()
-    for _ in played(env, policy, range(5), 256):
+    for _ in played(Channel(private, schedule=DOUBLING), policy, range(3), 256):
         assert np.isfinite(policy._ridges.inverse).all()
         assert (np.linalg.eigvalsh(policy._ridges.inverse) > 0).all()
 
@@ -206,9 +196,7 @@ def test_a_server_s_sum_counts_as_the_messages_of_all_agents(constants):
 def test_the_trigger_follows_line_12():
     env = Channel(linear(num_agents=3), schedule="synchronise")
     policy = FedUCB(threshold=12.0)
-    base = np.zeros((2, 3))
-    waited = np.zeros((2, 3))
-    synchronisations = 0
+    (base, waited), synchronisations = np.zeros((2, 2, 3)), 0
     for t, (arm, observation, _) in enumerate(played(env, policy, [0, 1])):
         if t:
             waited += 1

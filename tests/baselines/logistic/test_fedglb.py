@@ -4,11 +4,13 @@ Regrets are compared with a twin of the released program by a t-test at 1e-4, un
 seeds would raise a false alarm.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from compiled import from_python
 from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
-from played import played
+from played import played, wrapped
 from scipy import optimize, stats
 
 from fedbandit_envs.baselines import BASELINES
@@ -43,23 +45,45 @@ def unequal(monkeypatch):
 
 def make(name, rounds, server=None, wrap=None, **kwargs):
     """A baseline's federation and policy."""
-    baseline = BASELINES[name]
     env = make_federation("FedLogistic-v0", max_cycles=rounds, **{**SMALL, **kwargs})
-    env = wrap(env) if wrap else env
-    changes = {}
-    if server:
-        changes["server"] = {"policy": {**baseline.wrappers["server"].kwargs["policy"], **server}}
-    return baseline.wrap(env, changes), baseline.make_policy()
+    return wrapped(name, wrap(env) if wrap else env, server), BASELINES[name].make_policy()
+
+
+class Episode(NamedTuple):
+    """Pools and parameters of replicas, and round by round the numbers offered, arms, contexts, rewards and regrets."""
+
+    vectors: np.ndarray
+    theta: np.ndarray
+    offered: np.ndarray
+    arms: np.ndarray
+    pulled: np.ndarray
+    rewards: np.ndarray
+    regrets: np.ndarray
+
+    def data(self, rounds=None):
+        """The contexts and rewards of all agents of the first replica in the first rounds."""
+        return self.pulled[:rounds, 0].reshape(-1, 4), self.rewards[:rounds, 0].ravel()
 
 
 def play(env, policy, seeds=SEEDS):
-    """Pools, parameters, and round by round the numbers offered, arms, rewards and regrets."""
     rounds = [
-        (seen["pool_index"], arm, step.reward.copy(), step.info["regret"].copy())
+        (seen["pool_index"], arm, step.observation["pulled_context"].copy(), step.reward.copy(),
+         step.info["regret"].copy())
         for arm, seen, step in played(env, policy, seeds)
-    ]
+    ]  # fmt: skip
     problem, rounds = env.unwrapped, map(np.array, zip(*rounds, strict=True))
-    return problem._distribution._pool, problem._theta, *rounds
+    return Episode(problem._distribution._pool, problem._theta, *rounds)
+
+
+def loss(w, x, y):
+    """What the server minimises, for the ridge 2."""
+    z = x @ w
+    return ((np.logaddexp(0, z) - y * z).sum() + w @ w) / len(y)
+
+
+def likeliest(x, y, start):
+    """Its minimum by a general solver."""
+    return optimize.minimize(loss, start, (x, y), jac=lambda w, x, y: gradient(x, y, 2.0, w), tol=1e-14)
 
 
 # Against the twins
@@ -70,15 +94,15 @@ def test_it_decides_like_the_twin(unequal, threshold):
     rounds = 50
     env, policy = make("FedGLB-UCB", rounds)
     policy._threshold = threshold
-    vectors, theta, offered, arms, rewards, regrets = play(env, policy)
+    vectors, theta, offered, arms, _, rewards, regrets = play(env, policy)
     synchronised = []
     for r in range(len(SEEDS)):
-        twin = Program(6, rounds, dim=4, arms=8, size=40, threshold=threshold).run(
-            0, theta[r], vectors[r], offered[:, r], rewards[:, r]
-        )
-        np.testing.assert_array_equal(arms[:, r], twin["arms"])
-        assert regrets[:, r].sum() == pytest.approx(twin["regret"])
-        synchronised.append(twin["synchronisations"])
+        twin = Program(6, rounds, dim=4, arms=8, size=40, threshold=threshold)
+        given = theta[r], vectors[r], offered[:, r], rewards[:, r]
+        regret, places, synchronisations = twin.run(0, *given)
+        np.testing.assert_array_equal(arms[:, r], places)
+        assert regrets[:, r].sum() == pytest.approx(regret)
+        synchronised.append(synchronisations)
     assert (min(synchronised) > 10) == (threshold != 1e9)
 
 
@@ -93,15 +117,12 @@ def test_its_gradient_steps_are_the_twins(unequal, monkeypatch):
 
     monkeypatch.setattr(LogisticServer, "answer", spy)
     env, policy = make("FedGLB-UCB", 40)
-    vectors, _, offered, arms, rewards, _ = play(env, policy, (3,))
-    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
+    ours = play(env, policy, (3,))
     start, at = np.zeros(4), 0
     while at < len(asked):
-        rounds = asked[at][0] // 6
-        x, y = vectors[0][pulled[:rounds, 0].ravel()], rewards[:rounds, 0].ravel()
-        models, start = descend(x, y, 2.0, start, length=np.sqrt(2))
-        ours = np.array([model for _, model in asked[at : at + len(models)]])
-        np.testing.assert_allclose(ours, models, rtol=0, atol=1e-10)
+        models, start = descend(*ours.data(asked[at][0] // 6), 2.0, start, np.sqrt(2))
+        found = np.array([model for _, model in asked[at : at + len(models)]])
+        np.testing.assert_allclose(found, models, rtol=0, atol=1e-10)
         at += len(models)
     assert at > 60
 
@@ -117,35 +138,21 @@ def test_its_models_are_as_near_to_the_minimum_as_is_said(solver, monkeypatch):
 
     monkeypatch.setattr(LogisticServer, "_finish", spy)
     env, policy = make("FedGLB-UCB", 60, {"solver": solver})
-    vectors, _, offered, arms, rewards, _ = play(env, policy, (4,))
-    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
+    episode = play(env, policy, (4,))
     assert len(found) > 5
     for n, model in found:
-        x, y = vectors[0][pulled[: n // 6, 0].ravel()], rewards[: n // 6, 0].ravel()
-
-        def loss(w, x=x, y=y, n=n):
-            z = x @ w
-            return (np.logaddexp(0, z) - y * z).sum() / n + w @ w / n
-
-        best = optimize.minimize(loss, model, jac=lambda w, x=x, y=y: gradient(x, y, 2.0, w), tol=1e-14)
-        assert loss(model) - best.fun <= 1 / n**2
+        best = likeliest(*episode.data(n // 6), model)
+        assert loss(model, *episode.data(n // 6)) - best.fun <= 1 / n**2
 
 
 @pytest.mark.slow
 def test_the_released_form_has_the_regret_of_the_released_program():
     """Agents act in turn and synchronise at once; a pull of each of 10 agents is one round of the program."""
-    env, policy = make(
-        "FedGLB-UCB-released",
-        600,
-        wrap=lambda env: Participation(env, "in_turn"),
-        num_agents=10,
-        num_arms=25,
-        dim=10,
-        contexts="pool",
-    )
+    sizes = {"num_agents": 10, "num_arms": 25, "dim": 10, "contexts": "pool"}
+    env, policy = make("FedGLB-UCB-released", 600, wrap=lambda env: Participation(env, "in_turn"), **sizes)
     policy._threshold = 60 / (10 * 10 * np.log(600))
-    ours = play(env, policy, range(20))[-1].sum(axis=(0, 2))
-    theirs = [Program(10, 60, released=True).run(seed)["regret"] for seed in range(20)]
+    ours = play(env, policy, range(20)).regrets.sum(axis=(0, 2))
+    theirs = [Program(10, 60, released=True).run(seed)[0] for seed in range(20)]
     assert stats.ttest_ind(ours, theirs, equal_var=False).pvalue > 1e-4
     assert np.mean(ours) == pytest.approx(np.mean(theirs), rel=0.2)
 
@@ -186,44 +193,33 @@ def test_the_likeliest_model_is_that_of_a_general_solver(scale):
     kernels.maximise(features, pulls, rewards, 0.5, model)
     for j in range(2):
 
-        def loss(w, j=j):
+        def penalised(w, j=j):
             z = features[0] @ w
             return (pulls[0, j] * np.logaddexp(0, z) - rewards[0, j] * z).sum() + 0.25 * w @ w
 
-        best = optimize.minimize(loss, np.zeros(4), tol=1e-12)
+        best = optimize.minimize(penalised, np.zeros(4), tol=1e-12)
         np.testing.assert_allclose(model[0, j], best.x, atol=2e-5)
 
 
 def test_ucb_glm_pulls_what_its_formula_says():
     """Decisions from the likeliest model and V, computed again in plain numpy."""
     env, policy = make("UCB-GLM", 25)
-    vectors, _, offered, arms, rewards, _ = play(env, policy, (1,))
+    vectors, _, offered, arms, pulled, rewards, _ = play(env, policy, (1,))
     radius = 0.5 / 0.1966 * np.sqrt(2 * np.log(1 + 2 * 25 / 4) + np.log(100))
-    for j in range(6):
+    for j in range(3):
+        w = np.zeros(4)
         for t in range(1, 25):
-            pulled = vectors[0][[offered[s, 0, j, arms[s, 0, j]] for s in range(t)]]
-            y = rewards[:t, 0, j]
-            V = 2 * np.eye(4) + pulled.T @ pulled
-
-            def loss(w, pulled=pulled, y=y):
-                z = pulled @ w
-                return (np.logaddexp(0, z) - y * z).sum() + w @ w
-
-            w = optimize.minimize(
-                loss, np.zeros(4), jac=lambda w, x=pulled, y=y: len(y) * gradient(x, y, 2.0, w), tol=1e-12
-            ).x
-            x = vectors[0][offered[t, 0, j]]
-            bounds = x @ w + radius * np.sqrt(((x @ np.linalg.inv(V)) * x).sum(axis=1))
+            known, x = pulled[:t, 0, j], vectors[0][offered[t, 0, j]]
+            w = likeliest(known, rewards[:t, 0, j], w).x
+            inverse = np.linalg.inv(2 * np.eye(4) + known.T @ known)
+            bounds = x @ w + radius * np.sqrt(((x @ inverse) * x).sum(axis=1))
             assert bounds[arms[t, 0, j]] >= bounds.max() - 1e-4
 
 
 def test_shared_ucb_glm_is_that_of_one_agent_with_all_data():
     """Behind a server that is told everything the model is the likeliest one of all data."""
     env, policy = make("UCB-GLM-shared", 30)
-    vectors, _, offered, arms, rewards, _ = play(env, policy, (2,))
-    server = env._policy
-    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
-    x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
+    (x, y), server = play(env, policy, (2,)).data(), env._policy
     assert np.linalg.norm(len(y) * gradient(x, y, 2.0, server._model[0, 0])) < 1e-8
     np.testing.assert_allclose(server._gram[0], 2 * np.eye(4) + x.T @ x, rtol=1e-9)
 
@@ -259,8 +255,7 @@ def test_other_rewards_and_contexts_are_refused():
 def test_agents_that_have_not_acted_leave_the_pool_as_it_is():
     """They are shown zeros under the number 0, and tell nothing."""
     env, policy = make("UCB-GLM-shared", 15, wrap=lambda env: Participation(env, "in_turn"))
-    vectors, *_ = play(env, policy, (0,))
-    server = env._policy
+    vectors, server = play(env, policy, (0,)).vectors, env._policy
     assert server._pulls.sum() == 15
     known = server._pool[0]
     told = known.any(axis=-1)
@@ -282,10 +277,7 @@ def test_pools_that_differ_between_agents_are_refused():
 def test_after_a_number_of_questions_the_radius_is_that_of_the_model(monkeypatch):
     env, policy = make("FedGLB-UCB", 4, {"gradient_rounds": 3})
     policy._threshold = 0.0
-    vectors, _, offered, arms, rewards, _ = play(env, policy, (0,))
-    server = env._policy
-    pulled = np.take_along_axis(offered, arms[..., np.newaxis], axis=-1)[..., 0]
-    x, y = vectors[0][pulled[:, 0].ravel()], rewards[:, 0].ravel()
+    (x, y), server = play(env, policy, (0,)).data(), env._policy
     np.testing.assert_allclose(server._gradient[0], gradient(x, y, 2.0, server._model[0]), atol=1e-12)
 
 
@@ -323,9 +315,8 @@ def test_its_claim_is_that_of_four_clipped_releases(stage, unknown, monkeypatch)
     baseline = BASELINES["FedGLB-UCB-private"]
     env = make_federation("FedLogistic-v0", max_cycles=100, **SMALL)
     env = baseline.wrap(env, {"server": {"stage": stage}})
-    *_, regrets = play(env, baseline.make_policy())
+    play(env, baseline.make_policy())
     assert len(variances) == 4
-    assert len(regrets) == 100
     deviation = np.sqrt(unknown * np.unique(np.round(variances, 6)).item())
     mu = 2 * np.sqrt(4) * 15.0 / deviation
     (claim,) = [claim for claim in env.privacy_claims() if claim.observer == "fellow"]
@@ -336,15 +327,13 @@ def test_its_claim_is_that_of_four_clipped_releases(stage, unknown, monkeypatch)
 
 def test_little_noise_leaves_nearly_the_models_without_noise():
     """But for norms above 1, which are cut; and much noise leaves no model."""
-    models, baseline = {}, BASELINES["FedGLB-UCB-private"]
+    models = {}
     for epsilon in (1e-3, 1e12, None):
-        env = make_federation("FedLogistic-v0", max_cycles=101, **SMALL)
+        baseline = BASELINES["FedGLB-UCB-true" if epsilon is None else "FedGLB-UCB-private"]
         given = {} if epsilon is None else {"privatizer": {"epsilon": epsilon, "clip": 1e3}}
-        env = BASELINES["FedGLB-UCB-true" if epsilon is None else "FedGLB-UCB-private"].wrap(env, given)
-        policy = baseline.make_policy()
-        play(env, policy)
-        server = env._policy
-        models[epsilon] = server._model, server._trusted
+        env = baseline.wrap(make_federation("FedLogistic-v0", max_cycles=101, **SMALL), given)
+        play(env, baseline.make_policy())
+        models[epsilon] = env._policy._model, env._policy._trusted
     short = np.linalg.norm(models[None][0], axis=1) < 0.95
     assert short.any()
     for found, expected in zip(models[1e12], models[None], strict=True):
