@@ -22,7 +22,8 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned import FEATURES, RULE_LAYERS, LearnedSend
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.experiments import RunResult, simulate
+from fedbandit_envs.experiments import RunResult
+from fedbandit_envs.experiments.result import play_started
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import ContinualPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -57,7 +58,9 @@ def play(
     env = make_federation("FedLinear-v0", max_cycles=horizon, **{**SMALL, **federation})
     private = ContinualPrivatizer(env, epsilon=1.0, delta=0.1, releases=releases, on_exhausted="silence")
     channel = Channel(private, schedule=schedule)
-    return simulate(channel, policy, seeds), channel.privacy()
+    # Several rules meet the same seeds, which `simulate` refuses.
+    result = play_started(channel, policy, seeds, channel.reset_batch(seeds), lambda played: None)
+    return result, channel.privacy()
 
 
 def costs(simulation: RunResult) -> Array:
