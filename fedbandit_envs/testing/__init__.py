@@ -11,9 +11,7 @@ Example:
     >>> check_policy(UCB1, lambda: arms_v0.parallel_env(num_agents=2, num_arms=3))
 """
 
-from fedbandit_envs.testing.federation import check_federation
-from fedbandit_envs.testing.policy import check_policy, check_reporter
-from fedbandit_envs.testing.server_policy import check_server_policy
-from fedbandit_envs.testing.wrapper import check_wrapper
+from fedbandit_envs.testing.federation import check_federation, check_wrapper
+from fedbandit_envs.testing.policy import check_policy, check_reporter, check_server_policy
 
 __all__ = ["check_federation", "check_policy", "check_reporter", "check_server_policy", "check_wrapper"]

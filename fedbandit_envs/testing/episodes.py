@@ -64,10 +64,11 @@ class Trial:
         probability = 0.5 if find_layer(env, "transport") is None else 0.0
         self.senders = np.random.default_rng(0).random((rounds, *self.rows)) < probability
 
-    def again(self) -> "Trial":
-        """Returns a second trial, with a new federation of the same settings and with the same actions and senders."""
-        other = Trial(self.make, self.seeds, len(self.actions))
-        other.actions, other.senders = list(self.actions), self.senders.copy()
+    def again(self, part: slice = slice(None)) -> "Trial":
+        """Returns a trial of a new federation with the same settings, actions and senders, perhaps of some replicas."""
+        other = Trial(self.make, self.seeds[part], len(self.actions))
+        other.actions = [taken(action, part) for action in self.actions]
+        other.senders = self.senders[:, part].copy()
         return other
 
     def altered(self, where: Array, one_component: bool = False) -> "Trial":
@@ -129,11 +130,6 @@ def inside_of(layer: Layer, make: Make) -> Make:
         return env if outer is None else outer.env
 
     return make_inside
-
-
-def around(wrap: Wrap, make: Make) -> Make:
-    """Returns a function that makes a federation by ``make`` and puts wrappers around it by ``wrap``."""
-    return lambda: wrap(make())
 
 
 def random_choices(space: spaces.Space[Any], rows: tuple[int, int], rounds: int = HORIZON) -> list[Any]:

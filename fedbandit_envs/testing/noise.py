@@ -71,7 +71,12 @@ def check_noise(wrap: Wrap, make: Make) -> None:
     kinds = {event.kind for events in booked for event in events}
     noise = {name: released[name] - data for name, data in plain.items()}
     if kinds and kinds <= _BOOKED.keys():
-        _require_promises(layer.accountant, sensitivity)
+        for adjacency in sensitivity.changes:
+            promised = layer.accountant.epsilon(adjacency=adjacency)
+            lost = layer.accountant.epsilon(promised.delta, composition="exact", adjacency=adjacency).epsilon
+            kept = None in (promised.epsilon, lost) or lost <= promised.epsilon * (1 + 1e-6)
+            less = "booked events promise more than their loss gives"
+            require(kept, f"{less}: epsilon is {lost} at {promised}")
     standardised = []
     for name, data in plain.items():
         announced = variance_of(name)
@@ -137,8 +142,7 @@ def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, 
                 kept.append(copied(release(sends)))
             accounts = getattr(noisy, "accountant", None)
             now = dict(zip(accounts.events, accounts.counts, strict=True)) if accounts else {}
-            added = {event: times > before.get(event, 0) for event, times in now.items()}
-            booked.append({event: who for event, who in added.items() if who.any()})
+            booked.append({event: times > before.get(event, 0) for event, times in now.items()})
             before = now
     stacked = [{name: np.stack([one[name] for one in kept]) for name in kept[0]} for kept in samples]
     return noisy, stacked, booked
@@ -198,19 +202,17 @@ def _require_distribution(kind: str, x: Array, y: Array, symmetric: bool) -> Non
         symmetric: Whether values are entries of symmetric matrices, in which they are repeated.
     """
     noisy = (x != 0).any(axis=(0, 1, 2))
-    below_x, below_y = (
-        (_DISTRIBUTIONS[kind](part[..., noisy])[..., np.newaxis] < _LEVELS) - _LEVELS for part in (x, y)
-    )
+    share = _DISTRIBUTIONS[kind]
+    below_x, below_y = ((share(part[..., noisy])[..., np.newaxis] < _LEVELS) - _LEVELS for part in (x, y))
+    other = f"the noise is not {kind}, as its event says"
     for place, level in enumerate(_LEVELS):
-        what = f"the noise is not {kind}, as its event says: the share of noise below its {level:g} quantile is off"
+        what = f"{other}: the share of noise below its {level:g} quantile is off"
         _require_mean_0(what, np.moveaxis(below_x[..., place], 0, 2)[np.newaxis])
     what = "the distribution of the noise depends on the data"
     _require_mean_0(what, np.moveaxis((below_x * below_y).sum(axis=-1), 0, 2)[np.newaxis])
     for release in () if symmetric else x[..., noisy].reshape(len(x), -1):
         repeated = release.size - np.unique(release.round(10)).size
-        found = (
-            f"the noise is not {kind}, as its event says: {repeated} of {release.size} numbers repeat others"
-        )
+        found = f"{other}: {repeated} of {release.size} numbers repeat others"
         require(repeated <= 4 + release.size / 1000, f"{found}; a continuous distribution is required")
 
 
@@ -221,52 +223,38 @@ def _require_booked(
 
     Noise of variance v, in units of sensitivity, has the precision 1/v. For joint noise of several releases it is on
     the diagonal of the inverse of the covariance matrix, for a change in one release; for one in all it is the sum.
+    An event that states a smaller change than the sensitivity needs noise that loses as much less.
     """
+    pair = sensitivity.pair
+    told = [sensitivity.changes, *([pair.changes] if pair else [])]
     for z, events in enumerate(booked, 1):
         for event, who in events.items():
             # Events of other kinds are attacked; events without noise guarantee nothing.
-            if event.kind not in _BOOKED or not np.isfinite(event.loss):
+            if event.kind not in _BOOKED or not np.isfinite(event.loss) or not who.any():
                 continue
-            units, loss, entries = sensitivity.scale, event.loss, 1.0
-            if event.kind == "randomised_response" and sensitivity.pair:
-                units = {sensitivity.pair.good: np.sqrt(plain[sensitivity.pair.total][z - 1])}
-            if AGENT in sensitivity.changes and event.kind != "gaussian":
-                # Neighbouring clipped releases of n numbers differ by 2 C sqrt(n) in the sum of absolute differences.
-                change = sensitivity.changes[AGENT]
-                loss, entries = loss * event.change(AGENT).values, change.values * change.norm**2
+            units, gaussian = sensitivity.scale, event.kind == "gaussian"
+            if event.kind == "randomised_response" and pair:
+                units = {pair.good: np.sqrt(plain[pair.total][z - 1])}
             for name, scale in units.items():
                 # A change off the diagonal of a symmetric matrix appears twice, so half the variance suffices.
                 half = ~np.eye(scale.shape[-1], dtype=bool) if sensitivity.symmetric else False
                 unit = (scale * np.where(half, np.sqrt(0.5), 1.0))[who]
                 sample = noise[name][z - event.releases : z, who][:, unit > 0] / unit[unit > 0]
                 precision = np.linalg.inv(sample @ sample.T / sample.shape[1] + 1e-12 * np.eye(len(sample)))
-                pairs = [(precision.diagonal().max(), 1 / (_BOOKED[event.kind](loss) * entries))]
-                if event.releases > 1 and AGENT in sensitivity.changes:
-                    pairs.append((precision.sum(), (event.mu(AGENT) / sensitivity.changes[AGENT].norm) ** 2))
                 slack = 1 + STANDARD_ERRORS * np.sqrt(5 * (1 + sensitivity.symmetric) / sample.shape[1])
-                for found, claimed in pairs:
+                for adjacency, change in event.changes:
+                    # All noise but Gaussian noise depends on the sum of the differences, at most sqrt(values) norm.
+                    known = [changes[adjacency] for changes in told if adjacency in changes]
+                    least = min((c.norm * (1 if gaussian else np.sqrt(c.values)) for c in known), default=0.0)
+                    if least == 0:
+                        continue
+                    loss = event.loss * (change.norm if gaussian else change.values) / least
+                    found = precision.sum() if adjacency == AGENT else precision.diagonal().max()
+                    claimed = 1 / _BOOKED[event.kind](loss)
                     what = f"the noise on {name!r} up to release {z} has the precision {found:.4g}"
                     claims = f"the booked event {event.kind!r} of loss {event.loss:.4g} claims {claimed:.4g}"
-                    require(found <= claimed * slack, f"{what} in units of sensitivity, but {claims}")
-
-
-def _require_promises(accounts: Any, sensitivity: Sensitivity) -> None:
-    """Requires that events state no smaller change than the sensitivity and promise no more than their loss gives."""
-    told = [sensitivity.changes] + ([sensitivity.pair.changes] if sensitivity.pair else [])
-    for event in accounts.events:
-        part = int(event.kind == "gaussian")
-        for adjacency, change in event.changes:
-            known = [changes[adjacency][part] for changes in told if adjacency in changes]
-            least = 0.0 if AGENT in sensitivity.changes and not part else min(known, default=0.0)
-            stated = f"the booked event {event.kind!r} has a change of {change[part]:.4g} under {adjacency!r}"
-            require(change[part] >= least * (1 - 1e-9), f"{stated}, where sensitivity has {least:.4g}")
-    for adjacency in sensitivity.changes:
-        promised = accounts.epsilon(adjacency=adjacency)
-        lost = accounts.epsilon(promised.delta, composition="exact", adjacency=adjacency).epsilon
-        kept = None in (promised.epsilon, lost) or lost <= promised.epsilon * (1 + 1e-6)
-        require(
-            kept, f"the booked events promise more than their loss gives: epsilon is {lost} at {promised}"
-        )
+                    but = f"in units of sensitivity, but under {adjacency!r}"
+                    require(found <= claimed * slack, f"{what} {but} {claims}")
 
 
 def _require_audit(wrap: Wrap, make: Make, adjacencies: list[str]) -> None:

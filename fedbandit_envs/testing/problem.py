@@ -1,31 +1,27 @@
-"""Checks of a problem without wrappers: its declarations, such as sensitivity, are compared with played episodes."""
+"""Checks of what a problem declares, such as its sensitivity, against played episodes, and of who learns of whom."""
 
-import pickle
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Any
 from unittest.mock import patch
+from warnings import warn
 
 import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.privacy import AGENT, Sensitivity
+from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.randomness.draws import Draws, EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose
 from fedbandit_envs.testing.assertions import mapped, require, require_same, require_zero, taken
-from fedbandit_envs.testing.episodes import Trial, copied
-from fedbandit_envs.testing.isolation import check_isolation as check_isolation
+from fedbandit_envs.testing.episodes import Trial, copied, results
 
 TRIES = 36
 """Number of replicas. In each of them, one agent acts differently in a second episode."""
 
 ROUNDS = 6
 """Number of rounds of an episode."""
-
-_ALTERED = 2
-"""The round in which one agent acts differently, in checks where it does so in one round only."""
 
 _LONG, _NUMBERS = 12, 2_000_000
 """The number of rounds of the episodes in which releases are compared, and how many numbers these may contain."""
@@ -36,22 +32,8 @@ _OF_OUTCOMES = (Purpose.OUTCOME, Purpose.ARM)
 _SLACK = 1e-9
 """The tolerance for rounding errors."""
 
-
-def check_common_random_numbers(trial: Trial) -> None:
-    """Checks that an agent's action in one round changes neither its rewards nor its regret in later rounds."""
-    env: Any = trial.env
-    if env.stateful:
-        return
-    where = np.arange(ROUNDS)[:, np.newaxis] == _ALTERED
-    played, altered = (_episode(each)[_ALTERED + 1 :] for each in (trial, trial.altered(where)))
-    what = "of an agent in rounds after one in which it acted otherwise"
-    advice = "common random numbers are required; a problem without them declares stateful = True"
-    for found, expected in zip(altered, played, strict=True):
-        for name, one, other in (
-            ("reward", found["reward"], expected["reward"]),
-            ("regret", found["info"]["regret"], expected["info"]["regret"]),
-        ):
-            require_same(f"{name} {what}", one[trial.chosen], other[trial.chosen], advice)
+_ADVICE = "common random numbers are required, or stateful = True; regret is an expectation over outcomes"
+"""What is required of rewards and regret in rounds that are not altered."""
 
 
 def check_neighbours(trial: Trial) -> None:
@@ -74,13 +56,15 @@ def check_neighbours(trial: Trial) -> None:
 
 
 def check_worse_neighbours(trial: Trial) -> None:
-    """Checks that one altered action or outcome changes one release, and by no more than the declared sensitivity.
+    """Checks that an altered action or outcome changes its own round only, and one release by the declared sensitivity.
 
     In each replica one agent acts differently in one round, or the outcomes of that round come from other random
     numbers, among them the smallest and the largest of 65,536. One release may then differ, by the change of the widest
-    adjacency that is declared; all later ones must be the same. What two replicas release after a single round may not
-    differ more either. Problems whose rounds depend on earlier ones (``stateful``) are compared in the first release
-    only. Byzantine agents (the group ``liars``) are not protected, and not compared.
+    adjacency that is declared. All later releases must be the same, and a problem's rewards and regret too, by common
+    random numbers. Regret must not change with the outcomes of its own round either, since it is an expectation over
+    them. What two replicas release after a single round may not differ more. Problems whose rounds depend on earlier
+    ones (``stateful``) are compared in the first release only. Byzantine agents (the group ``liars``) are not
+    protected, and not compared.
 
     Args:
         trial: A problem, perhaps with data layers around it. The seeds and the horizon are this check's own.
@@ -102,31 +86,38 @@ def check_worse_neighbours(trial: Trial) -> None:
     honest = ~np.isin(np.arange(agents), env.groups.get("liars", ()))
     who = trial.chosen = trial.chosen & honest
     one = np.arange(_LONG)[:, np.newaxis] == np.arange(replicas) // agents % _LONG
-    before = _releases(trial)
+    before = _played(trial)
     otherwise = "agents that act otherwise in one round"
     for whose, other, declared, adjacencies in (
         (otherwise, trial.altered(one, one_component=True), sensitivity, quantity),
         (otherwise, trial.altered(one), sensitivity, ["one-round"]),
-        ("agents with other outcomes", None, unpaired, outcome),
+        ("agents with other outcomes in one round", None, unpaired, outcome),
         ("agents that act otherwise", trial.altered(one | True), sensitivity, [AGENT]),
     ):
-        if sensitivity.changes.keys() & adjacencies:
-            after = _releases(trial, one) if other is None else _releases(other)
-            own = declared._replace(scale=taken(declared.scale, who))
-            first, second = (taken(each, (slice(None), who)) for each in (before, after))
-            often = None if problem.stateful else _LONG if adjacencies == [AGENT] else 1
-            _require_within(whose, first, second, own, adjacencies, often)
+        if adjacencies not in (quantity, outcome) and not sensitivity.changes.keys() & adjacencies:
+            continue
+        after = _played(trial, one) if other is None else _played(other)
+        if env is problem and adjacencies != [AGENT]:
+            # Whether an action was best does not depend on the outcomes of its own round either.
+            same = one.cumsum(axis=0) == 0 if problem.stateful else ~one
+            for name, rounds in (("reward", same), ("regret", same | (one & (other is None)))):
+                own = rounds[..., np.newaxis] & who
+                require_same(f"{name} of {whose}, elsewhere,", after[name][own], before[name][own], _ADVICE)
+        own = declared._replace(scale=taken(declared.scale, who))
+        first, second = (taken(each, (slice(None), who)) for each in (before, after))
+        often = None if problem.stateful else _LONG if adjacencies == [AGENT] else 1
+        _require_within(whose, first, second, own, adjacencies, often)
     if sensitivity.changes.keys() & round_:
         # In every second replica agents release after every round.
-        acted = np.any(
-            [array.reshape(*one.shape, agents, -1).any(axis=-1) for array in before.values()], axis=0
-        )
+        sent = [before[name].reshape(*one.shape, agents, -1).any(axis=-1) for name in sensitivity.scale]
+        acted = np.any(sent, axis=0)
         acted &= honest & (np.arange(replicas) % 2 == 0)[:, np.newaxis]
         both, last = acted & np.roll(acted, 2, axis=1), mapped(partial(np.roll, shift=2, axis=1), before)
-        scale = {name: array + np.zeros(before[name].shape) for name, array in sensitivity.scale.items()}
-        own = unpaired._replace(
-            scale={n: np.maximum(a, np.roll(a, 2, axis=1))[both] for n, a in scale.items()}
-        )
+        scale = {}
+        for name, array in sensitivity.scale.items():
+            larger = np.maximum(array, np.roll(array, 2, axis=0))
+            scale[name] = np.broadcast_to(larger, before[name].shape)[both]
+        own = unpaired._replace(scale=scale)
         first, second = (taken(taken(each, both), np.newaxis) for each in (before, last))
         _require_within("two replicas in one round", first, second, own, round_)
 
@@ -154,11 +145,8 @@ def _require_within(
     units = np.concatenate([_in_units(change[name], scale[name]) for name in scale], axis=-1)
     differs = (np.abs(units) > _SLACK).any(axis=-1)
     found = differs.sum(axis=0).max(initial=0)
-    fits = often is None or found <= often
-    require(
-        fits,
-        f"sensitivity is too small: {whose} differ in {found} releases; {often} is required of what one round changes",
-    )
+    too_often = f"sensitivity is too small: {whose} differ in {found} releases; {often} is required"
+    require(often is None or found <= often, f"{too_often} of what one round changes")
     compared = [("releases", units, sensitivity.changes)]
     if sensitivity.pair is not None:
         total, good, changes = sensitivity.pair
@@ -168,20 +156,18 @@ def _require_within(
     differs &= (differs.cumsum(axis=0) == 1) | (often is not None)
     for what, units, changes in compared:
         allowed = [changes[adjacency] for adjacency in adjacencies if adjacency in changes]
+        most = np.max([*allowed], axis=0) if allowed else (np.inf, np.inf)
         units = np.abs(units[differs])
         values = [units.sum(axis=-1), (units**2).sum(axis=-1)] if AGENT not in changes else []
         if what == "releases":
             values.append((units > _SLACK).sum(axis=-1))
-        for measure, found, most in (
-            ("number of values that differ", np.max(values, axis=0), [change.values for change in allowed]),
-            ("Euclidean norm", np.linalg.norm(units, axis=-1), [change.norm for change in allowed]),
-        ):
-            worst = found.max(initial=0)
-            require(
-                worst <= max(most, default=np.inf) * (1 + _SLACK),
-                f"sensitivity is too small: {what} of {whose} differ, and the {measure} is {worst:.6g} in "
-                f"declared units; at most {max(most, default=0):.6g} is declared for {' or '.join(adjacencies)}",
-            )
+        sizes = np.max(values, axis=0), np.linalg.norm(units, axis=-1)
+        measures = "number of values that differ", "Euclidean norm"
+        for measure, each, bound in zip(measures, sizes, most, strict=True):
+            worst = each.max(initial=0)
+            of = f"sensitivity is too small: {what} of {whose} differ, and the {measure} is {worst:.6g}"
+            declared = f"at most {bound:.6g} is declared for {' or '.join(adjacencies)}"
+            require(worst <= bound * (1 + _SLACK), f"{of} in declared units; {declared}")
 
 
 def _in_units(change: Array, scale: Array) -> Array:
@@ -190,24 +176,25 @@ def _in_units(change: Array, scale: Array) -> Array:
     return units.reshape(*units.shape[:2], int(np.prod(units.shape[2:])))
 
 
-def _releases(trial: Trial, other_outcomes: Array | None = None) -> Arrays:
-    """Plays an episode, and returns its releases, arrays by name ``(rounds, replicas, agents, ...)``.
+def _played(trial: Trial, other_outcomes: Array | None = None) -> Arrays:
+    """Plays an episode, and returns releases, ``reward`` and ``regret``, arrays ``(rounds, replicas, agents, ...)``.
 
     Args:
         trial: The federation, seeds, actions and senders.
         other_outcomes: The rounds in which the chosen agents get other outcomes, bool ``(rounds, replicas)``.
     """
     drawn: list[Draws] = []
+    own_draws = EpisodeRandomness.draws
 
     def draws(randomness: EpisodeRandomness, purpose: Purpose, *key: int) -> Draws:
-        each = _draws(randomness, purpose, *key)
+        each = own_draws(randomness, purpose, *key)
         drawn.extend([each] if purpose in _OF_OUTCOMES else ())
         return each
 
     played = trial.again()
     with patch.object(EpisodeRandomness, "draws", draws):
         played.env.reset_batch(trial.seeds)
-    releases = []
+    rounds: list[Arrays] = []
     for t in range(_LONG):
         own = [each.key.copy() for each in drawn]
         if other_outcomes is not None:
@@ -215,10 +202,11 @@ def _releases(trial: Trial, other_outcomes: Array | None = None) -> Arrays:
                 for each in drawn:
                     keys = _extreme_keys(int(each.round[*row]))
                     each.key[*row] = keys[row[0] % len(keys)]
-        releases.append(next(played.rounds(t, t + 1))["release"])
+        after = next(played.rounds(t, t + 1))
+        rounds.append({"reward": after["reward"], "regret": after["info"]["regret"], **after["release"]})
         for each, key in zip(drawn, own, strict=True):
             each.key[...] = key
-    return {name: np.stack([each[name] for each in releases]) for name in releases[0]}
+    return {name: np.stack([each[name] for each in rounds]) for name in rounds[0]}
 
 
 @lru_cache
@@ -232,39 +220,15 @@ def _extreme_keys(round_: int) -> Array:
     return keys[0, np.concatenate([uniforms.argmin(axis=0), uniforms.argmax(axis=0), np.arange(16)])]
 
 
-def check_totals(trial: Trial) -> None:
-    """Checks that an episode's releases of each array add up to the growth of ``total_{name}`` in observations."""
-    start = trial.again().env.reset_batch(trial.seeds).observation
-    rounds = _episode(trial, releases=True)
-    for name in trial.env.single_release_space:
-        total = f"total_{name}"
-        require(total in start, f"observations have no {total!r}; whatever is released needs one")
-        released = np.sum([after["release"][name] for after in rounds], axis=0)
-        grown = rounds[-1]["observation"][total] - start[total]
-        bad = ~np.isclose(released, grown, rtol=_SLACK, atol=_SLACK)
-        found, expected = released[bad][:1], grown[bad][:1]
-        require(not bad.any(), f"releases of {name!r} add up to {found} where {total!r} grew by {expected}")
-
-
 def check_regret(trial: Trial) -> None:
-    """Checks that regret is at least 0, does not depend on random outcomes, and is 0 for the best actions.
+    """Checks that regret is at least 0, and 0 for the best actions, those of the problem's ``clairvoyant``.
 
-    The best actions are those of the problem's ``clairvoyant``; if it returns none, their regret is not checked. If it
-    does, random actions must have some regret.
+    If it returns none, their regret is not checked. If it does, random actions must have some regret.
     """
     env: Any = trial.env
-    # In stateful problems, outcomes may change which action is best from the second round on, so that only the regret
-    # of the first round is compared.
-    same = slice(1 if env.stateful else ROUNDS)
-    regret, with_other_outcomes = (
-        np.array([after["info"]["regret"] for after in _episode(trial, other_outcomes=other)])
-        for other in (False, True)
-    )
+    regret = np.array([after["info"]["regret"] for after in trial.again().episode()])
     fits, required = env.approximate_oracle or regret.min() >= -_SLACK, "a number >= 0 is required"
     require(fits, f"regret is {regret.min()} under random actions; {required}, or approximate_oracle = True")
-    what = "regret of the same actions with other outcomes and without, at (round, replica, agent),"
-    advice = "regret is in expectation over outcomes, and never what was realised"
-    require_same(what, with_other_outcomes[same], regret[same], f"equality is required: {advice}")
     observation, over = env.reset_batch(trial.seeds).observation, False
     while not over and (action := env.clairvoyant(observation)) is not None:
         step = env.step_batch(action)
@@ -305,38 +269,87 @@ def check_hidden(trial: Trial) -> None:
             require(not shown.any(), f"observation {seen!r} has a number of hidden {name!r} in {rows}")
 
 
-def check_public(trial: Trial) -> None:
-    """Checks that public constants are the same before, during and after an episode."""
-    env: Any = trial.env
-    first = pickle.dumps(env.public)
-    env.reset_batch(trial.seeds)
-    for t, action in enumerate(trial.actions):
-        env.step_batch(action)
-        same = pickle.dumps(env.public) == first
-        require(same, f"public is {env.public} after round {t}; it must be constant")
+def check_isolation(trial: Trial) -> None:
+    """Checks that agents see the data of another agent only in their inboxes, after releases that the ledger counted.
 
-
-def _episode(trial: Trial, releases: bool = False, other_outcomes: bool = False) -> list[dict[str, Any]]:
-    """Plays an episode, and returns copies of the results of each round.
-
-    Args:
-        trial: The federation, seeds, actions and senders.
-        releases: Whether all agents release after every round; otherwise they release after the last round only.
-        other_outcomes: Whether outcomes are drawn from other random numbers than those that follow from the seeds.
+    Two episodes are compared. In each replica one agent acts differently in the second episode, from some round on. The
+    observations, rewards and releases of all other agents must be equal to the bit in both episodes until the ledger
+    counts the next release of that agent; afterwards only their ``inbox_*`` and ``server_*`` arrays may differ, and
+    these only with a transport. Nothing at all may differ if no data of that agent leave it: if releases of the
+    environment are replaced by zeros, or if the environment does not allow the agent to send. If agents choose when to
+    send, the times of messages may differ. Problems whose agents interact are not checked; a warning says so.
     """
-    played = trial.again()
-    played.senders[:-1], played.senders[-1] = releases, True
-    with patch.object(EpisodeRandomness, "draws", _other_draws) if other_outcomes else nullcontext():
-        return played.episode()[1:]
+    if getattr(trial.env, "interacting", False):
+        unchecked = "not checked is whether agents see of others what was not released"
+        warn(f"{type(trial.env.unwrapped).__name__} declares interacting = True: {unchecked}", stacklevel=2)
+        return
+    half = len(trial.actions) // 2
+    for releases, start in (("as they are", 0), ("as they are", half), ("zeros", 0), ("forbidden", 0)):
+        _require_isolation(trial, releases, start)
 
 
-_draws = EpisodeRandomness.draws
+def _require_isolation(trial: Trial, releases: str, start: int) -> None:
+    """Plays both episodes and compares them round by round; the chosen agents act differently from ``start`` on.
 
-
-def _other_draws(randomness: EpisodeRandomness, purpose: Purpose, *key: int) -> Draws:
-    """Replaces ``EpisodeRandomness.draws``: draws outcomes and random choices of arms from another stream.
-
-    Regret is an expectation over exactly these random numbers, so it must not change with them. All other purposes keep
-    their streams.
+    What both release is the problem's data ``as they are``, ``zeros``, or ``forbidden``: nothing of the chosen agents.
     """
-    return _draws(randomness, purpose, *key, *((1,) if purpose in _OF_OUTCOMES else ()))
+    both = trial.again(), trial.altered(np.arange(len(trial.actions))[:, np.newaxis] >= start)
+    chosen, env = trial.chosen, both[0].env
+    name, delivers = type(env).__name__, find_layer(env, "transport") is not None
+    for each in both:
+        stack = list(layers(each.env))
+        # Releases come from the wrapper of authored messages, or from the problem.
+        source: Any = next((level for level in reversed(stack) if level.message_bits), stack[-1])
+        if releases == "zeros":
+            source._release = lambda sends, own=source._release: mapped(np.zeros_like, own(sends))
+        elif releases == "forbidden":
+            source.allowed_senders = lambda senders: np.asarray(senders, np.bool_) & ~chosen
+    played = [results(each.env.reset_batch(each.seeds)) for each in both]
+    rounds = [each.rounds() for each in both]
+    counted = _counted(both)
+    for t in range(len(trial.actions) + 1):
+        if t > 0:
+            played = [next(each) for each in rounds]
+        now = _counted(both)
+        counted = now if t <= start else counted
+        released: Array = np.any(now > counted, axis=0)
+        timed = any(each.env._ledger.unclaimable_reason for each in both)
+        how = "in another way than by inbox_* and server_* arrays"
+        if not delivers:
+            how = "and no layer is a transport"
+        elif releases == "zeros" and not timed:
+            how = "though releases hold no data: by the times at which something happens, or past release()"
+        kept = releases != "forbidden" or not released.any()
+        require(kept, f"{name} releases data of agents that allowed_senders inside of it does not allow")
+        free = delivers and (releases != "zeros" or timed)
+        before = "before the ledger counted a release of it; if agents interact, declare interacting = True"
+        for replicas, inboxes, why in ((~released, False, before), (released, free, how)):
+            others = ~chosen & replicas[:, np.newaxis]
+            found, expected = (taken(_visible(each, inboxes, timed), others) for each in reversed(played))
+            what = f"{name} shows agents the data of another agent in round {t}"
+            require_same(what, found, expected, f"that agent acts otherwise, {why}")
+        if "sent" in env.single_observation_space.spaces or timed:
+            continue
+        # With `sent` agents can subtract their own messages; without it they cannot.
+        for array in played[0]["observation"]:
+            one, other = (each["observation"][array][chosen] for each in played)
+            fits = not array.startswith("inbox_") or np.allclose(one, other, rtol=1e-6, atol=1e-6)
+            require(fits, f"{array!r} of {name} contains the agent's own data, and there is no 'sent'")
+
+
+def _counted(both: tuple[Trial, Trial]) -> Array:
+    """Returns how often the chosen agent has released in each replica, in both episodes, int ``(2, replicas)``."""
+    return np.stack([each.env._ledger.left(0)[1][each.chosen] for each in both])
+
+
+def _visible(played: dict[str, Any], inboxes: bool, timed: bool) -> dict[str, Any]:
+    """Returns those results of a round that must be equal in both episodes.
+
+    They are all; if ``inboxes`` may differ, all without them; if the times of messages may differ, too, only the rest
+    of the observation, since information and rewards can show times.
+    """
+    if not inboxes:
+        return played
+    shown, free = played["observation"], ("inbox_", "server_")
+    seen = {name: shown[name] for name in shown if name != "sent" and not name.startswith(free)}
+    return {"observation": seen} if timed else {**played, "observation": seen}

@@ -42,7 +42,7 @@ def inside(baseline):
 def test_servers_keep_replicas_apart(name, monkeypatch):
     """In 15 rounds, each with as many questions as a model takes."""
     if BASELINES[name].only == "FedLogistic-v0":
-        monkeypatch.setattr("fedbandit_envs.testing.server_policy.HORIZON", 15)
+        monkeypatch.setattr("fedbandit_envs.testing.policy.SERVER_HORIZON", 15)
     policy = BASELINES[name].wrappers["server"].kwargs["policy"]
     policy = {"name": policy} if isinstance(policy, str) else policy
     check_server_policy({**policy, **SHORT.get(policy["name"], {})}, lambda: inside(BASELINES[name]))

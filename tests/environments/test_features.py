@@ -14,7 +14,7 @@ from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.procurement_v0 import parallel_env as procurement_env
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.testing.episodes import Trial, random_choices
-from fedbandit_envs.testing.features import check_features
+from fedbandit_envs.testing.policy import check_features
 from fedbandit_envs.views.control import Rows
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel

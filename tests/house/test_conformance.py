@@ -2,13 +2,14 @@
 
 from contextlib import nullcontext
 from functools import partial
-from itertools import count
+from itertools import count, groupby
 
 import pytest
 from arms_env import ArmsEnv
 from gymnasium import spaces
 from registered import FIRST, PROBLEMS
 from undrawn import undrawn
+from wide_intervals import wide_intervals as wide_intervals
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.registry.registration import make_federation
@@ -16,21 +17,10 @@ from fedbandit_envs.testing import check_federation, check_policy, check_wrapper
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
 from fedbandit_envs.wrappers import WRAPPERS
-from fedbandit_envs.wrappers.privacy.accounting import calibration, event
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 pytestmark = pytest.mark.usefixtures("blank_pictures", "wide_intervals")
 """Drawn are pictures of every problem's first id in test_registry.py, and of every transport in its test_viewer.py."""
-
-
-@pytest.fixture(scope="module")
-def wide_intervals():
-    """Budgets that are composed numerically are so a hundred times as coarsely: no check looks at their digits."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(calibration, "_INTERVAL", 1e-2)
-        event._composed.cache_clear()
-        yield
-    event._composed.cache_clear()
 
 
 SMALL = {
@@ -49,18 +39,13 @@ EXAMPLES = [
 ]
 
 
-def by_statistic():
-    """Returns the problems in lists of those that release the same kinds of arrays: dtypes and numbers of axes."""
-    alike = {}
-    for problem, make in SMALL.items():
-        released = make().single_release_space.values()
-        alike.setdefault(repr([(array.dtype.kind, len(array.shape)) for array in released]), []).append(
-            problem
-        )
-    return list(alike.values())
+def kind_of_statistic(problem):
+    released = SMALL[problem]().single_release_space.values()
+    return repr([(array.dtype.kind, len(array.shape)) for array in released])
 
 
-STATISTICS = by_statistic()
+STATISTICS = [list(alike) for _, alike in groupby(sorted(SMALL, key=kind_of_statistic), kind_of_statistic)]
+"""The problems, in lists of those that release the same kinds of arrays: dtypes and numbers of axes."""
 
 
 def pairs_tried():
@@ -72,12 +57,9 @@ def pairs_tried():
     """
     problems, mechanisms = list(SMALL), count()
     for number, wrapper in enumerate(WRAPPERS.values()):
-        if wrapper.layer == "noise":
-            turn = next(mechanisms)
-            around = [alike[turn % len(alike)] for alike in STATISTICS]
-        else:
-            around = [problems[(number + pair) % len(problems)] for pair in range(2)]
-        for pair in range(max(len(around), len(wrapper.examples))):
+        turn = next(mechanisms) if wrapper.layer == "noise" else None
+        around = [] if turn is None else [alike[turn % len(alike)] for alike in STATISTICS]
+        for pair in range(max(2, len(around), len(wrapper.examples))):
             problem = around[pair] if pair < len(around) else problems[(number + pair) % len(problems)]
             yield wrapper, pair % len(wrapper.examples), problem
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tree import FILES, installed_name, short
+from wide_intervals import wide_intervals as wide_intervals
 
 from fedbandit_envs import REGISTRY, leaderboard, wrappers
 from fedbandit_envs.baselines import BASELINES
@@ -23,6 +24,7 @@ WITH_EXAMPLES = [
 VIEWS = ("gymnasium_env:FederationEnv", "gymnasium_env:FederationVectorEnv", "parallel:ParallelView")
 
 
+@pytest.mark.usefixtures("wide_intervals")
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=short)
 def test_examples_print_what_they_say(path):
     try:

@@ -1,14 +1,10 @@
 """An id that brings wrappers of its own: every face builds them, and every baseline looks through them."""
 
-import json
-
 import gymnasium
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.cli import app
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.registry.problems import Registered
@@ -36,13 +32,6 @@ def names(env):
     return [type(layer).__name__ for layer in layers(env)]
 
 
-def test_pettingzoo_has_it():
-    pettingzoo = pytest.importorskip("pettingzoo", minversion="1.27")
-    env = pettingzoo.make("parallel", "fedbandit/procurement_kept_apart_v0", max_cycles=9)
-    assert names(env) == ["Interleaved", "ProcurementEnv"]
-    assert env.max_cycles == 9
-
-
 @pytest.mark.parametrize("joint", [False, True])
 def test_gymnasium_has_it_and_puts_stacks_around_it(joint):
     single = gymnasium.make(ID, stack=[CHANNEL], joint=joint)
@@ -65,12 +54,3 @@ def test_a_baseline_plays_what_is_inside():
     np.testing.assert_array_equal(*curves)
     with pytest.raises(ValueError, match="env is a ProcurementEnv; this baseline plays LinearEnv"):
         BASELINES["LinUCB"].wrap(make_federation(ID))
-
-
-def test_the_command_line_has_it():
-    result = CliRunner().invoke(app, ["run", "SS-UCB", ID, "--rounds", "20", "--seeds", "2", "--json"])
-    assert result.exit_code == 0, result.output
-    # Older versions of click mix progress into it.
-    told = json.loads(result.stdout[result.stdout.index("{") :])
-    assert told["settings"]["stack"] == STACK
-    assert told["privacy"]["epsilon"] == 0

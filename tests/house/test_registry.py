@@ -9,23 +9,15 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from pairs import every_second
 from registered import FIRST, FIRST_IDS, PROBLEMS, few, small, views
+from view_stacks import stack
 
 import fedbandit_envs
 from fedbandit_envs import wrappers
-from fedbandit_envs.baselines import BASELINES, peers_of
-from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.wrappers import WRAPPERS
 
 ROOT = Path(__file__).parents[2]
-
-
-def stack(schedule):
-    """Noisy messages by this schedule, as a user of gymnasium.make writes it."""
-    return [
-        ["fedbandit_envs.wrappers:GaussianPrivatizer", {"epsilon_per_release": 1.0}],
-        ["fedbandit_envs.wrappers.transport.channel:Channel", {"schedule": schedule}],
-    ]
 
 
 @pytest.mark.parametrize(("env_id", "view"), every_second(views(stack)))
@@ -67,15 +59,14 @@ def test_make_without_import_of_the_package(env_id):
     assert env.reset(seed=0)
 
 
-def arms_first():
-    """Returns all views; those of other problems than arms are left to continuous integration."""
-    for one in views(stack):
-        yield (
-            one if one.marks or one.values[0].startswith("FedArms") else one._replace(marks=(pytest.mark.ci,))
-        )
+VIEWS = [
+    one if one.marks or one.values[0].startswith("FedArms") else one._replace(marks=(pytest.mark.ci,))
+    for one in views(stack)
+]
+"""All views; those of other problems than arms are left to continuous integration."""
 
 
-@pytest.mark.parametrize(("env_id", "view"), [*arms_first()])
+@pytest.mark.parametrize(("env_id", "view"), VIEWS)
 def test_views_pickle_in_mid_episode(env_id, view):
     """What an unpickled view observes first can be written to, for which kernels are compiled anew."""
     env = gymnasium.make(env_id, **{**few(env_id), **view})
@@ -115,15 +106,6 @@ def test_pictures_show_the_round(make_federation, sample_actions):
         else:
             assert after.shape == before.shape
             assert (after != before).any()
-
-
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=lambda problem: problem.federation)
-def test_what_a_problem_names_is_there(problem):
-    assert callable(resolve(problem.federation))
-    assert callable(peers_of(problem.federation.split(".")[1])), f"{problem.federation} has no default peers"
-    assert problem.presets, (
-        f"{problem.federation} has no presets: name an id at least, in its folder's registered.py"
-    )
 
 
 def test_packages_export_what_there_is():

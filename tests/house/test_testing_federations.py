@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from arms_env import Arm, ArmsEnv
+from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Buffers
 from fedbandit_envs.core.policy_spec import Features
@@ -10,7 +11,7 @@ from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 from fedbandit_envs.testing import check_federation
 from fedbandit_envs.testing.episodes import Trial
-from fedbandit_envs.testing.features import check_features
+from fedbandit_envs.testing.policy import check_features
 
 
 class ShowsItsReward(ArmsEnv):
@@ -88,6 +89,19 @@ class ReleasesTwice(ArmsEnv):
 
     def _release(self, sends):
         return {name: self._observation[f"total_{name}"] * sends[..., np.newaxis] for name in self.statistics}
+
+
+class ReleasesWithoutATotal(ArmsEnv):
+    """observations have no 'total_spare'; whatever is released needs one"""
+
+    def __init__(self):
+        super().__init__()
+        pulls = self.single_release_space["pulls"]
+        self.single_release_space = spaces.Dict({**self.single_release_space, "spare": pulls})
+
+    def _release(self, sends):
+        released = super()._release(sends)
+        return {**released, "spare": released["pulls"]}
 
 
 class LosesWhatIsNotSent(ArmsEnv):
@@ -191,7 +205,7 @@ class BetraysNothing(ArmsEnv):
 
 
 class BetraysByData(ArmsEnv):
-    """it must not depend on data"""
+    """whatever the data are"""
 
     def _sensitivity(self):
         told = super()._sensitivity()
@@ -256,23 +270,14 @@ class Counts(Shares):
 
 
 class SharesOfAll(Shares):
-    """SharesOfAll.see: features of one row, alone and among others"""
+    """agent 0 of replica 0, alone and among the others, the features SharesOfAll in round"""
 
     def _write(self, observation, each, shared):
         super()._write({"total_pulls": observation["total_pulls"].mean((0, 1))}, each, shared)
 
 
-class Remembering(Shares):
-    """Remembering.reset: features of an episode and of the same one played again"""
-
-    rounds = 0
-
-    def _start(self, rows):
-        pass
-
-
 class OneBuffer(Shares):
-    """OneBuffer.see: what was returned before"""
+    """the features OneBuffer in round.*copy what is to be kept of what is seen or returned"""
 
     def see(self, observation):
         super().see(observation)
@@ -311,7 +316,7 @@ def test_sound_features_pass():
     check_features(Trial(with_features(Shares)))
 
 
-@pytest.mark.parametrize("broken", [Counts, SharesOfAll, Remembering, OneBuffer])
+@pytest.mark.parametrize("broken", [Counts, SharesOfAll, OneBuffer])
 def test_broken_features_are_caught(broken):
     with pytest.raises(AssertionError, match=broken.__doc__):
         check_features(Trial(with_features(broken)))

@@ -96,15 +96,7 @@ class QuotaOfWhatItHolds(Quota):
         return released
 
 
-DATA_LAYERS = [
-    Thousandfold,
-    Twice,
-    HalfNowHalfLater,
-    InAllLaterReleases,
-    FromTheTenthReleaseOn,
-    StopsWhereItHasWon,
-    QuotaOfWhatItHolds,
-]
+DATA_LAYERS = [*Changes.__subclasses__(), StopsWhereItHasWon, QuotaOfWhatItHolds]
 
 
 class Rare(arms_env.ArmsEnv):

@@ -108,7 +108,7 @@ class ProtectsOutcomes(arms_env.ArmsEnv):
 
 @lies_beside(ProtectsOutcomes)
 class ProtectsHalfAnOutcome(ProtectsOutcomes):
-    """sensitivity is too small: releases of agents with other outcomes"""
+    """sensitivity is too small: releases of agents with other outcomes in one round"""
 
     def _sensitivity(self):
         return declared(super()._sensitivity(), scale=0.5)
@@ -156,7 +156,7 @@ class RegretsNothing(AltersRegret):
 
 @lies_beside(arms_env.ArmsEnv)
 class RegretsBadLuck(arms_env.ArmsEnv):
-    """regret of the same actions with other outcomes and without, .*: regret is in expectation over outcomes"""
+    """regret of agents with other outcomes in one round, elsewhere, is .*; regret is an expectation over outcomes"""
 
     def _play_round(self, action):
         super()._play_round(action)

@@ -31,6 +31,8 @@ class HalfOfTheNoise(Laplace):
 
 
 class SpendsTheFirstShareAlways(Laplace):
+    """up to release \\d has the precision .* but under '.*' the booked event 'laplace' of loss .* claims"""
+
     def noise_multiplier(self, share):
         return 1 / self._shares[0]
 
@@ -100,16 +102,22 @@ class ClipsDataSilently(Laplace):
 
 
 class BooksHalf(Laplace):
+    """up to release \\d has the precision .* but under '.*' the booked event 'laplace' of loss .* claims"""
+
     def event(self, share, noise_multiplier, changes):
         return Event("laplace", share / 2, share / 2, 0.0, tuple(changes.items()))
 
 
 class BooksAnotherKind(Laplace):
+    """booked events promise more than their loss gives"""
+
     def event(self, share, noise_multiplier, changes):
         return Event("gaussian", share / np.sqrt(2), share / 10, 1e-9, tuple(changes.items()))
 
 
 class BooksOneChange(Laplace):
+    """up to release \\d has the precision .* but under '.*' the booked event 'laplace' of loss .* claims"""
+
     def event(self, share, noise_multiplier, changes):
         return Event("laplace", share, share, 0.0, tuple((name, Change(1, 1.0)) for name in changes))
 
@@ -138,8 +146,8 @@ class SometimesNone(Laplace):
 class Bell(Gaussian):
     """Gaussian noise, an honest one."""
 
-    def __init__(self, epsilon, **arguments):
-        super().__init__(epsilon, calibration="analytic", **arguments)
+    def __init__(self, **arguments):
+        super().__init__(calibration="analytic", **arguments)
 
 
 class LaplaceForGaussian(Bell):
@@ -182,39 +190,19 @@ class OfItsOwnSeed(Laplace):
 class Matrix(MatrixMechanism):
     """An honest one."""
 
-    def __init__(self, epsilon, **arguments):
-        super().__init__(epsilon, 1e-5, **arguments)
+    def __init__(self, epsilon_per_release, releases):
+        super().__init__(epsilon_per_release, 1e-5, releases=releases)
 
 
 class BooksTheFirstOnly(Matrix):
-    """up to release [23] has the precision .* but the booked event 'gaussian'"""
+    """up to release [23] has the precision .* but under '.*' the booked event 'gaussian'"""
 
     def joint_event(self, z):
         return replace(super().joint_event(1), releases=z)
 
 
-MECHANISMS = [
-    TwoPoints,
-    MostlyNone,
-    SometimesNone,
-    LaplaceForGaussian,
-    OfTheData,
-    OfItsOwnSeed,
-    BooksTheFirstOnly,
-    HalfOfTheNoise,
-    DrawsTheFirstShareAlways,
-    SameNoiseInAllReleases,
-    SameNoiseForAllAgents,
-    SameNoiseForAllValues,
-    LargerNoiseOnMore,
-    ClipsDataSilently,
-    SameNoiseInTwoReplicas,
-]
-"""Whose noise is not as announced."""
-
-
 class OwnKind(Laplace):
-    """Laplace noise under another name."""
+    """An honest one: Laplace noise under another name."""
 
     def event(self, share, noise_multiplier, changes):
         return Event("two_sided_exponential", share, share, 0.0, tuple(changes.items()))
@@ -225,11 +213,8 @@ class OwnKindBookedLow(Laplace):
         return Event("two_sided_exponential", share, share / 10, 0.0, tuple(changes.items()))
 
 
-TOO_PRECISE = "up to release \\d has the precision .* but the booked event 'laplace' of loss .* claims"
-BOOKED = {
-    SpendsTheFirstShareAlways: TOO_PRECISE,
-    BooksHalf: TOO_PRECISE,
-    BooksAnotherKind: "the booked events promise more than their loss gives",
-    BooksOneChange: "has a change of 1 under 'one-observation', where sensitivity has 2",
-}
-"""Those that book less than they spend, and what the comparison with their books says of them."""
+MECHANISMS = [
+    thing for thing in list(vars().values())
+    if isinstance(thing, type) and thing.__module__ == __name__ and "honest" not in (vars(thing)["__doc__"] or "honest")
+]  # fmt: skip
+"""Whose noise is not as announced or booked."""

@@ -56,7 +56,7 @@ class PaysForAll(Spies):
 
 @lies_beside(arms_env.ArmsEnv)
 class DrawsByHistory(arms_env.ArmsEnv):
-    """in rounds after one in which it acted otherwise.*; common random numbers are required"""
+    """of agents that act otherwise in one round, elsewhere, is .*; common random numbers are required"""
 
     def _play_round(self, action):
         drawn = self._outcomes
@@ -71,7 +71,7 @@ class DrawsByHistory(arms_env.ArmsEnv):
 
 @lies_beside(arms_env.ArmsEnv)
 class ReleasesNothingOfAnArm(arms_env.ArmsEnv):
-    """releases of 'pulls' add up to \\[0\\] where 'total_pulls' grew by \\[[1-6]\\]"""
+    """releases of 'pulls' add up to \\[0\\], where 'total_pulls' grew by \\[\\d+\\]"""
 
     def _release(self, sends):
         return {name: array * (np.arange(4) > 0) for name, array in super()._release(sends).items()}
@@ -97,7 +97,7 @@ class PaysTheInactive(arms_env.ArmsEnv):
 
 @lies_beside(arms_env.ArmsEnv)
 class PromisesMoreLater(arms_env.ArmsEnv):
-    """largest_reward\\(\\) after a round.*; a constant is required"""
+    """after a round,\\['largest_reward\\(\\)'\\] is .*; a constant is required"""
 
     def _largest_reward(self):
         return super()._largest_reward() + self._observation["total_pulls"].sum(axis=-1)
@@ -131,7 +131,7 @@ class HasConstants(arms_env.ArmsEnv):
 
 @lies_beside(HasConstants)
 class HasVariables(HasConstants):
-    """public is \\{'price': .*\\} after round 0; it must be constant"""
+    """after a round,\\['public'\\]\\['price'\\] is .*; a constant is required"""
 
     @property
     def public(self):

@@ -6,7 +6,6 @@ The docstring of a liar is a regular expression that the error message must matc
 from functools import partial
 
 import numpy as np
-from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Buffers
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
@@ -34,46 +33,6 @@ class ClaimsNothing(FederatedWrapper):
     """An honest one: its noise, which it adds to nothing, is in no books."""
 
     layer = "noise"
-
-
-class OwnMean(FederatedWrapper):
-    """An honest one: shows each agent its own rate of success."""
-
-    layer = "observation"
-    axes = 2
-
-    def __init__(self, env):
-        super().__init__(env)
-        shown = {"rate": spaces.Box(0.0, 1.0, (1,), np.float64)}
-        self.single_observation_space = spaces.Dict({**env.single_observation_space.spaces, **shown})
-
-    def reset_batch(self, seeds):
-        reset = self.env.reset_batch(seeds)
-        return reset._replace(observation=self._with(reset.observation))
-
-    def step_batch(self, action):
-        step = self.env.step_batch(action)
-        return step._replace(observation=self._with(step.observation))
-
-    def _with(self, observation):
-        good, pulls = (observation[f"total_{name}"].sum(axis=self.axes) for name in ("successes", "pulls"))
-        rate = (good / np.maximum(pulls, 1)).reshape(len(good), -1)[..., :1]
-        rates = np.broadcast_to(
-            rate[:, np.newaxis] if self.axes == (1, 2) else self._own(good, pulls), self._rows(good)
-        )
-        return {**observation, **Buffers({"rate": rates.copy()}).views}
-
-    def _own(self, good, pulls):
-        return (good / np.maximum(pulls, 1))[..., np.newaxis]
-
-    def _rows(self, good):
-        return (len(good), self.max_num_agents, 1)
-
-
-class MeanOfAll(OwnMean):
-    r"""shows agents the data of another agent in round 1\['observation'\]\['rate'\]"""
-
-    axes = (1, 2)
 
 
 class SendsByTheClock(Channel):
@@ -186,7 +145,6 @@ def seldom(channel):
 
 WRAPPERS = {
     ClaimsWithoutNoise: (ClaimsWithoutNoise, ClaimsNothing),
-    MeanOfAll: (MeanOfAll, OwnMean),
     SendsWhenItWins: (SendsWhenItWins, SaysThatItSendsWhenItWins),
     TakesWithoutTheLedger: (seldom(TakesWithoutTheLedger), seldom(Channel)),
     DeliversToItself: (DeliversToItself, partial(Channel, echo=True)),

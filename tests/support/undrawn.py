@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import pytest
 
 from fedbandit_envs.testing import federation
-from fedbandit_envs.testing.batch_api import check_rendering
+from fedbandit_envs.testing.api import check_rendering
 
 
 @contextmanager

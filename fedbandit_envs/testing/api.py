@@ -1,7 +1,11 @@
-"""Checks of the batch API: spaces, arrays, seeds, replicas, horizons, pickling, rendering, invalid input."""
+"""Checks of the batch API (spaces, arrays, seeds, horizons, pickling, invalid input) and of the PettingZoo API."""
 
+import io
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -9,19 +13,14 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from gymnasium.vector.utils import batch_space
+from pettingzoo.test import parallel_api_test
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.core.wrapper import find_layer, layers
+from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.testing.assertions import mapped, refusal, require, require_same, require_zero, taken
-from fedbandit_envs.testing.episodes import (
-    SEEDS,
-    Trial,
-    by_agent,
-    copied,
-    random_choices,
-    require_in_space,
-)
+from fedbandit_envs.testing.episodes import SEEDS, Trial, by_agent, random_choices, require_in_space, results
 
 _NUMBER = spaces.Box(np.finfo(np.float64).min, np.finfo(np.float64).max, (), np.float64)
 
@@ -29,9 +28,9 @@ _NUMBER = spaces.Box(np.finfo(np.float64).min, np.finfo(np.float64).max, (), np.
 def check_action_formats(trial: Trial) -> None:
     """Checks that every action format produces playable actions, and that the first is the environment's own."""
     env = trial.env
-    first = next(iter(env.action_formats.values()))
-    require_same("the space of the first action format", first.space, env.single_action_space)
-    for form in env.action_formats.values():
+    formats = list(env.action_formats.values())
+    require_same("the space of the first action format", formats[0].space, env.single_action_space)
+    for form in formats:
         observation = env.reset_batch(SEEDS).observation
         for choice in random_choices(form.space, trial.rows, rounds=3):
             observation = env.step_batch(form.to_action(choice, observation)).observation
@@ -40,12 +39,14 @@ def check_action_formats(trial: Trial) -> None:
 def check_arrays(trial: Trial) -> None:
     """Checks that results of reset and step lie in their spaces, and that their arrays are read-only.
 
-    Information must be all zero after a reset.
+    Information must be all zero after a reset. The largest reward, the sensitivity and public constants must stay the
+    same in an episode.
     """
     env, rows = trial.env, trial.rows
+    public = deepcopy(env.public)
     reset = env.reset_batch(SEEDS)
-    most = env.largest_reward()
-    most = None if most is None else copied(most)
+    constants = {**deepcopy(_constants(env)), "public": public}
+    most = constants["largest_reward()"]
     _require_arrays("reset_batch", reset, trial)
     for name, array in reset.info.items():
         require_zero(f"info {name!r} at reset", array, "nothing has happened yet")
@@ -53,19 +54,22 @@ def check_arrays(trial: Trial) -> None:
         step = env.step_batch(action)
         _require_arrays("step_batch", step, trial)
         at_reset, now = (mapped(np.result_type, info) for info in (reset.info, step.info))
-        require_same(
-            "info at reset", at_reset, now, "reset_batch must return the names and dtypes of step_batch"
-        )
-        advice = "a constant is required over an episode"
-        require_same("largest_reward() after a round", env.largest_reward(), most, advice)
-        over = step.truncated
-        require_same("truncated", [over.dtype, over.shape], [np.dtype(np.bool_), rows])
+        advice = "reset_batch must return the names and dtypes of step_batch"
+        require_same("info at reset", at_reset, now, advice)
+        advice = "a constant is required over an episode, whatever the data are"
+        require_same("what is told of an episode, after a round,", _constants(env), constants, advice)
+        require_same("truncated", [step.truncated.dtype, step.truncated.shape], [np.dtype(np.bool_), rows])
         require_in_space("reward", step.reward, _NUMBER, rows)
         if most is not None:
             require_in_space("largest_reward()", most, _NUMBER, rows)
             beyond = np.abs(step.reward) > most * (1.0 + 1e-9)
             found, bound = step.reward[beyond][:1], most[beyond][:1]
             require(not beyond.any(), f"reward is {found} where largest_reward() is {bound}")
+
+
+def _constants(env: FederatedEnv) -> dict[str, Any]:
+    told = env.sensitivity()._asdict()
+    return {"largest_reward()": env.largest_reward(), "public": env.public, "sensitivity()": told}
 
 
 def _require_arrays(call: str, result: BatchReset | BatchStep, trial: Trial) -> None:
@@ -91,13 +95,11 @@ def check_seeds(trial: Trial) -> None:
         require_same("of an episode and its repetition after reset, round", trial.episode(), first, advice)
     advice = "draw from streams.stream(seed, Purpose...) only"
     require_same("of two episodes of the same seeds, round", trial.again().episode(), first, advice)
-    for i, seed in enumerate(trial.seeds):
-        alone, part = Trial(trial.make, [seed], len(trial.actions)), slice(i, i + 1)
-        alone.actions = [taken(action, part) for action in trial.actions]
-        alone.senders = trial.senders[:, part]
-        expected = [taken(result, part) for result in first]
+    for i in range(len(trial.seeds)):
+        part = slice(i, i + 1)
+        alone, expected = trial.again(part).episode(), [taken(result, part) for result in first]
         advice = "let each replica depend on its own seed and data alone"
-        require_same(f"of replica {i}, alone and among the others, round", alone.episode(), expected, advice)
+        require_same(f"of replica {i}, alone and among the others, round", alone, expected, advice)
 
 
 def check_horizon(trial: Trial) -> None:
@@ -106,17 +108,10 @@ def check_horizon(trial: Trial) -> None:
     The horizon is changed between some of the episodes.
     """
     env, action = trial.env, trial.actions[0]
-    calls = {
-        "step_batch": lambda: env.step_batch(action),
-        "step": lambda: env.step(by_agent(env, action)),
-        "release": lambda: env.release(trial.nobody),
-        "sensitivity": env.sensitivity,
-        "hidden": env.hidden,
-        "privacy": env.privacy,
-    }
-    for name, call in calls.items():
-        with refusal(f"{name} before reset", ResetNeeded):
-            call()
+    before = {"step_batch": [action], "step": [by_agent(env, action)], "sensitivity": [], "hidden": []}
+    for method, arguments in before.items():
+        with refusal(f"{method} before reset", ResetNeeded):
+            getattr(env, method)(*arguments)
     for horizon in (5, 5, 3):
         env.max_cycles = horizon
         env.reset_batch(SEEDS)
@@ -133,13 +128,11 @@ def check_rendering(trial: Trial) -> None:
     for mode in env.metadata["render_modes"]:
         env.unwrapped.render_mode = mode
         env.reset_batch(SEEDS)
-        pictures = [env.render()]
+        before = env.render()
         env.step_batch(trial.actions[0])
-        for picture in (*pictures, env.render()):
-            if mode == "ansi":
-                drawn = isinstance(picture, str) and picture != ""
-            else:
-                drawn = picture.dtype == np.uint8 and picture.shape[2:] == (3,)
+        for picture in (before, env.render()):
+            image = getattr(picture, "dtype", None) == np.uint8 and picture.shape[2:] == (3,)
+            drawn = isinstance(picture, str) and picture if mode == "ansi" else image
             require(drawn, f"render() in the mode {mode!r} returns {picture!r:.60}; a picture is required")
 
 
@@ -167,29 +160,26 @@ def check_disturbances(trial: Trial) -> None:
         each.env.reset_batch(SEEDS)
         next(each.rounds())
     for t, (what, disturb) in enumerate(disturbances, 1):
+        env = trials[0].env
         try:
-            before, trials[0].env = trials[0].env, disturb(trials[0].env)
+            copy = disturb(env)
         except Exception as error:
             raise AssertionError(f"{what}: {error}") from error
-        if trials[0].env is not before:
+        if copy is not None:
             # A copy is compared with its original: both know that their noise is drawn twice.
-            trials[1].env = before
+            trials[0].env, trials[1].env = copy, env
         found, expected = ([each.env.hidden(), each.env.privacy(), *each.rounds(t, t + 1)] for each in trials)
         require_same(f"after {what}, the next round", found, expected, "a disturbance must change nothing")
 
 
-def _refused(method: str, argument: Any, env: FederatedEnv) -> FederatedEnv:
-    """Requires that a method refuses an argument, and returns the environment."""
+def _refused(method: str, argument: Any, env: FederatedEnv) -> None:
     with refusal("it", TypeError, ValueError):
         getattr(env, method)(argument)
-    return env
 
 
-def _overwritten(nobody: Array, env: FederatedEnv) -> FederatedEnv:
-    """Overwrites what an environment hands out, and returns the environment."""
+def _overwritten(nobody: Array, env: FederatedEnv) -> None:
     handed_out = {"release": env.release(nobody), "hidden": env.hidden(), "scale": env.sensitivity().scale}
     mapped(lambda array: array.flags.writeable and array.fill(1), handed_out)
-    return env
 
 
 def _bad_actions(space: spaces.Space[Any], good: Any, open_above: bool) -> Iterator[tuple[str, Any]]:
@@ -212,13 +202,57 @@ def _bad_actions(space: spaces.Space[Any], good: Any, open_above: bool) -> Itera
     box: Any = batch_space(batch_space(space, 1), 1)
     whole = not np.issubdtype(box.dtype, np.floating)
     low, high = (bound[0, 0].astype(np.int64 if whole else np.float64) for bound in (box.low, box.high))
-    values = {"a NaN": np.nan, "a value below the space's": low - 1}
-    if whole:
-        values["a fraction"] = 0.5
-    if not open_above:
-        values["a value above the space's"] = high + 1
+    values = {"a NaN": np.nan, "a value below the space's": low - 1, "a fraction": 0.5 if whole else np.inf}
+    values["a value above the space's"] = np.inf if open_above else high + 1
     for what, value in values.items():
         if what == "a NaN" or np.isfinite(value).all():
             bad = good.astype(np.result_type(good, value))
             bad[-1, -1] = value
             yield what, bad
+
+
+def check_parallel_api(trial: Trial) -> None:
+    """Checks that the federation and each environment inside of it pass PettingZoo's ``parallel_api_test``."""
+    for height in range(len(list(layers(trial.env)))):
+        level = list(layers(trial.make()))[height]
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            # Warnings of that test are treated as errors. It gives an option that it invents.
+            warnings.filterwarnings("ignore", r"options is .* ignored")
+            warnings.filterwarnings("error", module=r"pettingzoo\.test")
+            try:
+                parallel_api_test(level, num_cycles=len(trial.actions))
+            except (AssertionError, Warning) as error:
+                call = f"PettingZoo's parallel_api_test of {type(level).__name__}"
+                raise AssertionError(f"{call} finds: {error or repr(error)}") from error
+
+
+def check_both_apis(trial: Trial) -> None:
+    """Checks that the PettingZoo API returns the same numbers as the batch API, in seeded and unseeded episodes.
+
+    Between rounds, all observations of the PettingZoo API are overwritten, as agents may do.
+    """
+    trial, keyed = Trial(trial.make, [7]), trial.env
+    batched, names, seeds = trial.env, keyed.possible_agents, EpisodeSeeds()
+    same = " in the PettingZoo API and in the batch API: what it returns"
+    for seed in (7, None):
+        reset = results(batched.reset_batch([seeds.next(seed)]))
+        observations, infos = keyed.reset(seed=seed)
+        found: dict[str, Any] = {"observation": observations, "info": infos}
+        expected = {part: by_agent(keyed, each) for part, each in reset.items()}
+        require_same(f"reset(seed={seed})" + same, found, expected)
+        for action in trial.actions:
+            for agent, observation in observations.items():
+                for name, array in observation.items():
+                    what = f"observation {name!r} of {agent} in the PettingZoo API"
+                    own = array.base is None and array.flags.writeable
+                    require(own, f"{what} is a view; a copy is required")
+                    array.fill(1)
+            before, kept = observations, deepcopy(observations)
+            step = results(batched.step_batch(action))
+            observations, rewards, over, truncated, infos = keyed.step(by_agent(keyed, action))
+            require_same("after the next round, what agents wrote into observations", before, kept)
+            found = {"observation": observations, "reward": rewards, "truncated": truncated, "info": infos}
+            expected = {part: by_agent(keyed, each) for part, each in step.items()}
+            require_same(f"a step after reset(seed={seed})" + same, found, expected)
+            require_same("terminations", over, dict.fromkeys(names, False))
+        require_same("agents after the last round", keyed.agents, [])
