@@ -3,28 +3,23 @@
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.cli import terminal
-from fedbandit_envs.experiments.execute import BackendError
-from fedbandit_envs.experiments.spec import read_assignments
-from fedbandit_envs.leaderboard import plays
-from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, published, tracks_of
-from fedbandit_envs.leaderboard.table import Entry, ResultTable
+
+if TYPE_CHECKING:
+    from fedbandit_envs.leaderboard.suites import Edition, Suite, Track
+    from fedbandit_envs.leaderboard.table import Entry
 
 app = typer.Typer(
     no_args_is_help=True, help="Ranks baselines and submitted policies by results that anybody can reproduce."
 )
 
-_SuiteOption = Annotated[str, typer.Option("--suite", help=f"One of {', '.join(SUITES)}.")]
+_SuiteOption = Annotated[str, typer.Option("--suite", help="linear-quick, arms, ... (errors list all).")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.")]
 _PublishedOption = Annotated[
     bool, typer.Option("--published", help="Play the seeds of the published rows. Your row then has no rank.")
@@ -49,11 +44,14 @@ def run(
 
     Example: `fedbandit leaderboard run LinUCB --suite linear-quick --out results`
     """
+    from fedbandit_envs.baselines import BASELINES
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.leaderboard import plays
+
     entries = []
     with terminal.explained(ValueError):
-        played = SUITES[require_choice("suite", suite, SUITES)]
-        opened = _edition(played, out, on_published)
-        known, tracks = plays.baselines_of(played), tracks_of(played)
+        played, opened, tracks = _opened(suite, out, on_published)
+        known = plays.baselines_of(played)
         names = baselines or known
         for name in names:
             require_choice("BASELINE", name, known)
@@ -62,7 +60,7 @@ def run(
             for name in (name for name in names if one.fits(BASELINES[name], played)):
                 try:
                     entries.append(plays.make_entry(played, opened, one, name))
-                except (UnfitError, ValueError) as error:
+                except ValueError as error:
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
@@ -89,10 +87,13 @@ def submit(
 
     Example: `fedbandit leaderboard submit mine.py:Mine --suite linear-quick --track silent --out mine`
     """
+    from fedbandit_envs.baselines import BASELINES
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.experiments.spec import read_assignments
+    from fedbandit_envs.leaderboard import plays
+
     with terminal.explained(ValueError, TypeError, OSError):
-        played = SUITES[require_choice("suite", suite, SUITES)]
-        opened = _edition(played, out, on_published)
-        tracks = tracks_of(played)
+        played, opened, tracks = _opened(suite, out, on_published)
         where = tracks[require_choice("track", track, tracks)]
         name = policy.rpartition(":")[2] if name is None else name
         if name in BASELINES or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}", name):
@@ -124,6 +125,9 @@ def verify(
 
     Example: `fedbandit leaderboard verify results --entry LinUCB --track silent`
     """
+    from fedbandit_envs.leaderboard import plays
+    from fedbandit_envs.leaderboard.table import ResultTable
+
     with terminal.explained(ValueError, OSError):
         table = ResultTable.load(results)
         asked = {key: one for key, one in {"suite": suite, "track": track, "entry": entry}.items() if one}
@@ -156,19 +160,14 @@ def verify(
 def report(
     results: Annotated[list[Path], typer.Option(help="Folder of results. Repeatable.")],
     out: Annotated[Path, typer.Option(help="Folder for the report.")],
-    readme: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Markdown file whose table between the leaderboard's marks is renewed. Repeatable."
-        ),
-    ] = None,
 ) -> None:
     """Writes `leaderboard.md` and, with the extra `[report]`, `leaderboard.png`. Says which folders have no results.
 
     Example: `fedbandit leaderboard report --results results --out report`
     """
-    # Imported here, since matplotlib and its fonts take a while and no other command of this file draws.
     from fedbandit_envs.leaderboard.report import report as write
+    from fedbandit_envs.leaderboard.suites import BoardError
+    from fedbandit_envs.leaderboard.table import ResultTable
 
     with terminal.explained(ValueError, OSError):
         table = ResultTable()
@@ -177,29 +176,40 @@ def report(
                 table.add(ResultTable.load(folder))
             except (BoardError, OSError) as error:
                 typer.echo(f"left out: {error}", err=True)
-        left = write(table, out, readme or [])
+        left = write(table, out)
     if left:
         typer.echo(f"left out: {left}", err=True)
     typer.echo(f"{len(table.lines)} rows: {(out / 'leaderboard.md').resolve()}")
 
 
-def _edition(suite: Suite, out: Path, on_published: bool) -> Edition:
-    """Returns the newest published edition, or else the latest one of the folder's own, or a new one."""
-    public = published(suite)
+def _opened(name: str, out: Path, on_published: bool) -> tuple["Suite", "Edition", dict[str, "Track"]]:
+    """Returns a suite, an edition of it and its tracks, by name.
+
+    The edition is the newest published one, or else the latest one of the folder's own, or a new one.
+    """
+    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.leaderboard.suites import SUITES, Edition, published, tracks_of
+    from fedbandit_envs.leaderboard.table import ResultTable
+
+    suite = SUITES[require_choice("suite", name, SUITES)]
+    public, tracks = published(suite), tracks_of(suite)
     if on_published:
         if not public:
-            raise ValueError(f"--published: no edition of {suite.name} {suite.version} is published")
-        return public[-1]
+            raise ValueError(f"--published: no edition of {name} {suite.version} is published")
+        return suite, public[-1], tracks
     known = ResultTable.load(out, new=True).editions.values()
     own = [one for one in known if one.digest == suite.digest and one not in public]
-    return own[-1] if own else Edition.draw(suite)
+    return suite, own[-1] if own else Edition.draw(suite), tracks
 
 
 def _play(
-    suite: Suite, edition: Edition, entries: Sequence[Entry], out: Path, workers: int, scheduler: str | None
+    suite: "Suite", edition: "Edition", entries: list["Entry"], out: Path, workers: int, scheduler: str | None
 ) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
-    with terminal.explained(ending=[BoardError, UnfitError, BackendError, OSError]):
+    from fedbandit_envs.leaderboard import plays
+    from fedbandit_envs.leaderboard.suites import BoardError
+
+    with terminal.explained_play(out), terminal.explained(ending=[BoardError]):
         play = partial(terminal.play_missing, suite.name, workers, scheduler)
         table = plays.run(suite, edition, entries, out, play)
     typer.echo(f"edition {edition.id}, regret per agent:")

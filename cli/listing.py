@@ -35,7 +35,9 @@ def list_(
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     elif sys.stdout.isatty():
-        print_table("", ("kind", "name", "about"), map(_cells, rows), whole="name")
+        cells = [[str(value) for value in row.values() if value] for row in rows]
+        table = ((kind, name, ", ".join(about)) for kind, name, *about in cells)
+        print_table("", ("kind", "name", "about"), table, whole="name")
     else:
         for row in rows:
             typer.echo(row["name"])
@@ -64,28 +66,15 @@ def _listed() -> list[Row]:
     rows = []
     for kind, registry in registries.items():
         for name, one in registry.items():
-            package = registry.package(name)
             about: Row = {}
+            if kind in ("environment", "baseline"):
+                federation = resolve(one.federation) if kind == "environment" else one.federation
+                about["problem"] = federation.__module__.split(".")[-2:][0]
             if kind == "environment":
-                problem = _problem(resolve(one.federation))
-                about = {"problem": problem, "pettingzoo": one.pettingzoo, "preset": one.kwargs}
+                about |= {"pettingzoo": one.pettingzoo, "preset": one.kwargs}
             elif kind == "baseline":
-                about = {
-                    "problem": _problem(one.federation),
-                    "summary": one.summary,
-                    "reference": one.reference,
-                }
+                about |= {"summary": one.summary, "reference": one.reference}
+            package = registry.package(name)
             if about or package:
                 rows.append({"kind": kind, "name": name, **about, "package": package})
     return rows
-
-
-def _problem(federation: type[object]) -> str:
-    """Returns the name of the folder of an environment's class."""
-    return federation.__module__.split(".")[-2:][0]
-
-
-def _cells(row: Row) -> tuple[str, str, str]:
-    """Returns a table's row: the kind, the name and all else that is known."""
-    kind, name, *about = row.values()
-    return kind, name, ", ".join(str(value) for value in about if value)

@@ -11,6 +11,7 @@ import typer
 from fedbandit_envs.cli import terminal
 
 if TYPE_CHECKING:
+    from fedbandit_envs.core.privacy import Claim
     from fedbandit_envs.experiments import RunResult, RunSpec
 
 _CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
@@ -64,12 +65,11 @@ def run(
     claims = [one for one in result.claims if one.composition == "exact"]
     if claims:
         title = f"Privacy of the agent with the largest loss, delta {spec.delta:g}"
-        shown = ["unknown" if one.epsilon is None else f"{one.epsilon:.4g}" for one in claims]
-        cells = (
-            (one.adjacency, one.trust, one.observer, epsilon, one.reason)
-            for one, epsilon in zip(claims, shown, strict=True)
-        )
+        cells = ((one.adjacency, one.trust, one.observer, _epsilon(one), one.reason) for one in claims)
         terminal.print_table(title, _CLAIM, cells)
+        if (own := result.privacy).delta != spec.delta:
+            at = f"at the mechanism's own delta {own.delta:g}, {own.composition} composition"
+            terminal.out_console.print(f"epsilon {_epsilon(own)} for {own.adjacency} {at}")
     for name, mean in written["info_mean"].items():
         terminal.out_console.print(f"{name}, mean over rounds and agents: {mean:g}")
     if check_rows:
@@ -98,7 +98,7 @@ def quickstart(
 
     Example: `fedbandit quickstart --rounds 1000 --seeds 3 --out pictures`
     """
-    terminal.require_report()
+    terminal.require_extra("report", "matplotlib", "pandas")
     import numpy as np
     import pandas
 
@@ -107,26 +107,22 @@ def quickstart(
 
     with terminal.explained(SettingsError):
         runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _QUICK]
-    terminal.make_folder(out)
-    results = [_played(spec) for spec in runs]
+    with terminal.explained_play(out):
+        results = [_played(spec) for spec in runs]
+        frame = pandas.concat([result.to_frame() for result in results])
+        plot(frame, "round", "regret", "baseline", log_x=True, log_y=True).savefig(out / "regret.png")
     rows = []
     for spec, result in zip(runs, results, strict=True):
         checkpoints = result.as_json()["checkpoints"]
         means = [row["regret_mean"] for row in checkpoints]
         share = 100 * (1 - np.interp(rounds // 2, result.rounds, means) / means[-1])
         rows.append((spec.baseline, *_cells(checkpoints[-1], ",.0f"), f"{share:.0f} %"))
-    terminal.print_table(
-        f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds",
-        ("baseline", "regret per agent", "95 % interval", "in the last half"),
-        rows,
-        whole="95 % interval",
-    )
+    title = f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds"
+    heads = ("baseline", "regret per agent", "95 % interval", "in the last half")
+    terminal.print_table(title, heads, rows, whole="95 % interval")
     terminal.out_console.print(
         "A policy that learns incurs ever less of its regret in the last half; one that does not, 50 %."
     )
-    with terminal.explained(OSError, option="--out"):
-        frame = pandas.concat([result.to_frame() for result in results])
-        plot(frame, "round", "regret", "baseline", log_x=True, log_y=True).savefig(out / "regret.png")
     typer.echo(f"regret plot: {(out / 'regret.png').resolve()}")
 
 
@@ -134,6 +130,10 @@ def _played(spec: "RunSpec") -> "RunResult":
     """Plays a run with a progress bar and returns its result."""
     with terminal.progress(spec.baseline, spec.size) as update:
         return spec.run(lambda played: update(advance=played))
+
+
+def _epsilon(claim: "Claim") -> str:
+    return "unknown" if claim.epsilon is None else f"{claim.epsilon:.4g}"
 
 
 def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:
@@ -168,7 +168,7 @@ def sweep(
     from fedbandit_envs.experiments.store import Store
     from fedbandit_envs.experiments.sweep import sweep_frame, sweep_runs, write_tables
 
-    terminal.require_report()
+    terminal.require_extra("report", "matplotlib", "pandas")
     with terminal.explained(ValueError, TypeError, OSError):
         options = {
             "env_id": env_id,
@@ -216,7 +216,7 @@ def plot(
     from fedbandit_envs.experiments.plots import plot as draw
     from fedbandit_envs.experiments.spec import read_assignments
 
-    terminal.require_report()
+    terminal.require_extra("report", "matplotlib", "pandas")
     import pandas
 
     with terminal.explained(ValueError, OSError):
@@ -327,7 +327,7 @@ def reproduce(
             )
             for name in (names or known if experiment == "all" else [experiment])
         }  # fmt: skip
-    terminal.require_report()
+    terminal.require_extra("report", "matplotlib", "pandas")
     with terminal.explained_play(out):
         for name, reproduction in reproductions.items():
             terminal.play_missing(name, workers, scheduler, reproduction.cells, reproduction.folder)

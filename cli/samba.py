@@ -11,16 +11,13 @@ from typing import Annotated, cast
 
 import typer
 
-from fedbandit_envs.cli.terminal import JsonOption, explained, out_console, print_table, progress
+from fedbandit_envs.cli.terminal import JsonOption, SetOption, explained, out_console, print_table, progress
 
 _KEY_FILE = "keys.json"
 _NAMES = "ucb, thompson, ... (errors list all)"
 _CAUSED_BY_WORDS = (ValueError, TypeError, OSError, AttributeError, ModuleNotFoundError)
 
 AlgorithmOption = Annotated[str, typer.Option(help=f"{_NAMES}, or 'module:attribute' of a rule.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="key=value: a parameter of the algorithm. Repeatable.")
-]
 SeedOption = Annotated[int | None, typer.Option(help="Seed of the run; by default one that nobody knows.")]
 TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is awaited counts as hung.")]
 
@@ -72,12 +69,10 @@ def samba(
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    counts = {"cumulative_reward": result["cumulative_reward"]} | result["operations"]
-    counts["bytes"] = result["bytes"]
-    rows = [(name, f"{number:,}") for name, number in counts.items()]
+    counts = {name: result[name] for name in ("cumulative_reward", "bytes")} | result["operations"]
+    rows = [(name.replace("_", " "), f"{number:,}") for name, number in counts.items()]
     rows += [(f"CPU seconds, {role}", f"{spent:.2f}") for role, spent in result["cpu_seconds"].items()]
     rows.append(("seconds", f"{result['wall_seconds']:.2f}"))
-    rows = [(name.replace("_", " "), text) for name, text in rows]
     print_table(f"{algorithm}, {arms} arms of {ratings}, {budget} rounds", ("what", "how much"), rows)
     if result["claim"]:
         out_console.print(f"trust: {result['claim']['trust']}; {result['claim']['reason']}", highlight=False)

@@ -63,8 +63,11 @@ def explained_play(out: Path) -> Iterator[None]:
     from fedbandit_envs.experiments.execute import BackendError
     from fedbandit_envs.experiments.spec import REFUSALS
 
-    make_folder(out)
     with explained(*REFUSALS, BackendError), explained(OSError, option="--out"):
+        out.mkdir(parents=True, exist_ok=True)
+        # Before time is spent on runs, this shows that files can be written.
+        with TemporaryFile(dir=out):
+            pass
         yield
 
 
@@ -77,9 +80,8 @@ def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]],
     from rich.markup import escape
     from rich.table import Column, Table
 
-    table = Table(
-        *(Column(head, overflow="fold", no_wrap=head == whole) for head in heads), title=escape(title)
-    )
+    columns = [Column(head, overflow="fold", no_wrap=head == whole) for head in heads]
+    table = Table(*columns, title=escape(title))
     for row in rows:
         table.add_row(*map(escape, row))
     out_console.print(table)
@@ -137,16 +139,3 @@ def require_extra(extra: str, *names: str) -> None:
             install = f"python -m pip install 'fedbandit-envs[{extra}]'"
             typer.echo(f"Error: {name} is missing, which comes with the [{extra}] extra: {install}", err=True)
             raise typer.Exit(1)
-
-
-def require_report() -> None:
-    """Ends the command if libraries that draw and make tables are missing."""
-    require_extra("report", "matplotlib", "pandas")
-
-
-def make_folder(out: Path) -> None:
-    """Makes the folder of the results and checks that files can be written to it, before time is spent on runs."""
-    with explained(OSError, option="--out"):
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=out):
-            pass

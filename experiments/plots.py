@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 _DASHES = ("solid", "dashed", "dotted")
 _MOST_INSIDE = 4
-_MOST_ALONE = 7  # most curves in a panel with the legend inside, if panels have no curve in common
 _LEGEND_COLUMNS = 2  # columns of a legend below the panels, for each panel in a row
 _MOST_BESIDE = 3
 _MOST_TICKS = 9
@@ -107,7 +106,7 @@ def plot(
     x: str,
     y: str,
     by: Sequence[str] | str = (),
-    where: Mapping[str, Any] | None = None,
+    where: Mapping[str, Any] = {},
     log_x: bool = False,
     log_y: bool = False,
 ) -> "Figure":
@@ -142,13 +141,13 @@ def plot(
         'agents'
     """
     by = [by] if isinstance(by, str) else list(by)
-    for name in (x, y, *by, *(where or {}), "seed"):
+    for name in (x, y, *by, *where, "seed"):
         require_choice("column", name, list(frame.columns))
-    for name, value in (where or {}).items():
+    for name, value in where.items():
         require_choice(name, value, frame[name].unique().tolist())
         frame = frame[frame[name] == value]
-    if {"round", "rounds"} <= {*frame.columns} and "round" not in (where or {}):
-        run = list(frame.columns[: frame.columns.get_loc("seed") + 1])
+    run = list(frame.columns[: frame.columns.get_loc("seed") + 1])
+    if {"round", "rounds"} <= {*frame.columns} and "round" not in where:
         last = frame["round"] == frame["rounds"]
         if cut := len(frame.drop_duplicates(run)) - len(frame[last].drop_duplicates(run)):
             warn(f"{cut} runs have no row of their last round: the table may have been cut", stacklevel=2)
@@ -164,11 +163,17 @@ def plot(
     for name, logarithmic in ((x, log_x), (y, log_y)):
         if logarithmic and not (frame[name].dtype.kind in "iuf" and frame[name].dropna().min() > 0):
             raise ValueError(f"{name} has values that are not > 0; a logarithmic axis requires them")
-    described = [*frame.columns[: frame.columns.get_loc("seed") + 1], "round"]
-    if "agent" in frame and "agent" not in (x, *by, *(where or {})):
-        keys = dict.fromkeys([*(name for name in described if name in frame), x, *by])
+    if "agent" in frame and "agent" not in (x, *by, *where):
+        keys = dict.fromkeys([*run, *({"round"} & {*frame.columns}), x, *by])
         frame = frame.groupby(list(keys), dropna=False, sort=False, as_index=False)[y].mean()
-    _require_alike(frame, [x, *by, "seed"])
+    drawn_as_one = frame[frame.duplicated([x, *by, "seed"], keep=False)]
+    if not drawn_as_one.empty:
+        others = [name for name in (*run, "agent", "round") if name in frame and name not in (x, *by, "seed")]
+        differing = [name for name in others if drawn_as_one[name].nunique(dropna=False) > 1]
+        raise ValueError(
+            f"rows of one seed differ in {', '.join(differing) or 'no setting'}; name it in by, to have curves of its "
+            "own, or in where, with one of its values"
+        )
     numbers = frame[x].dtype.kind in "iuf"
     every = list(frame.groupby(x, sort=numbers).groups)
     counts = frame.groupby(list(dict.fromkeys([*by, x])), dropna=False, sort=False)[y].count()
@@ -194,30 +199,10 @@ def plot(
                 f"two curves would be named {name!r}; values of by that can be told apart are required"
             )
         curves |= {own: (list(points), *zip(*points.values(), strict=True)) for own, points in drawn.items()}
-    axes = {
-        "x": x,
-        "y": f"{y}: mean and 95 % interval over seeds",
-        "xscale": "log" if log_x else "linear",
-        "yscale": "log" if log_y else "linear",
-    }
-    selected = ", ".join(f"{name} = {value}" for name, value in (where or {}).items())
-    return figure_of({selected: curves}, axes, f"{y} by {', '.join(by)}" if by else y)
-
-
-def _require_alike(frame: "DataFrame", keys: Sequence[str]) -> None:
-    """Raises an error if rows that agree in the columns ``keys`` differ in others that describe run, agent or round.
-
-    Columns before ``seed`` describe the run.
-    """
-    columns = [*frame.columns[: frame.columns.get_loc("seed")], "agent", "round"]
-    same = frame[frame.duplicated(keys, keep=False)]
-    if not same.empty:
-        others = [name for name in columns if name in frame and name not in keys]
-        differing = [name for name in others if same[name].nunique(dropna=False) > 1]
-        raise ValueError(
-            f"rows of one seed differ in {', '.join(differing) or 'no setting'}; name it in by, to have curves of its "
-            "own, or in where, with one of its values"
-        )
+    axes = {"x": x, "y": f"{y}: mean and 95 % interval over seeds"}
+    scales = {"xscale": "log" if log_x else "linear", "yscale": "log" if log_y else "linear"}
+    selected = ", ".join(f"{name} = {value}" for name, value in where.items())
+    return figure_of({selected: curves}, axes | scales, f"{y} by {', '.join(by)}" if by else y)
 
 
 def figure_of(
@@ -254,10 +239,7 @@ def figure_of(
     looks = {**_styles([name for name in names if name not in given], beside), **given}
     rows = -(-len(panels) // _MOST_BESIDE)
     columns = -(-len(panels) // rows)
-    sizes = [len(curves) for curves in panels.values()]
-    shared = len(looks) < sum(sizes)
-    most = _MOST_INSIDE if shared or len(panels) == 1 else _MOST_ALONE
-    crowded = (len(looks) if shared else max(sizes)) > most
+    crowded = len(looks) > _MOST_INSIDE
     legend_columns = max(1, round(_LEGEND_COLUMNS * columns / text_scale))
     below = -(-len(looks) // legend_columns) * 0.22 + 0.3 if crowded else 0.0
     size = 5.6 * columns / text_scale, 4.6 * rows / text_scale + below
@@ -274,13 +256,8 @@ def figure_of(
         empty.set_visible(False)
     if crowded:
         # A legend of so many curves would hide the curves if it were inside of the panels.
-        figure.legend(
-            handles=list(shown.values()),
-            loc="outside lower center",
-            ncols=legend_columns,
-            fontsize="small",
-            handlelength=3,
-        )
+        style: dict[str, Any] = {"ncols": legend_columns, "fontsize": "small", "handlelength": 3}
+        figure.legend(handles=list(shown.values()), loc="outside lower center", **style)
     # Notebooks show it also where ``%matplotlib inline`` has not been said.
     figure._repr_png_ = partial(_png, figure)  # type: ignore[attr-defined]
     return figure

@@ -81,12 +81,11 @@ def ratio_with_interval(numerator: Array, denominator: Array, middle: Middle = "
         middle: Whether it is the ratio of means or of medians.
     """
     of = np.mean if middle == "mean" else np.median
-    return bootstrapped(
-        lambda above, below: of(above, axis=-1) / of(below, axis=-1),
-        np.zeros(numerator.size),
-        numerator,
-        denominator,
-    )
+
+    def ratio(above: Array, below: Array) -> Array:
+        return np.asarray(of(above, axis=-1) / of(below, axis=-1))
+
+    return bootstrapped(ratio, np.zeros(numerator.size), numerator, denominator)
 
 
 def bootstrapped(statistic: Callable[..., Array], strata: Array, *runs: Array) -> Estimate:
@@ -318,14 +317,12 @@ class RunResult:
         )
 
 
-def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> list[Claim]:
+def claims_of(env: FederatedEnv, delta: float) -> list[Claim]:
     """Returns privacy claims for an episode that was played, under every adjacency and against every observer.
 
     Args:
         env: The environment, with its wrappers, after the episode.
         delta: The delta of the claims; only claims by basic composition have the delta that the privatizer promised.
-        *compositions: Ways in which the privacy losses of single releases are composed; all of ``Composition`` if none
-            is given.
 
     Returns:
         The claims, adjacency by adjacency, then composition by composition, then observer by observer, those that
@@ -337,7 +334,7 @@ def claims_of(env: FederatedEnv, delta: float, *compositions: Composition) -> li
     return [
         claim
         for adjacency in env.sensitivity().changes
-        for composition in compositions or get_args(Composition)
+        for composition in get_args(Composition)
         for claim in privatizer.claims(
             delta=None if composition == "basic" else delta, composition=composition, adjacency=adjacency
         )
@@ -379,14 +376,9 @@ def split_seeds(
     return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
 
-def log_spaced(rounds: int, per_decade: int = 10) -> Array:
-    """Returns distinct integers from 1 to ``rounds`` in about geometric progression.
-
-    Args:
-        rounds: The last integer.
-        per_decade: About how many of them there are between a number and its tenfold.
-    """
-    count = 1 + int(np.ceil(per_decade * np.log10(rounds)))
+def log_spaced(rounds: int) -> Array:
+    """Returns distinct integers from 1 to ``rounds``, about ten between a number and its tenfold."""
+    count = 1 + int(np.ceil(10 * np.log10(rounds)))
     return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
 
 

@@ -17,7 +17,7 @@ from importlib.resources import files
 from io import BytesIO, FileIO
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -55,16 +55,14 @@ class Cell(Protocol):
         """Returns the cell's result, put together from the arrays of its shards, in the order of :meth:`split`."""
 
 
-class Store:
+class Store(NamedTuple):
     """The files of shards in a folder.
 
     Attributes:
         folder: The folder, which may not exist yet.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Keeps the folder's path; nothing is read or written yet."""
-        self.folder = folder
+    folder: Path
 
     def path(self, shard: Cell) -> Path:
         """Returns the path of a shard's file, which may not exist yet."""
@@ -86,16 +84,14 @@ class Store:
             FileNotFoundError: A shard has not been played.
             OSError: The file of a shard is damaged.
         """
-        return cell.join([self.load_shard(shard) for shard in cell.split()])
-
-    def load_shard(self, shard: Cell) -> Arrays:
-        """Returns the arrays of a shard by name; raises the same errors as :meth:`load`."""
-        path = self.path(shard)
-        try:
-            with np.load(path) as arrays:
-                return dict(arrays)
-        except (ValueError, EOFError, BadZipFile, zlib.error) as error:
-            raise OSError(f"{path} is no shard ({error}); remove it and start again") from error
+        parts = []
+        for path in map(self.path, cell.split()):
+            try:
+                with np.load(path) as arrays:
+                    parts.append(dict(arrays))
+            except (ValueError, EOFError, BadZipFile, zlib.error) as error:
+                raise OSError(f"{path} is no shard ({error}); remove it and start again") from error
+        return cell.join(parts)
 
     @staticmethod
     def write(file: Path, kept: Arrays) -> None:

@@ -114,8 +114,6 @@ def sweep_runs(
         values = {key: _values(f"grid: {key}", given) for key, given in grid.items()}
         for key, given in chain(fixed.items(), *(own.items() for _, own in entries)):
             _values(key, [given])
-    if not values:
-        raise SettingsError("grid is empty; at least one key with its values is required")
     for key, given in {**fixed, **values}.items():
         if key in values and (key in fixed or any(key in own for _, own in entries)):
             raise SettingsError(f"{key} is in settings and in the grid; one of them is required")

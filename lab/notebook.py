@@ -141,6 +141,17 @@ def shares(panel, result):
     return frame.sort_values(frame.columns[0], ascending=False, ignore_index=True)
 
 
+@app.function
+def fitted(frame):
+    """Returns a data frame as a table that is never wider than the page, where long cells are wrapped.
+
+    Args:
+        frame: The data frame.
+    """
+    html = frame.to_html(index=False, float_format="{:.5g}".format, na_rep="-", border=0)
+    return mo.Html(f'<div style="overflow-wrap: anywhere; font-size: min(14px, 2.6vw)">{html}</div>')
+
+
 @app.cell
 def _(get_runs):
     _runs = get_runs()
@@ -151,16 +162,14 @@ def _(get_runs):
     ]
     _figure = plot(pd.concat(_frames), x="round", y="regret", by="run", log_x=True)
     _claims = pd.DataFrame([claim.as_json() for claim in dict.fromkeys((_last.privacy, *_last.claims))])
-    _panels = (
-        REGISTRY[_last.labels["env_id"]].problem.lab_panels if _last.labels["env_id"] in REGISTRY else ()
-    )
+    _panels = REGISTRY[_last.labels["env_id"]].problem.lab_panels
     mo.vstack(
         [
             *(mo.callout(text, kind="warn") for text in _warned),
             _figure,
-            table(_runs),
+            fitted(table(_runs)),
             mo.md(f"**Privacy of the last run**, {_name}, of the agent that has spent most"),
-            _claims,
+            fitted(_claims),
             *(
                 part
                 for panel in _panels
@@ -222,7 +231,7 @@ def _(role, transcripts):
     mo.vstack(
         [
             mo.md(KNOWS[role.value.partition("-")[0]]),
-            pd.DataFrame(sightings(role.value, transcripts[role.value])),
+            fitted(pd.DataFrame(sightings(role.value, transcripts[role.value]))),
         ]
     )
 

@@ -347,11 +347,9 @@ def make_entry(
     noisy = track.private
     if not file:
         baseline = BASELINES[name]
+        noisy = suites.privatizer_of(baseline) is not None
         wrappers = {part: made.kwargs for part, made in baseline.wrappers.items()}
-        settings, noisy = (
-            {"policy": baseline.policy_kwargs, **wrappers},
-            suites.privatizer_of(baseline) is not None,
-        )
+        settings = {"policy": baseline.policy_kwargs, **wrappers}
     entry = Entry(
         suite=suite.name,
         edition=edition.id,
@@ -429,8 +427,7 @@ def baselines_of(suite: Suite) -> list[str]:
     """Returns the names of all baselines for the problem (class of environments) of a suite."""
     env_id = suite.tasks[0].env_id
     problem = type(make_federation(env_id).unwrapped)
-    own = [name for name, baseline in BASELINES.items() if baseline.federation is problem]
-    return [name for name in own if BASELINES[name].fits(problem, env_id)]
+    return [name for name, baseline in BASELINES.items() if baseline.fits(problem, env_id)]
 
 
 def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[str]:

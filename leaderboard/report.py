@@ -1,4 +1,4 @@
-"""Ranks the rows of a table, and writes them as Markdown tables, a README's table of best entries, and a picture.
+"""Ranks the rows of a table, and writes them as Markdown tables and a picture.
 
 A run is one task played under one seed. Runs of different entries are in the same order, to compare them under the same
 seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within each task,
@@ -7,13 +7,16 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from html import escape
 from importlib.util import find_spec
 from itertools import groupby
 from math import floor, inf, isnan, log10, nan
 from pathlib import Path
 
 import numpy as np
+from scipy.stats import trim_mean
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
@@ -27,8 +30,7 @@ from fedbandit_envs.registry.registration import REGISTRY
 
 UNKNOWN: Estimate = (nan, nan, nan)
 
-BEGIN, END = "<!-- leaderboard -->", "<!-- /leaderboard -->"
-"""Marks in a Markdown file: the table of best entries is between the line ``BEGIN`` and the line ``END``."""
+_interquartile_mean = partial(trim_mean, proportiontocut=0.25, axis=-1)
 
 Groups = Mapping[Edition, Sequence["Ranked"]]
 """Ranked rows by their edition, see :func:`ranked`."""
@@ -75,15 +77,6 @@ def rounded(value: Estimate) -> str:
     return f"{number} [{', '.join(interval)}]" if interval else number
 
 
-def interquartile_mean(scores: Array) -> Array:
-    """Returns the mean without the lowest and the highest quarter of the values, which are finite, over the last axis.
-
-    It is SciPy's ``trim_mean(scores, 0.25)`` without its checks, which take longer than the mean.
-    """
-    low, high = (runs := scores.shape[-1]) // 4, runs - runs // 4
-    return np.partition(scores, (low, high - 1), axis=-1)[..., low:high].mean(axis=-1)
-
-
 def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
     """Returns the typical ratio of one entry's regret to another's under the same seeds, with its 95 % interval.
 
@@ -97,7 +90,7 @@ def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
     """
     least = np.finfo(np.float64).tiny
     logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
-    return bootstrapped(lambda each: np.exp(interquartile_mean(each)), tasks, logarithms)
+    return bootstrapped(lambda each: np.exp(_interquartile_mean(each)), tasks, logarithms)
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ class Ranked:
     lines: list[Line]
     score: Estimate
     ratio: Estimate
-    rank: int
+    rank: int = 0
 
     def values(self, name: str, task: str = "") -> Array:
         """Returns one measure of all runs, or of one task's runs, float64 ``(runs,)``.
@@ -140,10 +133,9 @@ def lines_of(suite: str) -> dict[str, str]:
     package, problem, *_ = REGISTRY[SUITES[suite].tasks[0].env_id].federation.split(".")
     named = compared.BASELINE_OF.get(problem, {}) if package == "fedbandit_envs" else {}
     roles = (compared.SILENT, compared.TUNED, compared.PLACEBO, compared.TRUE, compared.TRUE_TUNED)
-    lines = {role: named[role] for role in roles if named}
-    return {
-        role: name for role, name in lines.items() if role == compared.TRUE or name != lines[compared.TRUE]
-    }
+    # Where both forms on true data are the same baseline, it has the first of the two roles.
+    role_of = {named[role]: role for role in reversed(roles) if named}
+    return {role: name for name, role in reversed(role_of.items())}
 
 
 def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
@@ -167,23 +159,23 @@ def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
 def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
     reference = _regret_of(rows, SUITES[suite].reference)
     tuned = _regret_of(rows, lines_of(suite).get(compared.TUNED, ""))
-    unranked = []
     seeds = [task.seeds for task in SUITES[suite].tasks]
     tasks = np.repeat(np.arange(len(seeds)), seeds)
+    unranked = []
     for entry, lines in rows:
         regret = np.array([line.regret for line in lines])
         score = ratio = UNKNOWN
         if reference is not None:
-            score = bootstrapped(interquartile_mean, tasks, 1 - regret / reference)
+            score = bootstrapped(_interquartile_mean, tasks, 1 - regret / reference)
         if tuned is not None:
             ratio = regret_ratio(regret, tuned, tasks)
         place = float(regret.mean()) if reference is None else -score[0]
-        unranked.append((entry.track, entry.is_open, place, entry.name, entry, lines, score, ratio))
-    ordered: list[Ranked] = []
+        unranked.append((entry.track, entry.is_open, place, entry.name, Ranked(entry, lines, score, ratio)))
     places: Counter[str] = Counter()
-    for *_, entry, lines, score, ratio in sorted(unranked, key=lambda one: one[:4]):
-        places[entry.track] += 1
-        ordered.append(Ranked(entry, lines, score, ratio, 0 if entry.is_open else places[entry.track]))
+    ordered = []
+    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:4]):
+        places[track] += 1
+        ordered.append(row if is_open else replace(row, rank=places[track]))
     return ordered
 
 
@@ -193,21 +185,19 @@ def _regret_of(rows: list[tuple[Entry, list[Line]]], name: str) -> Array | None:
     return np.array([line.regret for line in rows[found[0][1]][1]]) if found else None
 
 
-def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
+def report(table: ResultTable, out: Path) -> str:
     """Writes ``leaderboard.md`` and, if there are private baselines, ``leaderboard.png``.
 
     Args:
         table: The results, from which rows are removed that cannot be compared.
         out: Folder for the files; it is made if it does not exist.
-        readmes: Markdown files, in each of which the text between the lines :data:`BEGIN` and :data:`END` is replaced
-            by a new table of best entries.
 
     Returns:
         What was left out, and why, in a line each; empty if nothing was.
 
     Raises:
-        BoardError: There are no results that can be compared, or a file of ``readmes`` lacks the two marks.
-        OSError: A file cannot be read or written.
+        BoardError: There are no results that can be compared.
+        OSError: A file cannot be written.
     """
     left = [f"{row.entry} on {row.track}: not finished" for row in table.entries.keys() - table.lines.keys()]
     for row in [*table.lines]:
@@ -219,11 +209,8 @@ def report(table: ResultTable, out: Path, readmes: Iterable[Path] = ()) -> str:
     groups = ranked(table)
     if not groups:
         raise BoardError("results have no finished rows; at least one is required")
-    texts = {readme: renewed(readme.read_text(encoding="utf-8"), best(groups)) for readme in readmes}
     out.mkdir(parents=True, exist_ok=True)
-    texts[out / "leaderboard.md"] = markdown(groups)
-    for path, text in texts.items():
-        write_whole(path, text.encode())
+    write_whole(out / "leaderboard.md", markdown(groups).encode())
     if find_spec("matplotlib") is None:
         left.append("leaderboard.png: it needs the [report] extra (pip install 'fedbandit-envs[report]')")
     elif panels := privacy_panels(groups):
@@ -255,19 +242,6 @@ def best(groups: Groups) -> str:
     return _markdown_table(["suite", *tracks], rows)
 
 
-def renewed(text: str, table: str) -> str:
-    """Returns a Markdown text in which what is between the lines :data:`BEGIN` and :data:`END` is replaced.
-
-    Raises:
-        BoardError: The text does not have exactly one line :data:`BEGIN` and after it exactly one line :data:`END`.
-    """
-    before, begin, rest = text.partition(f"{BEGIN}\n")
-    _, end, after = rest.partition(f"{END}\n")
-    if not (begin and end) or BEGIN in rest or END in before + after:
-        raise BoardError(f"text has not one line {BEGIN} and one line {END} behind it; both are required")
-    return f"{before}{begin}{table}\n{end}{after}"
-
-
 def markdown(groups: Groups) -> str:
     """Returns the text of ``leaderboard.md``: a ranking for each suite, edition and track, and what entries are."""
     parts = [_INTRODUCTION, best(groups)]
@@ -277,7 +251,7 @@ def markdown(groups: Groups) -> str:
         for track, own in groupby(rows, key=lambda row: row.entry.track):
             cells = [_cells(row) for row in own]
             table = _markdown_table(cells[0], [list(one.values()) for one in cells])
-            parts += [f"### Track {track}", table]
+            parts += [f"### Track {escape(track)}", table]
     entries = {row.entry.name: row.entry for rows in groups.values() for row in rows}
     about = [_about(entries[name]) for name in sorted(entries)]
     parts += ["## Entries", _markdown_table(("entry", "what it is", "source"), about)]
@@ -295,9 +269,6 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
     for edition, rows in groups.items():
         task, levels = SUITES[edition.suite].tasks[0].id, lines_of(edition.suite)
         names = compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})
-        # In some problems this package's federation ("ours") has the tuned constants by default. Its tuned form is then
-        # the same baseline, whose curve must not be drawn twice.
-        twice = names.get(compared.OURS_TUNED) == names.get(compared.OURS)
         regret: dict[str, dict[float, Array]] = {}
         for row in rows:
             ranked_here = row.rank and row.entry.track[-4:] != "-few"
@@ -305,8 +276,9 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
                 regret.setdefault(row.entry.name, {})[epsilon] = row.values("regret", task)
         curves: dict[str, Curve] = {}
         for line, name in names.items():
-            own = sorted(regret.get(name, {}).items())
-            if own and name not in levels.values() and not (twice and line == compared.OURS_TUNED):
+            # A baseline that stands for two lines, such as "weighted" and its tuned form, is drawn as the first.
+            own = sorted(regret.pop(name, {}).items())
+            if own and name not in levels.values():
                 means = [
                     bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(one)), one) for _, one in own
                 ]
@@ -364,5 +336,6 @@ def _about(entry: Entry) -> list[str]:
 
 def _markdown_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in (heads, *rows)]
-    lines = [f"| {' | '.join(line)} |" for line in cells]
+    # Names and settings of entries are free text, which is not to become part of the page's HTML.
+    lines = [escape(f"| {' | '.join(line)} |", quote=False) for line in cells]
     return "\n".join([lines[0], "|" + "---|" * len(cells[0]), *lines[1:]])

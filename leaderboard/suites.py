@@ -181,25 +181,22 @@ def published(suite: Suite) -> list[Edition]:
     return [Edition(*one) for one in listed if one[1] == suite.digest]
 
 
-def suites_of(specs: Mapping[str, SuiteSpec | None]) -> dict[str, Suite]:
+def suites_of(specs: Mapping[str, SuiteSpec]) -> dict[str, Suite]:
     """Returns the full and the quick suite that each specification describes, by name.
 
     Args:
-        specs: Specifications by the name of the full suite; the quick one's name is this and ``-quick``. None for a
-            problem without a suite.
+        specs: Specifications by the name of the full suite; the quick one's name is this and ``-quick``.
     """
     suites = {}
     for name, spec in specs.items():
-        if spec is None:
-            continue
         for full, size in {name: spec.full, f"{name}-quick": spec.quick}.items():
             tasks = [Task(f"{full}/{kind}", one[0], *size, one[1]) for kind, one in spec.tasks.items()]
             suites[full] = Suite(full, tuple(tasks), spec.reference, spec.adjacency, spec.version)
     return suites
 
 
-def _specs_of(name: str, problem: RegisteredProblem) -> dict[str, SuiteSpec | None]:
-    return {name: problem.suite, **problem.more_suites}
+def _specs_of(name: str, problem: RegisteredProblem) -> dict[str, SuiteSpec]:
+    return {**({name: problem.suite} if problem.suite else {}), **problem.more_suites}
 
 
 SUITES: Registry[Suite] = Registry(
@@ -282,11 +279,10 @@ class Track:
         """Returns arguments of a privatizer with which all its releases together cost the track's epsilon."""
         make = baseline.wrappers[part].make
         arguments = baseline.wrapper_arguments(env)
-        if arguments[part].get("noise_multiplier") is not None or not _is(
-            make, (ContinualPrivatizer, GaussianPrivatizer)
-        ):
+        known = (ContinualPrivatizer, GaussianPrivatizer)
+        if arguments[part].get("noise_multiplier") is not None or make not in known:
             raise BoardError(f"no epsilon can be asked of this noise on track {self.name}: {make}")
-        if _is(make, ContinualPrivatizer):
+        if make is ContinualPrivatizer:
             return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency}
         # Epsilon is shared out over the number of releases: that of the transport's schedule if it has one, otherwise
         # the number that the privatizer's own argument gives.
@@ -397,11 +393,10 @@ def require_no_code(settings: Settings) -> None:
 
 def privatizer_of(baseline: Baseline) -> str | None:
     """Returns the part (key among a baseline's wrappers) of the wrapper that adds privacy noise; None without one."""
-    return next((part for part, spec in baseline.wrappers.items() if _is(spec.make, Privatizer)), None)
-
-
-def _is(make: object, kind: type | tuple[type, ...]) -> bool:
-    return inspect.isclass(make) and issubclass(make, kind)
+    made = {part: spec.make for part, spec in baseline.wrappers.items()}
+    return next(
+        (part for part, make in made.items() if isinstance(make, type) and issubclass(make, Privatizer)), None
+    )
 
 
 def tracks_of(suite: Suite) -> dict[str, Track]:

@@ -28,8 +28,7 @@ def commands(docs: Path) -> dict[str, str]:
     problems = {problem_of(resolve(entry.federation)): None for entry in fedbandit_envs.REGISTRY.own.values()}
     return {
         "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
-        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full")
-        + " --readme README.md --readme docs/leaderboard.md",
+        "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full"),
         "growth.png": "a study that version 1.0.0rc1 had in benchmarks/growth",
         "static/federation.gif": _FILM,
         **{f"generated/environments/{problem}.{kind}": _SITE for problem in problems for kind in ("gif", "png")},

@@ -7,9 +7,10 @@ from functools import cache
 
 import pytest
 import typer
-from typer.testing import CliRunner
+from typed import call, said
 
 from fedbandit_envs.cli import app
+from fedbandit_envs.samba.messages import Counts
 from fedbandit_envs.samba.roles import RoleReport
 
 GROUP = typer.main.get_command(app)
@@ -20,28 +21,18 @@ COSTLY = {"audit", "plot", "sweep"}
 """Commands whose examples continuous integration runs."""
 
 
-def call(words, columns=80):
-    return CliRunner().invoke(app, words, env={"COLUMNS": str(columns), "TERM": "dumb"})
-
-
 def example(name):
     """The words of a command's example, from its help at 80 columns, where it may take two lines."""
-    help_ = call([name, "--help"]).output
+    help_ = call(name, "--help", columns=80).output
     (words,) = re.findall(r"^ *Example: fedbandit (.*?)\n *\n", help_, re.MULTILINE | re.DOTALL)
     return shlex.split(words)
 
 
-def plain(text):
-    """The text without frames, line breaks and the marks of code."""
-    return " ".join(text.replace("│", " ").replace("`", "").split())
-
-
 def test_square_brackets_are_printed_and_groups_are_listed():
-    assert "Needs the extra [report]." in plain(call(["quickstart", "--help"]).output)
-    assert "[default: 0.01; pure: 0; continual: 0.1]" in plain(call(["audit", "--help"], columns=200).output)
-    assert all(
-        word in call(["leaderboard", "--help"]).output for word in ("run", "submit", "verify", "report")
-    )
+    assert "Needs the extra [report]." in said(call("quickstart", "--help", columns=80))
+    assert "[default: 0.01; pure: 0; continual: 0.1]" in said(call("audit", "--help"))
+    listed = call("leaderboard", "--help").output
+    assert all(word in listed for word in ("run", "submit", "verify", "report"))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +44,7 @@ def run_example(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "fedbandit_envs.samba.network.play_over_network",
-            lambda role, *others: RoleReport("comp", {}, 0.0),
+            lambda role, *others: RoleReport("comp", Counts(), 0.0),
         )
 
         @cache
@@ -64,7 +55,7 @@ def run_example(tmp_path_factory):
             patch.chdir(folder)
             words = example(name)
             workers = any("--workers" in option.opts for option in COMMANDS[name].params)
-            result = call([*words, *(["--workers", "1"] if workers else [])])
+            result = call(*words, *(["--workers", "1"] if workers else []), columns=80)
             assert result.exit_code == 0, (words, result.output)
             assert words[0] == name
             return folder

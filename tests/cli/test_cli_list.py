@@ -5,16 +5,17 @@ import json
 
 import pytest
 from rich.console import Console
-from typer.testing import CliRunner
+from typed import assert_explained
+from typed import call as typed
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.cli import app, listing, terminal
+from fedbandit_envs.cli import listing, terminal
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.registry.registration import REGISTRY
 
 
 def call(*words):
-    return CliRunner().invoke(app, ["list", *words], env={"COLUMNS": "80", "TERM": "dumb"})
+    return typed("list", *words, columns=80)
 
 
 def names(*words):
@@ -78,7 +79,5 @@ def test_nothing_found_is_said(words):
 
 def test_an_unknown_problem_is_explained():
     result = call("--problem", "lineer")
-    assert result.exit_code == 2
-    said = " ".join(result.output.replace("│", " ").split())
-    assert "--problem is 'lineer'; one of 'arms', 'exposure'" in said
-    assert "did you mean 'linear'?" in said
+    assert_explained(result, "--problem is 'lineer'; one of 'arms', 'exposure'")
+    assert_explained(result, "did you mean 'linear'?")

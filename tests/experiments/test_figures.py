@@ -1,9 +1,5 @@
 """Pictures: every curve is drawn, and no two look alike."""
 
-import re
-from io import BytesIO
-
-import matplotlib
 import numpy as np
 import pytest
 
@@ -21,33 +17,29 @@ def curves(labels):
     return {name: (ROUNDS, ROUNDS**0.5 + i, ROUNDS * 0.01) for i, name in enumerate(labels)}
 
 
-def svg(*arguments, **named):
-    out = BytesIO()
-    with matplotlib.rc_context({"svg.fonttype": "none"}):
-        figure_of(*arguments, **named).savefig(out, format="svg")
-    return out.getvalue().decode()
+def texts(legend):
+    return [text.get_text() for text in legend.get_texts()]
 
 
 def test_looks_differ_and_run_out():
     assert len(set(_styles(names(21)).values())) == 21
     with pytest.raises(ValueError, match="names has 22 curves; at most 21"):
         _styles(names(22))
+    # Panels share their looks.
+    with pytest.raises(ValueError, match="22 curves"):
+        figure_of({"a": curves(names(21)), "b": curves(["another"])}, AXES, "a title")
 
 
 @pytest.mark.parametrize("count", [4, 5])
 def test_every_curve_of_every_panel_is_in_the_legend(count):
-    panels = {"Five agents": curves(names(count)), "Ten agents": curves(names(count))}
-    text = svg(panels, AXES, "a title")
+    figure = figure_of({"Five": curves(names(count)), "Ten": curves(names(count))}, AXES, "a title")
     # One legend a panel while it fits, else one for all.
-    for name in names(count):
-        assert text.count(f">{name}<") == (2 if count <= 4 else 1)
-    for title in ("Five agents", "Ten agents", "a title"):
-        assert f">{title}<" in text
-
-
-def test_panels_share_their_looks():
-    with pytest.raises(ValueError, match="22 curves"):
-        figure_of({"a": curves(names(21)), "b": curves(["another"])}, AXES, "a title")
+    inside = [axes.get_legend() for axes in figure.axes if axes.get_legend()]
+    assert [texts(legend) for legend in inside] == [names(count)] * (2 if count == 4 else 0)
+    assert [texts(legend) for legend in figure.legends] == [names(count)] * (count == 5)
+    assert [len(axes.containers) for axes in figure.axes] == [count] * 2
+    assert figure.get_suptitle() == "a title"
+    assert figure._repr_png_().startswith(b"\x89PNG")
 
 
 def test_a_curve_beside_another_has_its_colour_dotted():
@@ -61,27 +53,20 @@ def test_a_curve_beside_another_has_its_colour_dotted():
 
 
 def test_panels_have_axes_and_ticks_of_their_own():
-    panels = {
-        "first": {"a": ([2, 5, 30], [1, 2, 3], [0, 0, 0])},
-        "second": {"a": ([0.1, 10], [1, 2], [0, 0])},
-    }
-    text = svg(
-        panels, {**AXES, "x": "epsilon"}, "a title",
-        apart={"first": {"x": "agents"}},
-    )  # fmt: skip
-    assert text.count(">agents<") == text.count(">epsilon<") == 1
-    for tick in ("2", "5", "30", "0.1", "10"):
-        assert f">{tick}<" in text
+    panels = {"first": {"a": ([2, 5, 30], [1, 2, 3], [0] * 3)}, "second": {"a": ([0.1, 10], [1, 2], [0] * 2)}}
+    figure = figure_of(panels, {**AXES, "x": "epsilon"}, "", apart={"first": {"x": "agents"}})
+    ticks = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in figure.axes]
+    assert [axes.get_xlabel() for axes in figure.axes] == ["agents", "epsilon"]
+    assert ticks == [["2", "5", "30"], ["0.1", "10"]]
+    # Numbers are written out, but for the smallest and the largest.
+    axes = figure.axes[0].yaxis
+    figure.axes[0].set_ylim(1, 1e5)
+    assert axes.get_major_formatter()(4e4) == "40,000"
 
 
-@pytest.mark.parametrize(
-    ("count", "rows"), [(1, 1), (3, 1), (4, 2), pytest.param(7, 3, marks=pytest.mark.ci)]
-)
+@pytest.mark.parametrize(("count", "rows"), [(1, 1), (3, 1), (4, 2), (7, 3)])
 def test_more_than_three_panels_stand_in_rows(count, rows):
     panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}
-    text = svg(panels, AXES, "a title")
-    for name in panels:
-        assert text.count(f">{name}<") == 1
-    width, height = (float(re.search(f'{side}="([0-9.]+)pt"', text)[1]) for side in ("width", "height"))
-    assert width == pytest.approx(72 * 5.6 * -(-count // rows))
-    assert height == pytest.approx(72 * 4.6 * rows)
+    figure = figure_of(panels, AXES, "a title")
+    assert [axes.get_title() for axes in figure.axes if axes.get_visible()] == names(count)
+    np.testing.assert_allclose(figure.get_size_inches(), (5.6 * -(-count // rows), 4.6 * rows))

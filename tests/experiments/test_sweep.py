@@ -1,7 +1,6 @@
 """Sweeps as a user plays them from Python: the table against runs by hand, and settings that make no sense."""
 
 import sys
-import tomllib
 
 import numpy as np
 import pytest
@@ -155,7 +154,6 @@ def test_names_that_several_parts_have_are_ambiguous():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"grid": {}}, "grid is empty"),
         ({"grid": {"epsilon": [1, 1.0]}}, r"grid: epsilon is \[1, 1.0\]; a list of different values"),
         ({"grid": {"epsilon": [object()]}}, "not JSON serializable"),
         ({"grid": {"epsilo": [1]}}, "epsilo=.* is not key=value with a key among env.*privatizer.epsilon"),
@@ -176,17 +174,6 @@ def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folde
     with pytest.raises(SettingsError, match=message):
         experiments.sweep(**{**right, **changes}, folder=folder / "out")
     assert not (folder / "out").exists()
-
-
-def test_keys_with_dots_are_quoted_in_toml():
-    text = (
-        'env_id = "FedArms-v0"\npolicies = ["UCB1-weighted"]\nrounds = 5\nsettings = {"env.num_arms" = 3}\n'
-        '[grid]\n"privatizer.epsilon" = [1, 2]\n'
-    )
-    runs = sweep_runs(**tomllib.loads(text))
-    assert [run.wrapper_kwargs["privatizer"] for run in runs] == [{"epsilon": 1}, {"epsilon": 2}]
-    assert runs[0].env_kwargs == {"num_arms": 3}
-    assert [run.labels["privatizer.epsilon"] for run in runs] == [1, 2]
 
 
 def test_without_pandas_nothing_is_played(folder, monkeypatch):

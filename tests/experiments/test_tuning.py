@@ -4,12 +4,11 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from typed import call
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
 from fedbandit_envs.baselines.tuned import DATA, constants
-from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, mean_regret, tuning_runs
 from fedbandit_envs.papers.catalogue import experiments
@@ -17,10 +16,6 @@ from fedbandit_envs.papers.experiment import Plan
 from fedbandit_envs.registry.problems import TuningSpec
 
 TUNED_NAMES = [(name, problem) for problem, one in TUNINGS.items() for name in one.baselines]
-
-
-def tune(*words):
-    return CliRunner().invoke(app, ["tune", *map(str, words)], env={"TERM": "dumb"})
 
 
 @pytest.fixture
@@ -34,7 +29,7 @@ def coarse(monkeypatch):
 
 @pytest.mark.usefixtures("in_this_process")
 def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(coarse, tmp_path):
-    ran = tune("arms", "--out", tmp_path, "--seeds", 3)
+    ran = call("tune", "arms", "--out", tmp_path, "--seeds", 3)
     assert ran.exit_code == 0, ran.output
     found = json.loads((tmp_path / "tuned.json").read_text())
     assert found["command"] == "fedbandit tune arms --seeds 3"
@@ -50,14 +45,8 @@ def test_the_least_regret_on_tuning_seeds_is_chosen_and_nothing_is_played_twice(
         assert (entry["rounds"], entry["seeds"]) == (60, 3)
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()}
     assert len(stamps) == 4
-    assert tune("arms", "--out", tmp_path, "--seeds", 3).exit_code == 0
+    assert call("tune", "arms", "--out", tmp_path, "--seeds", 3).exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "shards").iterdir()} == stamps
-
-
-def test_an_unknown_problem_is_explained():
-    ran = tune("army")
-    assert ran.exit_code == 2
-    assert "PROBLEM is 'army'; one of 'arms', 'exposure'" in " ".join(ran.output.replace("│", " ").split())
 
 
 @pytest.mark.parametrize("problem", TUNINGS)

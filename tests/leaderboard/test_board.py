@@ -14,9 +14,9 @@ from subprocess import Popen
 import numpy as np
 import pytest
 from tiny_board import TINY
-from typer.testing import CliRunner
+from typed import call
 
-from fedbandit_envs.cli import app
+from fedbandit_envs.cli.leaderboard import _opened
 from fedbandit_envs.leaderboard import plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
 from fedbandit_envs.leaderboard.table import ResultTable
@@ -170,11 +170,13 @@ def test_other_settings_than_played_are_found(tmp_path):
     assert refuted(table, row) == "entry"
 
 
-@pytest.mark.parametrize("track", ["silent", "private-1"])
-def test_an_honest_file_verifies(track, monkeypatch, tmp_path):
-    # A fork would make the noise repeatable, which a private track refuses.
-    monkeypatch.setattr(plays, "Popen", Popen)
-    table, _, row = submitted(tmp_path, "Honest", track)
+@pytest.mark.parametrize(
+    ("name", "track", "start"), [("Honest", "silent", Forked), ("Looks", "private-1", Popen)]
+)
+def test_an_honest_file_verifies(name, track, start, monkeypatch, tmp_path):
+    """A fork would make the noise repeatable, which a private track refuses; other processes take seconds."""
+    monkeypatch.setattr(plays, "Popen", start)
+    table, _, row = submitted(tmp_path, name, track)
     assert refuted(table, row) == ""
 
 
@@ -188,13 +190,6 @@ def test_what_is_left_for_others_is_found_by_who_plays_first(tmp_path):
     (tmp_path / "place").unlink()
     with pytest.raises(BoardError, match="acts otherwise when it plays before the others"):
         list(plays.verify(table, row))
-
-
-def test_every_episode_begins_in_a_folder_of_its_own(monkeypatch, tmp_path):
-    with monkeypatch.context() as patch:
-        patch.setattr(plays, "Popen", Popen)
-        table, _, row = submitted(tmp_path, "Looks")
-    assert refuted(table, row) == ""
 
 
 def test_changed_code_is_found(tmp_path):
@@ -264,24 +259,27 @@ def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
         assert report.markdown(groups).partition("## Entries")[0] == written
     else:
         for page in (ROOT / "README.md", ROOT / "docs" / "leaderboard.md"):
-            assert report.renewed(text := page.read_text(), best) == text
+            assert best in page.read_text()
 
 
-@pytest.mark.parametrize(("entry", "track"), [("UCB1-0.5", "silent"), ("UCB1-weighted", "private-1")])
-def test_committed_numbers_come_about_again(entry, track):
+def test_committed_numbers_come_about_again():
     table = ResultTable.load(BOARDS[0])
-    row = next(
-        row for row in table.entries if (row.entry, row.track, row.suite) == (entry, track, "arms-quick")
-    )
+    asked = ("UCB1-weighted", "private-1", "arms-quick")
+    row = next(row for row in table.entries if (row.entry, row.track, row.suite) == asked)
     assert "replay of" in list(plays.verify(table, row, 1))[-1]
 
 
 def test_the_command_verifies_the_rows_that_are_asked_for():
-    words = ["leaderboard", "verify", str(BOARDS[0]), "--suite", "arms-quick", "--seeds", "1", "--entry"]
-    ran = CliRunner().invoke(app, [*words, "UCB1-0.5", "--track", "silent"])
+    words = ["leaderboard", "verify", BOARDS[0], "--suite", "arms-quick", "--seeds", "1", "--entry"]
+    ran = call(*words, "UCB1-0.5", "--track", "silent")
     assert ran.exit_code == 0, ran.output
     assert ran.output.count("entry: ") == ran.output.count(" silent UCB1-0.5\n") == 1
-    assert CliRunner().invoke(app, [*words, "UCB1-0.5", "--track", "private-1"]).exit_code == 2
+    assert call(*words, "UCB1-0.5", "--track", "private-1").exit_code == 2
+
+
+def test_the_newest_published_edition_is_played(tmp_path):
+    suite, edition, _ = _opened("linear-quick", tmp_path, on_published=True)
+    assert edition == published(suite)[-1] != published(suite)[0]
 
 
 def test_measures():
@@ -289,7 +287,6 @@ def test_measures():
     mine = np.linspace(1, 2, 20)
     same = report.regret_ratio(mine, 2 * mine, tasks)
     assert same == pytest.approx((0.5, 0.5, 0.5))
-    assert report.interquartile_mean(np.array([9.0, 1, 2, -7])) == 1.5
     few = report.regret_ratio(mine[:4], mine[:4], tasks[[0, 0, 10, 10]])
     assert few[0] == 1
     assert math.isnan(few[1])
@@ -312,6 +309,9 @@ def test_what_is_no_result_is_named_and_left_out_of_the_report(tmp_path):
     cut = replace(entry, track="revealed")
     table.entries[cut.row] = cut
     table.lines[cut.row] = [one._replace(track="revealed") for one in lines]
+    rude = replace(entry, name="<img>", settings={"policy": {"<b>": "a|<script>"}})
+    table.entries[rude.row] = rude
+    table.lines[rude.row] = [one._replace(entry=rude.name) for one in table.lines[row]]
     table.save(folder)
     shutil.copytree(folder, tmp_path / "damaged")
     (tmp_path / "damaged" / "results.csv.gz").write_bytes((folder / "results.csv.gz").read_bytes()[:40])
@@ -320,13 +320,18 @@ def test_what_is_no_result_is_named_and_left_out_of_the_report(tmp_path):
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "entries.json").write_text("[]")
     names = ("notes.txt", "empty", "good", "damaged", "odd")
-    words = [word for name in names for word in ("--results", str(tmp_path / name))]
-    ran = CliRunner().invoke(app, ["leaderboard", "report", *words, "--out", str(tmp_path / "page")])
+    words = [word for name in names for word in ("--results", tmp_path / name)]
+    ran = call("leaderboard", "report", *words, "--out", tmp_path / "page")
     assert ran.exit_code == 0, ran.output
     for name in ("notes.txt", "empty", "damaged", "odd"):
         assert re.search(f"left out: .*{name}", ran.output), name
     assert f"random-arm on revealed: {cut.row}: {len(lines)} runs" in ran.output
-    assert "\n1 rows: " in ran.output
+    assert "\n2 rows: " in ran.output
+    # Names and settings are free text.
+    page = (tmp_path / "page" / "leaderboard.md").read_text()
+    assert page.count("&lt;img&gt;") == 3
+    assert r"'policy.&lt;b&gt;': 'a\|&lt;script&gt;'" in page
+    assert "<" not in page
 
 
 def test_an_entry_is_one_file(tmp_path, monkeypatch):

@@ -74,5 +74,5 @@ def players(log: Path) -> set[int]:
 def contents(cell, folder):
     """All that a cell's shards keep, but for how long they took."""
     for shard in cell.split():
-        kept = Store(folder).load_shard(shard)
-        yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
+        with np.load(Store(folder).path(shard)) as kept:
+            yield {name: values.tolist() for name, values in kept.items() if name != "cpu_seconds"}
