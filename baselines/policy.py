@@ -1,8 +1,6 @@
 """The interface of policies: the methods that a class must have to act for the agents of a federation."""
 
-from typing import Protocol, runtime_checkable
-
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.policy_spec import Policy as Policy
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 
@@ -40,35 +38,3 @@ def require_fixed(spec: PolicySpec) -> None:
     """Raises :class:`UnfitError` unless an arm is the same arm in all rounds."""
     if not spec.public.get("fixed"):
         raise UnfitError("contexts change from round to round; fixed ones, or 'separated', are required")
-
-
-@runtime_checkable
-class Policy(Protocol):
-    """The interface of policies, which choose the actions of all agents in all replicas of a federation at once.
-
-    Arrays have the leading axes ``(replicas, agents)``, and row (r, j) is that of agent j in replica r. The action of
-    row (r, j) depends only on row (r, j) of the observations since ``reset`` and on the seed of that row. This is what
-    makes a policy federated: agents learn about each other through their own observations only.
-    """
-
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Forgets everything and prepares for an episode.
-
-        Args:
-            spec: Public description of the environment: spaces of one agent, horizon, number of agents.
-            seeds: One seed for each agent of each replica, uint64 ``(replicas, agents)``.
-
-        Raises:
-            UnfitError: The policy needs something that this environment does not have.
-        """
-
-    def act(self, observation: Arrays) -> Array:
-        """Chooses one action for each agent of each replica.
-
-        Args:
-            observation: Arrays by name with leading axes ``(replicas, agents)``. They are read-only views of the
-                environment's buffers, which the environment overwrites in its next step.
-
-        Returns:
-            Actions with leading axes ``(replicas, agents)``; the policy may reuse the array in its next call.
-        """

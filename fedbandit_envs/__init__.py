@@ -13,7 +13,7 @@ from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.registry.registration import REGISTRY, make_federation, register_all, register_plugins
+from fedbandit_envs.registry.registration import REGISTRY, make_federation, register, register_plugins
 
 __all__ = ["REGISTRY", "FederatedEnv", "FederatedWrapper", "Problem", "make_federation", "register_plugins"]
 
@@ -64,4 +64,5 @@ HANDED_DOWN.update(
     peers=_peers,
     attack=_attack,
 )
-register_all()
+for _entry in REGISTRY.own.values():
+    register(_entry)

@@ -48,22 +48,6 @@ def packaged_means(name: str) -> Array:
     return np.array([float(line.split(",")[1]) for line in text.splitlines()[1:]])
 
 
-def keep_largest(means: Array, num_arms: int) -> Array:
-    """Returns the ``num_arms`` largest means in their original order; of equal means the first are kept.
-
-    Args:
-        means: The means, float64 ``(arms,)``, or those of each agent, ``(agents, arms)``, of which the arms that are
-            largest on average over agents are kept.
-        num_arms: The number of means to keep.
-
-    Raises:
-        TypeError: ``num_arms`` is no integer.
-        ValueError: ``num_arms`` is below 1 or above the number of means.
-    """
-    average = means if means.ndim == 1 else means.mean(axis=0)
-    return means[..., _places_of_largest("num_arms", num_arms, average)]
-
-
 def _places_of_largest(name: str, number: int, values: Array) -> Array:
     """Returns the places of the largest values, ascending, of equal ones the first; their ``number`` is a parameter."""
     require_integer(name, number, 1, len(values))
@@ -241,6 +225,9 @@ def _read_table(
 def arm_means(source: str | Mapping[str, Any], arms: int | None) -> Array:
     """Returns the largest means of a data set, in the order of its items, float64 ``(arms,)`` or ``(agents, arms)``.
 
+    Where agents have their own means, the arms that are largest on average over agents are kept; of equal ones the
+    first.
+
     Args:
         source: ``"movielens"`` or ``"jester"`` for means that come with the package; or a table, ``{"name": "ratings",
             "table": "ratings.csv", "scale": [1, 5], "threshold": 4}`` with the arguments of :func:`table_means`.
@@ -257,4 +244,6 @@ def arm_means(source: str | Mapping[str, Any], arms: int | None) -> Array:
         means = rated.means
     else:
         means = packaged_means(require_choice("means", source, get_args(DataName)))
-    return means if arms is None else keep_largest(means, arms)
+    if arms is None:
+        return means
+    return means[..., _places_of_largest("num_arms", arms, np.atleast_2d(means).mean(axis=0))]

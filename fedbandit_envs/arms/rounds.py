@@ -82,11 +82,10 @@ class Means:
         elif means is not None:
             self._given = require_array("means", means, {1: "(arms,)", 2: "(agents, arms)"}, 0, 1)
         shape = () if self._given is None else self._given.shape
-        given = dict(zip(("num_arms", "num_agents"), reversed(shape), strict=False))
-        if "num_agents" in given and spread > 0:
+        if len(shape) == 2 and spread > 0:
             raise ValueError(f"spread is {spread!r}; 0 is required where each agent's means are given")
         asked = {"num_agents": num_agents, "num_arms": num_arms}
-        sizes = chosen_sizes(asked, given, {"num_agents": 10, "num_arms": 10}, "means has")
+        sizes = chosen_sizes(asked, shape, {"num_agents": 10, "num_arms": 10}, "means has")
         self.shape = (sizes["num_agents"], sizes["num_arms"])
 
     def draw(self, seeds: Sequence[int]) -> Array:

@@ -180,13 +180,13 @@ def require_array(
 
 
 def chosen_sizes(
-    asked: Mapping[str, int | None], given: Mapping[str, int], defaults: Mapping[str, int], source: str
+    asked: Mapping[str, int | None], shape: tuple[int, ...], defaults: Mapping[str, int], source: str
 ) -> dict[str, int]:
     """Returns sizes (such as numbers of agents and arms) by name: the user's, else those of given data, else defaults.
 
     Args:
         asked: Sizes that the user has passed as arguments; None where an argument was left out.
-        given: Sizes of data that the user has passed.
+        shape: The sizes of data that the user has passed: the last of those that are asked for, or fewer.
         defaults: Sizes where the user has passed neither a size nor data.
         source: Name of the data, for the error.
 
@@ -194,7 +194,7 @@ def chosen_sizes(
         TypeError: A size is no integer.
         ValueError: A size is below 1 or above :data:`MOST_OF_A_SIZE`, or differs from the size of the data.
     """
-    sizes = {}
+    sizes, given = {}, dict(zip(reversed([*asked]), reversed(shape), strict=False))
     for name, value in asked.items():
         if value is not None:
             require_integer(name, value, 1, MOST_OF_A_SIZE)

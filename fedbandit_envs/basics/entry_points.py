@@ -83,26 +83,6 @@ def file_module(file: str) -> ModuleType:
     return sys.modules[name]
 
 
-def package_files(module: str) -> dict[str, Path]:
-    """Returns all files of the package that a module is in, and those of :func:`imported`, without importing it.
-
-    These are sources, compiled modules and data. What Python and Numba keep in folders ``__pycache__`` is left out: it
-    follows from the sources.
-
-    Args:
-        module: Name of the module; it need not be in a package.
-
-    Returns:
-        The files' paths by their names, which begin with the package's; a package's files are in the order of their
-        names.
-
-    Raises:
-        ModuleNotFoundError: There is no such package.
-    """
-    files = _files_of(module.partition(".")[0])
-    return files | imported(files.values())
-
-
 def imported(files: Iterable[Path]) -> dict[str, Path]:
     """Returns all files of the modules that Python files import, and that these import, by the files' names.
 
@@ -145,24 +125,29 @@ def _imports(source: bytes) -> set[str]:
 
 
 def _files_of(top: str) -> dict[str, Path]:
-    """Returns all files of a package, or the file of a module in no package; see :func:`package_files`."""
+    """Returns all files of a package, or the file of a module in no package, by names that begin with the package's.
+
+    These are sources, compiled modules and data, in the order of their names. What Python and Numba keep in folders
+    ``__pycache__`` is left out: it follows from the sources.
+    """
     spec = find_spec(top)
     if spec is None:
         raise ModuleNotFoundError(f"there is no module {top!r}", name=top)
+    if not spec.submodule_search_locations:
+        return {Path(spec.origin).name: Path(spec.origin)} if spec.has_location and spec.origin else {}
     found: dict[str, Path] = {}
-    own = [spec.origin] if spec.has_location and spec.origin else []
-    for root in map(Path, spec.submodule_search_locations or own):
-        for file in sorted(root.rglob("*")) if root.is_dir() else [root]:
+    for root in map(Path, spec.submodule_search_locations):
+        for file in sorted(root.rglob("*")):
             if file.is_file() and file.parent.name != "__pycache__":
-                found.setdefault(
-                    (top / file.relative_to(root)).as_posix() if file != root else file.name, file
-                )
+                found.setdefault((top / file.relative_to(root)).as_posix(), file)
     return found
 
 
 @cache
 def package_digest(module: str) -> str:
-    """Returns the SHA-256 digest of all files of the package that a module is in, including data and compiled files.
+    """Returns the SHA-256 digest of all files of the package that a module is in, and of those of :func:`imported`.
+
+    The package is not imported.
 
     Args:
         module: Name of the module; if it is not in a package, its own file is the only one.
@@ -171,8 +156,9 @@ def package_digest(module: str) -> str:
         ModuleNotFoundError: There is no such package.
         ValueError: A part of the package is a link to a folder.
     """
-    digest = hashlib.sha256(module.partition(".")[0].encode())
-    for name, file in package_files(module).items():
+    top = module.partition(".")[0]
+    digest, files = hashlib.sha256(top.encode()), _files_of(top)
+    for name, file in (files | imported(files.values())).items():
         digest.update(f"{name}\0{hashlib.sha256(file.read_bytes()).hexdigest()}\0".encode())
     return digest.hexdigest()
 
@@ -293,8 +279,7 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
         kind: Name of the kind of rule, for error messages.
         spec: A function, which is returned unchanged; or a name in ``known`` or an entry point ``"module:function"``;
             or a mapping with such a ``name`` and the function's keyword arguments.
-        known: Functions by name. The names of arguments are checked against the function's signature if it lacks the
-            decorator :func:`checked`.
+        known: Functions by name; those with the decorator :func:`checked` have their arguments checked.
         also: Text on other allowed values of the name, for error messages.
 
     Raises:
@@ -303,16 +288,12 @@ def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], als
     """
 
     def chosen(rule: Callable[..., Any], **arguments: Any) -> Callable[..., Any]:
-        if check := _CHECKS.get(rule):
-            _require_accepted(signature(check), arguments)
-            check(**arguments)
-        else:
-            taken = signature(rule)
-            # Arguments without a default are those with which the rule is called later.
-            own = [
-                one for one in taken.parameters.values() if one.default is not one.empty or one.kind in _NAMED
-            ]
-            _require_accepted(taken.replace(parameters=own), arguments)
+        taken = signature(rule)
+        # Positional arguments without a default are those with which the rule is called later.
+        own = [one for one in taken.parameters.values() if one.default is not one.empty or one.kind in _NAMED]
+        _require_accepted(taken.replace(parameters=own), arguments)
+        if rule in _CHECKS:
+            _CHECKS[rule](**arguments)
         return partial(rule, **arguments)
 
     if callable(spec) and not isinstance(spec, type):

@@ -35,12 +35,7 @@ class Simplex(spaces.Box):
         Args:
             shape: Shape of an element; the entries along its last axis sum to 1.
             seed: Seed of samples.
-
-        Raises:
-            ValueError: The last axis is empty.
         """
-        if not shape or shape[-1] < 1:
-            raise ValueError(f"shape is {shape!r}; at least one number on the last axis is required")
         super().__init__(0.0, 1.0, shape, np.float64, seed)
 
     def sample(self, mask: None = None, probability: None = None) -> Array:
@@ -70,7 +65,8 @@ def _batch(space: Simplex, n: int = 1) -> Simplex:
 
 
 @kernel
-def _all_lie_within(values, least, most):
+def _lie_within(values, least, most):
+    """Returns whether all numbers of an array lie in ``[least, most]``; False if any is NaN."""
     outside = np.int32(0)
     for i in range(values.size):
         value = values[i]
@@ -78,12 +74,6 @@ def _all_lie_within(values, least, most):
         # vector instructions.
         outside |= np.int32((value < least) | (value > most) | (value != value))
     return outside == 0
-
-
-def lies_within(values: Array, least: float, most: float) -> bool:
-    """Returns whether all numbers of an array lie in ``[least, most]``; False if any is NaN."""
-    inside: bool = _all_lie_within(values.reshape(-1), least, most)
-    return inside
 
 
 class ActionCheck:
@@ -157,7 +147,7 @@ class ActionCheck:
             kind = "an integer" if self._whole else "a floating-point"
             raise TypeError(f"{self._what} has dtype {dtype}; {kind} dtype is required")
         taken = np.asarray(action, dtype if dtype in self._taken else self._dtype, order="C")
-        if not lies_within(taken, self._least_of_all, self._most_of_all):
+        if not _lie_within(taken.reshape(-1), self._least_of_all, self._most_of_all):
             self._refuse(action, (action >= self._least) & (action <= self._most))
         if self._sums_to_one:
             total = taken.sum(axis=-1)
@@ -213,18 +203,12 @@ def require_action_entries(action: Any, names: Collection[str], reason: str) -> 
         reason: Why the environment needs more than an array, for the error.
 
     Raises:
-        EntryRequiredError: The action is no mapping, or has other names; the error says which are missing.
+        EntryRequiredError: The action is no mapping, or has other names; the error has both.
     """
     if isinstance(action, Mapping) and action.keys() == set(names):
         return
-    given, found = ["action"], f"a {type(action).__name__}"
-    if isinstance(action, Mapping):
-        given, found = list(action), f"a mapping of {list(action)}"
-    missing = "".join(f", without {name!r}" for name in sorted(names) if name not in given)
-    *most, last = map(repr, sorted(names))
-    raise EntryRequiredError(
-        f"action is {found}{missing}; a mapping of {', '.join(most)} and {last} is required, since {reason}"
-    )
+    found = f"mapping of {list(action)}" if isinstance(action, Mapping) else type(action).__name__
+    raise EntryRequiredError(f"action is a {found}; a mapping of {sorted(names)} is required, since {reason}")
 
 
 class OwnActions:

@@ -77,11 +77,43 @@ class PolicySpec(NamedTuple):
 
 
 @runtime_checkable
+class Policy(Protocol):
+    """The interface of policies, which choose the actions of all agents in all replicas of a federation at once.
+
+    Arrays have the leading axes ``(replicas, agents)``, and row (r, j) is that of agent j in replica r. The action of
+    row (r, j) depends only on row (r, j) of the observations since ``reset`` and on the seed of that row. This is what
+    makes a policy federated: agents learn about each other through their own observations only.
+    """
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets everything and prepares for an episode.
+
+        Args:
+            spec: Public description of the environment: spaces of one agent, horizon, number of agents.
+            seeds: One seed for each agent of each replica, uint64 ``(replicas, agents)``.
+
+        Raises:
+            UnfitError: The policy needs something that this environment does not have.
+        """
+
+    def act(self, observation: Arrays) -> Any:
+        """Chooses one action for each agent of each replica.
+
+        Args:
+            observation: Arrays by name with leading axes ``(replicas, agents)``. They are read-only views of the
+                environment's buffers, which the environment overwrites in its next step.
+
+        Returns:
+            Actions with leading axes ``(replicas, agents)``; the policy may reuse the array in its next call.
+        """
+
+
+@runtime_checkable
 class Reporter(Protocol):
     """The interface of reporters, which write the messages of all agents in place of their policy.
 
     A reporter is on the agents' side of a federation. It works row by row like a
-    :class:`~fedbandit_envs.baselines.policy.Policy`: arrays have the leading axes ``(replicas, agents)``, and row
+    :class:`Policy`: arrays have the leading axes ``(replicas, agents)``, and row
     (r, j) of a report depends only on row (r, j) of the observations since ``reset``, of the question and of the seeds.
     """
 
@@ -167,10 +199,6 @@ class Features(ABC):
         """
         self._features = np.zeros((*rows, *self.space.shape), np.float32)
         self._inbox.reset(rows)
-        self._start(rows)
-
-    def _start(self, rows: tuple[int, int]) -> None:  # noqa: B027 - most have no history of their own
-        """Starts an empty history for an episode with ``rows`` = ``(replicas, agents)``."""
 
     def see(self, observation: Arrays) -> Array:
         """Adds one round's observations to the history; to be called once a round, the first observation included.

@@ -110,11 +110,10 @@ class Problem(FederatedEnv):
         """
         super().__init__()
         require_integer("num_agents", num_agents, 1)
-        require_integer("max_cycles", max_cycles, 1, MOST_ROUNDS)
+        self.max_cycles = require_integer("max_cycles", max_cycles, 1, MOST_ROUNDS)
         require_seeds("instance_seed", instance_seed)
         require_choice("render_mode", render_mode, (None, *self.viewers))
         self.possible_agents = [f"agent_{j}" for j in range(num_agents)]
-        self.max_cycles = max_cycles
         self.instance_seed = instance_seed
         self.render_mode = render_mode
         self.action_formats = action_formats

@@ -238,7 +238,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
             self._merits = Merits((make_merit(merit),), one_each=False)
         super().__init__(**linear)
         labelled = isinstance(self._distribution, LabelledContexts)
-        if labelled or self._rewards.logistic or (self._parameter is not None and self._parameter.ndim == 2):
+        if labelled or self._logistic or (self._parameter is not None and self._parameter.ndim == 2):
             raise ValueError(
                 "reward is 'logistic', parameter has an axis of arms, or contexts are a labelled table; rewards that "
                 "are linear in one parameter are required"

@@ -63,7 +63,7 @@ class GaussianMeans:
         self._spread = require_number("spread", spread, 0, np.inf, open_above=True)
         if spread > 0 and law != "approximate":
             raise ValueError(f"spread is {spread!r}; 0 is required with law={law!r}")
-        given, agents = {}, 10
+        agents, shape = 10, ()
         if isinstance(means, str | Mapping):
             users = (agents if num_agents is None else num_agents) if law == "exact" else None
             read = partial(mean_ratings, num_arms=num_arms, num_agents=users)
@@ -71,7 +71,7 @@ class GaussianMeans:
         self._given: Array | None = None
         if means is not None:
             self._given = require_array("means", means, {1: "(arms,)", 2: "(agents, arms)"})
-            given["num_arms"] = self._given.shape[-1]
+            shape = self._given.shape[-1:]
             if self._given.ndim == 2:
                 agents = len(self._given)
                 if law != "exact":
@@ -80,7 +80,7 @@ class GaussianMeans:
                         "agent's means follow"
                     )
         asked = {"num_agents": num_agents, "num_arms": num_arms}
-        sizes = chosen_sizes(asked, given, {"num_agents": agents, "num_arms": 10}, "means has")
+        sizes = chosen_sizes(asked, shape, {"num_agents": agents, "num_arms": 10}, "means has")
         self.shape = (sizes["num_agents"], sizes["num_arms"])
         own = np.ones(sizes["num_arms"]) if self._given is None else self._given
         own = concentrated(own, sizes["num_agents"]) if law == "concentrated" else own

@@ -107,7 +107,9 @@ class LinearFeatures(Features):
         of_messages = ("pooled_estimate", "pooled_width") if self._inbox.exists else ()
         self.each = ("estimate", "width", "length", *of_messages)
 
-    def _start(self, rows: tuple[int, int]) -> None:
+    def reset(self, rows: tuple[int, int]) -> None:
+        """Starts an episode with an empty history; see :meth:`.Features.reset`."""
+        super().reset(rows)
         self._worth = self._inbox.totals["statistic"]
 
     def _write(self, observation: Arrays, each: Array, shared: Array) -> None:

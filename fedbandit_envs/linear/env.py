@@ -17,7 +17,6 @@ from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.rendering import viewers_of
 from fedbandit_envs.linear import actions, rounds
 from fedbandit_envs.linear.contexts import FixedContexts, count, make_distribution
-from fedbandit_envs.linear.ridge import expect_by_arm
 from fedbandit_envs.randomness.draws import EpisodeRandomness
 from fedbandit_envs.randomness.streams import Purpose, stream
 
@@ -112,7 +111,16 @@ class LinearProblem(Problem):
         contexts = self.defaults["contexts"] if contexts is None else contexts
         kind: rounds.RewardName = self.defaults["reward"] if reward is None else reward
         self._context_bound = require_number("context_bound", context_bound, 0, LARGEST, open_below=True)
-        self._rewards = rounds.RewardDistribution(kind, reward_sd, reward_bound, reward_offset)
+        self._reward_name = kind
+        self._law = get_args(rounds.RewardName).index(
+            require_choice("reward", kind, get_args(rounds.RewardName))
+        )
+        self._logistic = kind == "logistic"
+        self._sd = require_number("reward_sd", reward_sd, 0, np.inf)
+        self._reward_bound = require_number("reward_bound", reward_bound, 0, LARGEST, open_below=True)
+        self._offset = require_number("reward_offset", reward_offset, -np.inf, np.inf)
+        if self._logistic and self._offset != 0:
+            raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self._offset}")
         self._squares = require_choice("statistic", statistic, get_args(StatisticName)) == "outer"
         self._distribution = make_distribution(contexts, self._context_bound, gap)
         if self._distribution.exact and (parameter is not None or kind == "logistic"):
@@ -126,7 +134,11 @@ class LinearProblem(Problem):
         if isinstance(parameter, str):
             require_choice("parameter", parameter, get_args(ParameterName))
         self._parameter_name = parameter if isinstance(parameter, str) else None
-        self._parameter = None if isinstance(parameter, str) else _checked_parameter(parameter)
+        self._parameter: Array | None = None
+        if not isinstance(parameter, str):
+            self._parameter = require_array("parameter", parameter, {1: "(dim,)", 2: "(num_arms, dim)"})
+            if np.linalg.norm(self._parameter, axis=-1).max() > 1.0 + 1e-9:
+                raise ValueError(f"parameter is {self._parameter.tolist()}; a norm of at most 1 is required")
         sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         agents, arms, dim = sizes["num_agents"], sizes["num_arms"], sizes["dim"]
         named = contexts.get("name") if isinstance(contexts, Mapping) else contexts
@@ -143,7 +155,6 @@ class LinearProblem(Problem):
             raise ValueError(
                 f"parameter has shape {self._parameter.shape}; (dim,) is required with contexts='band'"
             )
-        self._reward_bound = float(reward_bound)
         self._require_means_in_range(kind, named)
         formats, longest = self._formats(agents, arms, dim), self._context_bound
         shape = (dim,) if self._parameter is None else self._parameter.shape
@@ -185,16 +196,14 @@ class LinearProblem(Problem):
 
     def _sizes(self, asked: Mapping[str, int | None]) -> dict[str, int]:
         """Returns the numbers of agents, arms and dimensions by name, from arguments, given data or defaults."""
-        given: dict[str, int] = {}
-        for array in (self._parameter, self._distribution):
-            shape = () if array is None else array.shape
-            found = dict(zip(("dim", "num_arms", "num_agents"), reversed(shape), strict=False))
-            if any(given.get(name, size) != size for name, size in found.items()):
-                raise ValueError(
-                    f"parameter is for {given}, contexts are for {found}; the same sizes are required"
-                )
-            given |= found
-        return chosen_sizes(asked, given, self.defaults, "given")
+        parameter = () if self._parameter is None else self._parameter.shape
+        fewer, shape = sorted((parameter, self._distribution.shape), key=len)
+        if fewer != shape[len(shape) - len(fewer) :]:
+            raise ValueError(
+                f"parameter has shape {parameter}, contexts have shape {self._distribution.shape}; "
+                "the same numbers of arms and dimensions are required"
+            )
+        return chosen_sizes(asked, shape, self.defaults, "given")
 
     def _require_means_in_range(self, reward: str, named: str) -> None:
         """Raises a ``ValueError`` if means of binary or Beta rewards can leave [0, 1], or of data [-B, B]."""
@@ -210,7 +219,7 @@ class LinearProblem(Problem):
         if longest is None:
             return
         ends = (low, high) if reward == "normal" else (0.0, 1.0)
-        largest = float(np.abs(np.add(ends, self._rewards.offset)).max())
+        largest = float(np.abs(np.add(ends, self._offset)).max())
         if largest > self._reward_bound * (1 + 1e-9):
             raise ValueError(
                 f"reward_bound is {self._reward_bound:g}; at least {largest:.6g}, the largest expected reward that the "
@@ -223,7 +232,7 @@ class LinearProblem(Problem):
         self._observation["contexts"] = np.zeros((*rows, dim, arms)).swapaxes(2, 3)
         self._means = np.zeros((*rows, arms))
         # _scores: <x, theta*>, from which expected rewards follow.
-        self._scores = np.zeros((*rows, arms)) if self._rewards.logistic else self._means
+        self._scores = np.zeros((*rows, arms)) if self._logistic else self._means
         # Where each arm has its own parameter, these scores are those of the first arm's; _draw_round replaces them.
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
         # The number of rounds may have been changed since the construction.
@@ -233,7 +242,7 @@ class LinearProblem(Problem):
         )
         if "pool_index" in self._observation:
             self._observation["pool_index"] = self._distribution.index
-        self._rewards.begin(randomness)
+        self._outcomes, self._scratch = randomness.draws(Purpose.OUTCOME), np.empty(rounds.TERMS)
 
     @property
     def _across(self) -> Array:
@@ -243,8 +252,10 @@ class LinearProblem(Problem):
     def _draw_round(self) -> None:
         self._distribution.draw(self._active, self._across, self._scores)
         if self._theta.ndim == 3 and not self._distribution.exact:
-            expect_by_arm(self._active, self._across, self._theta[0], self._scores)
-        if self._rewards.logistic:
+            # <x, theta_k>, added up from the first dimension to the last.
+            terms = self._across * self._theta[0].T
+            self._scores[...] = sum(terms[:, :, i] for i in range(terms.shape[2]))
+        if self._logistic:
             scipy.special.expit(self._scores, out=self._means)
 
     def _draw_parameter(self, seed: int, dim: int) -> Array:
@@ -260,7 +271,10 @@ class LinearProblem(Problem):
     def _pull(self, arm: Array) -> None:
         """Pulls one arm for each agent, int64 ``(replicas, agents)``: draws rewards and updates the observations."""
         seen = self._observation
-        self._rewards.draw(self._active, arm, self._means, self._reward, self._info["clipped"])
+        rounds.draw_rewards(
+            self._active, arm, self._means, self._law, self._sd, self._reward_bound, self._offset, self._scratch,
+            *self._outcomes, self._reward, self._info["clipped"],
+        )  # fmt: skip
         rounds.take_in(
             self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
@@ -288,13 +302,6 @@ class LinearProblem(Problem):
         parameter = self.hidden()["parameter"]
         average = parameter if parameter.ndim == 3 else parameter.mean(axis=2)
         return {"parameter": average, "means": self._means}
-
-
-def _checked_parameter(parameter: Any) -> Array:
-    array = require_array("parameter", parameter, {1: "(dim,)", 2: "(num_arms, dim)"})
-    if np.linalg.norm(array, axis=-1).max() > 1.0 + 1e-9:
-        raise ValueError(f"parameter is {array.tolist()}; a norm of at most 1 is required")
-    return array
 
 
 class LinearEnv(LinearProblem, name="linear_v0"):
@@ -464,11 +471,11 @@ class LinearEnv(LinearProblem, name="linear_v0"):
         The law is ``reward``, the name of the distribution, with ``reward_sd`` for normal and, for logistic rewards,
         ``least_slope``, the slope of the logistic function at L, the largest <x, theta*>.
         """
-        law, largest = self._rewards, self._context_bound
-        known = {"reward_sd": law.sd} if law.name == "normal" else {}
-        if law.logistic:
+        name, largest = self._reward_name, self._context_bound
+        known = {"reward_sd": self._sd} if name == "normal" else {}
+        if self._logistic:
             known["least_slope"] = float(np.prod(scipy.special.expit([largest, -largest])))
-        return {"fixed": isinstance(self._distribution, FixedContexts), "reward": law.name, **known}
+        return {"fixed": isinstance(self._distribution, FixedContexts), "reward": name, **known}
 
     def _play_round(self, action: Array) -> None:
         rounds.pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -242,19 +242,17 @@ class LabelledContexts(Contexts):
         self._up_to = shares.cumsum(axis=-1)
         # Without rounding errors, so that no number lies above the last of them.
         self._up_to[..., -1] = 1.0
-        self._dealt_rows = np.stack([self._dealt(seed, agents) for seed in instances.randomness.seeds])
-
-    def _dealt(self, seed: int, agents: int) -> Array:
-        """Returns the rows that agents are shown in one pass, ``(agents, rounds)``, else ``(agents, 0)``."""
-        if not self._once:
-            return np.empty((agents, 0), np.int64)
-        mixed = stream(seed, Purpose.CONTEXT, 1).permutation(len(self._labels))
-        return mixed[: agents * self._rounds].reshape(agents, -1)
+        # The rows that agents are shown in one pass, (replicas, agents, rounds).
+        self._dealt = np.empty((len(shares), agents, 0), np.int64)
+        if self._once:
+            streams = [stream(seed, Purpose.CONTEXT, 1) for seed in instances.randomness.seeds]
+            mixed = np.stack([draws.permutation(len(self._labels)) for draws in streams])
+            self._dealt = mixed[:, : agents * self._rounds].reshape(len(shares), agents, -1)
 
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Shows the active agents their next rows; an arm's mean is 1 if it is the row's class, else 0."""
         _show(
-            active, self._draws.round, self._draws.key, self._up_to, self._order, self._counts, self._dealt_rows,
+            active, self._draws.round, self._draws.key, self._up_to, self._order, self._counts, self._dealt,
             self._contexts, self._labels, self._rotations, self._arms, contexts, means,
         )  # fmt: skip
 

@@ -399,22 +399,3 @@ def expected_rewards(contexts: Array, parameter: Array, out: Array | None = None
     means = np.empty(contexts.shape[:3]) if out is None else out
     _expect_rows(arms_last(contexts), np.ascontiguousarray(parameter, np.float64), means)
     return means
-
-
-@kernel
-def expect_by_arm(active, contexts, parameters, means):
-    """Computes the expected reward <x, theta_k> of each arm k of active agents, where each arm has its own parameter.
-
-    Args:
-        active: Whether each agent acts, bool ``(replicas, agents)``; rows of others stay as they are.
-        contexts: Contexts x of the arms, ``(replicas, agents, dim, arms)``.
-        parameters: The parameters theta_k, ``(arms, dim)``.
-        means: Output: the expected rewards, ``(replicas, agents, arms)``.
-    """
-    for r in range(means.shape[0]):
-        for j in range(means.shape[1]):
-            if active[r, j]:
-                means[r, j] = 0.0
-                for i in range(contexts.shape[2]):
-                    for k in range(contexts.shape[3]):
-                        means[r, j, k] += parameters[k, i] * contexts[r, j, i, k]

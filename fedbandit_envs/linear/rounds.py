@@ -2,14 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from fractions import Fraction
+from itertools import accumulate
 from math import ceil, comb, sqrt
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import LARGEST, require_choice, require_number
 from fedbandit_envs.basics.compiled import inner_kernel, kernel
 from fedbandit_envs.core.privacy import Adjacency, Change, History, Neighbours, Sensitivity, pairs_of
 from fedbandit_envs.randomness.draws import EpisodeRandomness, normal_pair, threefry, u32, uniform
@@ -106,16 +105,11 @@ def _polynomial() -> list[float]:
     degree n = ``TERMS``; its error is at most 2 / 5.8^n (Cohen, Rodriguez Villegas, Zagier: Convergence acceleration of
     alternating series, Experimental Mathematics 2000).
     """
-    chebyshev = [
-        Fraction((-4) ** power * TERMS * comb(TERMS + power, 2 * power), TERMS + power)
-        for power in range(TERMS + 1)
-    ]
-    at_minus_one = sum(factor * (-1) ** power for power, factor in enumerate(chebyshev))
-    rest = [Fraction(int(power == 0)) - factor / at_minus_one for power, factor in enumerate(chebyshev)]
-    quotient: list[Fraction] = []
-    for power in range(TERMS):
-        quotient.append(rest[power] - (quotient[-1] if quotient else 0))
-    return [float(factor) for factor in quotient]
+    chebyshev = [(-4) ** k * TERMS * comb(TERMS + k, 2 * k) // (TERMS + k) for k in range(TERMS + 1)]
+    at_minus_one = sum(map(abs, chebyshev))
+    # The coefficients of P(-1) - P(t), but for the highest power; the division by 1 + t is Horner's.
+    rest = [at_minus_one - chebyshev[0], *(-factor for factor in chebyshev[1:TERMS])]
+    return [factor / at_minus_one for factor in accumulate(rest, lambda last, factor: factor - last)]
 
 
 _C = np.array(_polynomial())
@@ -182,74 +176,37 @@ RewardName = Literal["beta", "bernoulli", "normal", "logistic"]
 _BETA, _NORMAL = (get_args(RewardName).index(name) for name in ("beta", "normal"))
 
 
-class RewardDistribution:
-    """A distribution of rewards with a given mean.
+@kernel
+def draw_rewards(active, arm, means, law, sd, bound, offset, scratch, key, round_, reward, clipped):
+    """Draws the rewards of one round.
 
     The reward of an agent in a round is a monotone function of the mean and of one random number. So with common random
     numbers, an arm with a larger mean never gives a smaller reward.
 
-    Attributes:
-        name: The distribution's name.
+    Args:
+        active: Whether each agent acts, bool ``(replicas, agents)``; rewards of others are 0.
+        arm: Arms pulled, int64 ``(replicas, agents)``.
+        means: Expected rewards mu of all arms, ``(replicas, agents, arms)``.
+        law: The place of a distribution in :data:`RewardName`: Beta(mu, 1 - mu), as in the FedUCB paper; Bernoulli(mu);
+            N(mu, sd^2); or Bernoulli(mu) again where mu is a logistic function of <x, theta*>.
         sd: Standard deviation of normal rewards.
-        offset: Number that is added to every reward.
+        bound: B; rewards are clipped to [-B, B].
+        offset: Number that is added to every reward before it is clipped.
+        scratch: Scratch array, ``(TERMS,)``.
+        key: Each row's key of the random draws, see :class:`~fedbandit_envs.randomness.draws.Draws`.
+        round_: Each row's round, as counted by the draws.
+        reward: Output: rewards, ``(replicas, agents)``.
+        clipped: Output: whether each was clipped, bool ``(replicas, agents)``.
     """
-
-    def __init__(self, name: RewardName, sd: float, bound: float, offset: float) -> None:
-        """Sets the distribution.
-
-        Args:
-            name: ``"beta"`` (Beta(mu, 1 - mu), as in the FedUCB paper) or ``"bernoulli"``, which both need means in
-                [0, 1]; ``"normal"`` (N(mu, sd^2)); or ``"logistic"`` (1 with the probability mu, else 0, where mu is a
-                logistic function of <x, theta*>).
-            sd: Standard deviation of normal rewards, >= 0.
-            bound: B > 0; rewards are clipped to [-B, B].
-            offset: Number that is added to every reward before it is clipped; 0 with logistic rewards, of which
-                policies expect 0 or 1.
-
-        Raises:
-            TypeError: A parameter is no number.
-            ValueError: A name is unknown, a number out of its range, or an offset is given with logistic rewards.
-        """
-        self._distribution = get_args(RewardName).index(require_choice("reward", name, get_args(RewardName)))
-        self.name: RewardName = name
-        self.sd = require_number("reward_sd", sd, 0, np.inf)
-        self._bound = require_number("reward_bound", bound, 0, LARGEST, open_below=True)
-        self.offset = require_number("reward_offset", offset, -np.inf, np.inf)
-        self.logistic = name == "logistic"
-        if self.logistic and self.offset != 0:
-            raise ValueError(f"reward_offset must be 0 with reward='logistic', got {self.offset}")
-
-    def begin(self, randomness: EpisodeRandomness) -> None:
-        """Prepares the draws of an episode."""
-        self._draws, self._scratch = randomness.draws(Purpose.OUTCOME), np.empty(TERMS)
-
-    def draw(self, active: Array, arm: Array, means: Array, reward: Array, clipped: Array) -> None:
-        """Draws the rewards of one round.
-
-        Args:
-            active: Whether each agent acts, bool ``(replicas, agents)``; rewards of others are 0.
-            arm: Arms pulled, int64 ``(replicas, agents)``.
-            means: Expected rewards of all arms, ``(replicas, agents, arms)``.
-            reward: Output: rewards, clipped to [-B, B], ``(replicas, agents)``.
-            clipped: Output: whether each was clipped, bool ``(replicas, agents)``.
-        """
-        _draw(
-            active, arm, means, self._distribution, self.sd, self._bound, self.offset, self._draws.key,
-            self._draws.round, self._scratch, reward, clipped,
-        )  # fmt: skip
-
-
-@kernel
-def _draw(active, arm, means, kind, sd, bound, offset, key, round_, scratch, reward, clipped):
     for r in range(arm.shape[0]):
         for j in range(arm.shape[1]):
             paid = 0.0
             if active[r, j]:
                 mean = means[r, j, arm[r, j]]
                 x, y = threefry(key[r, j, 0], key[r, j, 1], round_[r, j], u32(0))
-                if kind == _NORMAL:
+                if law == _NORMAL:
                     paid = mean + sd * np.float64(normal_pair(x, y)[0])
-                elif kind != _BETA:
+                elif law != _BETA:
                     paid = np.float64(uniform(x, y) >= 1.0 - mean)
                 elif 0.0 < mean < 1.0:
                     paid = arcsine_quantile(mean, uniform(x, y), scratch)

@@ -172,11 +172,10 @@ def make_market(
         ValueError: A name is unknown, or an argument unknown or out of its range.
     """
     asked = {"num_agents": num_agents, "num_producers": num_producers}
-    sizes = chosen_sizes(asked, {}, {"num_agents": 10, "num_producers": 30}, "")
+    sizes = chosen_sizes(asked, (), {"num_agents": 10, "num_producers": 30}, "")
     if isinstance(spec, Mapping) and "name" not in spec:
         market = Market.from_arrays(spec, sizes["num_agents"])
-        given = dict(zip(("num_agents", "num_producers"), market.cost.shape, strict=True))
-        chosen_sizes(asked, given, {}, "in the market given")
+        chosen_sizes(asked, market.cost.shape, {}, "in the market given")
         return market
     drawn = partial(MarketDistribution, sizes["num_agents"], sizes["num_producers"], quality_threshold)
     return make("market", spec, {"uniform": partial(drawn, None), "normal": drawn}, MarketDistribution)

@@ -292,12 +292,6 @@ def register(entry: Registered) -> None:
         )
 
 
-def register_all() -> None:
-    """Registers every id of this project."""
-    for entry in REGISTRY.own.values():
-        register(entry)
-
-
 def register_plugins() -> None:
     """Registers the ids of all installed plug-ins with Gymnasium and PettingZoo.
 

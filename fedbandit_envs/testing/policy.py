@@ -10,12 +10,11 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
-from fedbandit_envs.core.policy_spec import Features, Reporter
+from fedbandit_envs.core.policy_spec import Features, Policy, Reporter
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing.api import check_seeds
 from fedbandit_envs.testing.assertions import mapped, require, require_same, taken
 from fedbandit_envs.testing.episodes import SEEDS, Make, Trial, copied, random_choices, require_in_space
-from fedbandit_envs.views.control import Peer
 
 HORIZON = 120
 """Number of rounds that a policy plays, or a reporter observes."""
@@ -30,7 +29,7 @@ ALL: Rows = (slice(None), slice(None))
 """All rows."""
 
 
-def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
+def check_policy(make_policy: Callable[[], Policy], make_env: Make) -> None:
     """Checks that each row of a policy's actions follows from that row's observations and seeds alone.
 
     The protocol is :class:`fedbandit_envs.baselines.policy.Policy`. One episode is played; its observations are then
@@ -47,7 +46,7 @@ def check_policy(make_policy: Callable[[], Peer], make_env: Make) -> None:
     """
     trial = Trial(make_env, rounds=HORIZON)
 
-    def act(policy: Peer, t: int, observation: Arrays, rows: Rows) -> Any:
+    def act(policy: Policy, t: int, observation: Arrays, rows: Rows) -> Any:
         action = policy.act(observation)
         if rows == ALL:
             require_in_space("action", action, trial.env.single_action_space, trial.rows, any_width=True)

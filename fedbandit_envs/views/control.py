@@ -4,7 +4,7 @@ The views of Gymnasium (single and vector), PettingZoo and Stable-Baselines3 tra
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -16,23 +16,9 @@ from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
 from fedbandit_envs.core.actions import add_entry, require_action_entries
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.policy_spec import Features, PolicySpec
+from fedbandit_envs.core.policy_spec import Features, Policy
 from fedbandit_envs.core.wrapper import Stack, build, checked, find_layer
 from fedbandit_envs.randomness.streams import row_seeds
-
-
-class Peer(Protocol):
-    """A policy that plays the peers, with the methods of :class:`fedbandit_envs.baselines.policy.Policy`.
-
-    The protocol is repeated here since this package must not import ``baselines``.
-    """
-
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Prepares for an episode."""
-
-    def act(self, observation: Arrays) -> Any:
-        """Returns one action for each row (agent of a replica)."""
-
 
 PEERS_SEND: Mapping[str, Any] = {"name": "doubling", "start": 1, "stop": None}
 """The schedule by which peers send by default: in rounds 1, 2, 4, 8, ...
@@ -49,7 +35,7 @@ class Peers:
     that do not, a schedule fixed in advance decides when the peers send.
     """
 
-    def __init__(self, federation: FederatedEnv, policy: str | Peer, send: Any = None) -> None:
+    def __init__(self, federation: FederatedEnv, policy: str | Policy, send: Any = None) -> None:
         """Takes the peers' policy, and their schedule of messages.
 
         Args:
@@ -64,7 +50,7 @@ class Peers:
             ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
         """
         self._federation = federation
-        self._policy: Peer = resolve(policy)() if isinstance(policy, str) else policy
+        self._policy: Policy = resolve(policy)() if isinstance(policy, str) else policy
         self._schedule: Any = None
         if federation.policy_spec.chooses_sending:
             transport: Any = find_layer(federation, "transport")
@@ -291,7 +277,7 @@ class Control:
         stack: Stack = (),
         preset_stack: Stack = (),
         joint: bool = False,
-        peers: str | Peer | None = None,
+        peers: str | Policy | None = None,
         action_format: str | None = None,
         features: bool = False,
         peers_send: Any = None,
@@ -339,7 +325,10 @@ class Control:
         self.observation_space, self.action_space = rows.observation_space, rows.action_space
         if joint:
             self.observation_space = batch_space(rows.observation_space, len(rows.agents))
-            self.action_space = _joint_space(rows.action_space, len(rows.agents))
+            self.action_space = batch_space(rows.action_space, len(rows.agents))
+            if isinstance(rows.action_space, spaces.MultiDiscrete):
+                of_all = np.tile(rows.action_space.nvec, len(rows.agents))
+                self.action_space = spaces.MultiDiscrete(of_all, dtype=rows.action_space.dtype.type)
 
     def reset(self, seeds: Sequence[int]) -> tuple[Any, dict[str, Any]]:
         """Starts one episode for each seed.
@@ -387,19 +376,13 @@ class Control:
         }
 
 
-def _default_peers(federation: FederatedEnv) -> Peer:
+def _default_peers(federation: FederatedEnv) -> Policy:
     package, problem, *_ = f"{type(federation.unwrapped).__module__}.".split(".")
     make = HANDED_DOWN["peers"](problem) if package == "fedbandit_envs" else None
     if make is None:
         raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
-    policy: Peer = make()
+    policy: Policy = make()
     return policy
-
-
-def _joint_space(space: spaces.Space, num_agents: int) -> spaces.Space:
-    if isinstance(space, spaces.MultiDiscrete):
-        return spaces.MultiDiscrete(np.tile(space.nvec, num_agents), dtype=space.dtype.type)
-    return batch_space(space, num_agents)
 
 
 def _in_rows(

@@ -147,19 +147,17 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             ValueError: ``num_envs`` is below 1, the mode is unknown, or a parameter is out of its range.
             TypeError: The stack is malformed, or a parameter has the wrong type.
         """
-        mode = AutoresetMode(autoreset_mode)
-        require_integer("num_envs", num_envs, 1)
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.num_envs = require_integer("num_envs", num_envs, 1)
         if max_episode_steps is not None:
             require_integer("max_episode_steps", max_episode_steps, 1)
         self._control = Control(True, federation, **single)
-        self.autoreset_mode = mode
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps
         self._steps = 0
         self._over: bool | None = None
         self._nobody = np.zeros(num_envs, np.bool_)
-        self.num_envs = num_envs
-        self.metadata = {**FederationEnv.metadata, "autoreset_mode": mode}
+        self.metadata = {**FederationEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self._control.federation.render_mode
         self.single_observation_space = self._control.observation_space
         self.single_action_space = self._control.action_space
@@ -224,8 +222,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         observation, reward, over, info = self._control.step(actions)
         infos = self._masked(info)
         self._steps += 1
-        over = over or self._steps == self._most_steps
-        self._over = over
+        self._over = over = over or self._steps == self._most_steps
         if over and self.autoreset_mode is AutoresetMode.SAME_STEP:
             final_obs = np.empty(self.num_envs, object)
             for i in range(self.num_envs):

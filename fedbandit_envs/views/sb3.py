@@ -46,7 +46,7 @@ class FederationVecEnv(VecEnv):
             raise TypeError(
                 f"env is a {type(federation).__name__}; a FederatedEnv is required, such as make_federation(id)"
             )
-        require_integer("replicas", replicas, 1)
+        self._replicas = require_integer("replicas", replicas, 1)
         self._learners = Rows(federation, action_format=action_format, features=features)
         if not _is_taken(self._learners.action_space):
             taken = [name for name, other in federation.action_formats.items() if _is_taken(other.space)]
@@ -55,7 +55,6 @@ class FederationVecEnv(VecEnv):
                 "whose spaces SB3 takes, is required"
             )
         self.federation = federation
-        self._replicas = int(replicas)
         self._agents = federation.max_num_agents
         self._episode_seeds = [EpisodeSeeds() for _ in range(replicas)]
         super().__init__(

@@ -66,8 +66,7 @@ def test_regrets_are_those_of_the_definition(name):
 @pytest.mark.parametrize("scale", [0.0, 10.0, 1000.0, 1e6])
 def test_the_true_parameter_regrets_nothing_and_the_worst_shares_regret_two(scale):
     merit = {"name": "exponential", "scale": scale}
-    env = Reveal(parallel_env(num_agents=4, merit=merit, max_cycles=20))
-    run = simulate(env, DeservedShares(), range(3))
+    run = simulate(Reveal(parallel_env(num_agents=4, merit=merit, max_cycles=20)), DeservedShares(), range(3))
     assert run.regret.max() < 1e-12
     assert np.abs(run.info["reward_regret"]).max() < 1e-12
     # All on the worst of three arms: what it deserves is all that is not regretted.
@@ -90,14 +89,8 @@ def test_rounding_draws_no_arm_without_a_share():
 
 def test_contexts_and_rewards_are_the_linear_problems():
     """One-hot shares make it the linear bandit, draw for draw."""
-    shared = {
-        "num_agents": 3,
-        "num_arms": 6,
-        "dim": 4,
-        "max_cycles": 40,
-        "reward_sd": 0.5,
-        "reward_bound": 0.8,
-    }
+    sizes = {"num_agents": 3, "num_arms": 6, "dim": 4, "max_cycles": 40}
+    shared = {**sizes, "reward_sd": 0.5, "reward_bound": 0.8}
     linear = linear_v0.parallel_env(contexts="hypercube", reward="normal", parameter="orthant", **shared)
     exposure = parallel_env(**shared)
     ours, theirs = exposure.reset_batch([1, 9]), linear.reset_batch([1, 9])
@@ -113,13 +106,13 @@ def test_contexts_and_rewards_are_the_linear_problems():
 
 def test_theta_lies_in_the_orthant_and_is_uniform_on_the_scaled_cube():
     env = parallel_env(num_agents=1, dim=3)
-    env.reset_batch(range(4000))
+    env.reset_batch(range(1000))
     theta = env.hidden()["parameter"][:, 0]
     np.testing.assert_allclose(np.linalg.norm(theta, axis=1), 1)
     assert theta.min() >= 0
-    cube = np.random.default_rng(0).random((200_000, 3))
+    cube = np.random.default_rng(0).random((50_000, 3))
     expected = (cube / np.linalg.norm(cube, axis=1, keepdims=True)).mean(axis=0).mean()
-    assert np.abs(theta.mean(axis=0) - expected).max() < 5 * theta.std() / np.sqrt(4000)
+    assert np.abs(theta.mean(axis=0) - expected).max() < 5 * theta.std() / np.sqrt(1000)
 
 
 @pytest.mark.parametrize(("kwargs", "error", "message"), [
@@ -307,10 +300,3 @@ def test_samples_are_uniform_on_the_simplex():
     drawn = np.array([space.sample() for _ in range(20_000)])
     np.testing.assert_allclose(drawn.mean(axis=0), 0.25, atol=6 * 0.2 / np.sqrt(20_000))
     np.testing.assert_allclose(drawn.var(axis=0), 3 / 80, rtol=0.05)
-
-
-def test_a_simplex_needs_numbers():
-    with pytest.raises(ValueError, match=r"shape is \(\)"):
-        Simplex(())
-    with pytest.raises(ValueError, match=r"shape is \(3, 0\)"):
-        Simplex((3, 0))

@@ -126,15 +126,8 @@ def ridge(contexts, statistic):
 @pytest.mark.parametrize("noisy", [False, True])
 def test_linear_by_hand(noisy):
     """In units of the longest context; what is heard through noise is worth fewer exact observations."""
-    env = linear_env(
-        num_agents=3,
-        num_arms=6,
-        dim=4,
-        max_cycles=6,
-        contexts="unit_ball",
-        context_bound=2.5,
-        reward="normal",
-    )
+    sizes = {"num_agents": 3, "num_arms": 6, "dim": 4, "max_cycles": 6}
+    env = linear_env(**sizes, contexts="unit_ball", context_bound=2.5, reward="normal")
     env = Channel(
         GaussianPrivatizer(env, epsilon_per_release=200.0, calibration="analytic") if noisy else env
     )

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.gaussian_v0 import parallel_env
 from fedbandit_envs.registry.registration import make_federation
@@ -43,18 +42,6 @@ def test_worths_lie_between_own_and_global_means(regret):
         step = env.step_batch(np.full((1, 3), k))
         np.testing.assert_allclose(step.info["regret"][0], worth.max(axis=1) - worth[:, k], atol=1e-15)
         np.testing.assert_array_equal(step.reward[0], own[:, k])
-
-
-@pytest.mark.parametrize("regret", ["own", "federation", 0.25])
-def test_bernoulli_arms_have_the_same_aims(regret):
-    own = np.array([[0.9, 0.1], [0.2, 0.6]])
-    alpha = {"own": 1.0, "federation": 0.0}.get(regret, regret)
-    env = arms(means=own.tolist(), regret=regret)
-    env.reset_batch([0])
-    worth = alpha * own + (1 - alpha) * own.mean(axis=0)
-    for k in range(2):
-        found = env.step_batch(np.full((1, 2), k)).info["regret"][0]
-        np.testing.assert_allclose(found, worth.max(axis=1) - worth[:, k], atol=1e-15)
 
 
 def test_drawn_means_lie_around_the_law_s_and_the_global_ones_are_the_law_s():

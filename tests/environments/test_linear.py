@@ -7,6 +7,7 @@ of their own beside this one.
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from linear_offers import of_arms, random_rounds
 
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers.observation import Reveal
@@ -26,20 +27,16 @@ def test_a_larger_mean_never_pays_less_under_the_same_luck():
         assert (np.array(paid[0]) < np.array(paid[1])).any()
 
 
-def test_regret_and_statistic_by_hand(sample_actions):
+def test_regret_and_statistic_by_hand():
     env = Reveal(parallel_env(num_agents=3, num_arms=6, dim=4, max_cycles=30))
-    seen = env.reset_batch([5, 6]).observation
     total = np.zeros((2, 3, 5, 5))
-    for action in sample_actions(env, 2, seed=1, rounds=30):
-        means = np.einsum("rjkd,rjd->rjk", seen["contexts"], seen["parameter"])
-        mean = np.take_along_axis(means, action[..., np.newaxis], axis=-1)[..., 0]
-        x = np.take_along_axis(seen["contexts"], action[..., np.newaxis, np.newaxis], axis=2)[:, :, 0].copy()
-        step = env.step_batch(action)
-        seen = step.observation
-        np.testing.assert_allclose(step.info["regret"], means.max(axis=-1) - mean, atol=1e-12)
+    for before, arm, reward, info, seen in random_rounds(env, 30):
+        means = np.einsum("rjkd,rjd->rjk", before["contexts"], before["parameter"])
+        x = of_arms(before["contexts"], arm)
+        np.testing.assert_allclose(info["regret"], means.max(axis=-1) - of_arms(means, arm), atol=1e-12)
         np.testing.assert_array_equal(seen["pulled_context"], x)
-        np.testing.assert_array_equal(seen["last_reward"][..., 0], step.reward)
-        pair = np.concatenate([x, step.reward[..., np.newaxis]], axis=-1)
+        np.testing.assert_array_equal(seen["last_reward"][..., 0], reward)
+        pair = np.concatenate([x, reward[..., np.newaxis]], axis=-1)
         total += pair[..., np.newaxis] * pair[..., np.newaxis, :]
         np.testing.assert_allclose(seen["total_statistic"], total, atol=1e-12)
 
@@ -85,42 +82,29 @@ def test_parameter_seeds_fix_the_parameter_alone():
 
 
 BAD = [
-    ({"num_arms": 0}, ValueError, r"num_arms is 0; an integer in \[1, 1048576\]"),
-    ({"contexts": "sphere"}, ValueError, r"contexts name is 'sphere'; one of \['band', 'classification'"),
-    ({"gap": 0.31}, ValueError, "gap is 0.31; at most 0.3 "),
-    (
-        {"reward": "beta", "contexts": "unit_ball"},
-        ValueError,
-        r"reward is 'beta', which needs means in \[0, 1\]",
-    ),
-    ({"contexts": [[0.5], [float("nan")]]}, ValueError, r"contexts\[1, 0\] is nan; finite"),
-    (
-        {"context_bound": 1e200, "contexts": "unit_ball"},
-        ValueError,
-        r"context_bound is 1e\+200; a number in \(0, 1e",
-    ),
-    ({"reward_bound": 1e200}, ValueError, r"reward_bound is 1e\+200; a number in \(0, 1e\+150\]"),
-    (
-        {"contexts": [[1e200], [1.0]]},
-        ValueError,
-        r"contexts\[0, 0\] is 1e\+200; finite numbers in \[-1e\+150",
-    ),
-    ({"contexts": [[0.5], [1.2]]}, ValueError, r"contexts\[1\] is 1.2; norms of at most context_bound = 1 "),
-    ({"contexts": [[-0.5]], "parameter": [1.0]}, ValueError, "needs means in"),
-    ({"parameter": [1.0, 1.0]}, ValueError, r"parameter is \[1.0, 1.0\]; .* norm of at most 1"),
-    ({"parameter": [1.0, float("nan")]}, ValueError, r"parameter\[1\] is nan"),
+    ({"num_arms": 0}, r"num_arms is 0; an integer in \[1, 1048576\]"),
+    ({"contexts": "sphere"}, r"contexts name is 'sphere'; one of \['band', 'classification'"),
+    ({"gap": 0.31}, "gap is 0.31; at most 0.3 "),
+    ({"reward": "beta", "contexts": "unit_ball"}, r"reward is 'beta', which needs means in \[0, 1\]"),
+    ({"contexts": [[0.5], [float("nan")]]}, r"contexts\[1, 0\] is nan; finite"),
+    ({"context_bound": 1e200, "contexts": "unit_ball"}, r"context_bound is 1e\+200; a number in \(0, 1e"),
+    ({"reward_bound": 1e200}, r"reward_bound is 1e\+200; a number in \(0, 1e\+150\]"),
+    ({"contexts": [[1e200], [1.0]]}, r"contexts\[0, 0\] is 1e\+200; finite numbers in \[-1e\+150"),
+    ({"contexts": [[0.5], [1.2]]}, r"contexts\[1\] is 1.2; norms of at most context_bound = 1 "),
+    ({"contexts": [[-0.5]], "parameter": [1.0]}, "needs means in"),
+    ({"parameter": [1.0, 1.0]}, r"parameter is \[1.0, 1.0\]; .* norm of at most 1"),
+    ({"parameter": [1.0, float("nan")]}, r"parameter\[1\] is nan"),
     (
         {"contexts": [[0.5, 0.1]], "parameter": [1.0]},
-        ValueError,
-        "parameter is for {'dim': 1}, contexts are for {'dim': 2,",
+        r"parameter has shape \(1,\), contexts have shape \(1, 2\)",
     ),
-    ({"contexts": [[0.5]], "num_arms": 3, "reward": "normal"}, ValueError, "num_arms is 3; None or 1"),
+    ({"contexts": [[0.5]], "num_arms": 3, "reward": "normal"}, "num_arms is 3; None or 1"),
 ]
 
 
-@pytest.mark.parametrize(("kwargs", "error", "match"), BAD, ids=str)
-def test_bad_parameters_are_named(kwargs, error, match):
-    with pytest.raises(error, match=match):
+@pytest.mark.parametrize(("kwargs", "match"), BAD, ids=str)
+def test_bad_parameters_are_named(kwargs, match):
+    with pytest.raises(ValueError, match=match):
         parallel_env(**kwargs)
 
 

@@ -6,7 +6,7 @@ false alarm.
 
 import numpy as np
 import pytest
-from linear_offers import offers
+from linear_offers import LEVEL, offers, points_evenly
 from numba import njit
 from scipy import stats
 from scipy.special import betainc, betaincinv
@@ -16,18 +16,9 @@ from fedbandit_envs.linear.rounds import TERMS, arcsine_quantile
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import Purpose, row_keys
 
-LEVEL = 1e-4
-
 
 def is_uniform(sample, low=0.0, width=1.0):
     return stats.kstest(np.ravel(sample), "uniform", (low, width)).pvalue > LEVEL
-
-
-def points_evenly(directions):
-    """Says whether unit vectors, ``(many, dim)``, are uniform on the sphere, by one coordinate's exact law."""
-    dim = directions.shape[1]
-    half = (dim - 1) / 2
-    return stats.kstest((directions[:, 0] + 1) / 2, stats.beta(half, half).cdf).pvalue > LEVEL
 
 
 @pytest.mark.parametrize(("dim", "num_arms"), [(3, 5), (6, 7)])

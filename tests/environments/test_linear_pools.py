@@ -5,6 +5,7 @@ Frequencies are compared at 6 standard errors, under fixed seeds: one in 10^8 se
 
 import numpy as np
 import pytest
+from linear_offers import copied, of_arms, random_rounds
 
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env
@@ -24,10 +25,6 @@ def fixed(**kwargs):
     return make_federation("FedFixed-v0", **{"num_agents": 5, "num_arms": 6, **kwargs})
 
 
-def copied(arrays):
-    return {name: array.copy() for name, array in arrays.items()}
-
-
 # Pools
 
 
@@ -38,18 +35,14 @@ def given():
 @pytest.mark.parametrize("make", [logistic, fixed, given])
 def test_data_by_the_number_of_a_vector_are_all_data(make):
     env = make()
-    seen = copied(env.reset_batch([0, 1]).observation)
-    size = seen["pool_pulls"].shape[-1]
-    pulls, rewards = np.zeros((2, env.max_num_agents, size)), np.zeros((2, env.max_num_agents, size))
-    rng = np.random.default_rng(0)
-    rows = np.indices(seen["round"].shape[:2])
-    for _ in range(12):
-        arm = rng.integers(0, seen["contexts"].shape[2], rows[0].shape)
-        place = np.take_along_axis(seen["pool_index"], arm[..., np.newaxis], axis=-1)[..., 0]
-        step = env.step_batch(arm)
-        pulls[rows[0], rows[1], place] += 1
-        rewards[rows[0], rows[1], place] += step.reward
-        seen = copied(step.observation)
+    size = env.single_observation_space["pool_pulls"].shape[0]
+    pulls, rewards = np.zeros((2, 2, env.max_num_agents, size))
+    rounds = list(random_rounds(env, 12))
+    seen = rounds[-1][-1]
+    for before, arm, reward, *_ in rounds:
+        place = (*np.indices(arm.shape), of_arms(before["pool_index"], arm))
+        pulls[place] += 1
+        rewards[place] += reward
     np.testing.assert_array_equal(seen["pool_pulls"], pulls)
     np.testing.assert_allclose(seen["pool_rewards"], rewards, rtol=1e-12)
 
@@ -121,14 +114,12 @@ def test_features_are_separated_and_stay():
 def test_each_arm_has_its_own_parameter(contexts):
     parameter = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, -0.8]])
     env = fixed(num_arms=3, dim=2, parameter=parameter.tolist(), contexts=contexts, reward_sd=0.0)
-    seen = copied(env.reset_batch([0, 5]).observation)
-    for k in (0, 1, 2, 1):
-        means = (seen["contexts"] * parameter).sum(axis=-1)
-        np.testing.assert_array_equal(env.clairvoyant(seen), means.argmax(axis=-1))
-        step = env.step_batch(np.full((2, 5), k))
-        np.testing.assert_allclose(step.reward, means[..., k])
-        np.testing.assert_allclose(step.info["regret"], means.max(axis=-1) - means[..., k], atol=1e-15)
-        seen = copied(step.observation)
+    for before, arm, reward, info, after in random_rounds(env, 4):
+        means = (before["contexts"] * parameter).sum(axis=-1)
+        np.testing.assert_allclose(reward, of_arms(means, arm))
+        np.testing.assert_allclose(info["regret"], means.max(axis=-1) - of_arms(means, arm), atol=1e-15)
+        best = (after["contexts"] * parameter).sum(axis=-1).argmax(axis=-1)
+        np.testing.assert_array_equal(env.clairvoyant(after), best)
     assert env.hidden()["parameter"].shape == (2, 5, 3, 2)
     assert env.hidden_space["parameter"].contains(env.hidden()["parameter"][0, 0])
 
@@ -142,11 +133,16 @@ def test_each_arm_has_its_own_parameter(contexts):
         ({"parameter": [[1.0, 0.0]] * 4, "contexts": "band", "dim": None}, "required with contexts='band'"),
         (
             {"parameter": [[1.0, 0.0]] * 4, "contexts": [[0.0] * 2] * 3, "dim": None, "num_arms": None},
-            "parameter is for {'dim': 2, 'num_arms': 4}",
+            r"parameter has shape \(4, 2\), contexts have shape \(3, 2\)",
         ),
         ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 dimensions and 2 arms"),
         ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
         ({"reward": "logistic", "reward_offset": 0.5}, "reward_offset must be 0"),
+        *(
+            ({"contexts": "sphere_and_bias", "num_arms": arms, "dim": dim}, f"dim {dim}; at least 2 dimensions")
+            for arms, dim in ((3, 4), (5, 1))
+        ),
+        ({"parameter": "sphere_without_bias", "dim": 1}, "dim 1; at least 2 dimensions"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(wrong, match):
@@ -161,23 +157,16 @@ def test_wrong_arguments_are_refused(wrong, match):
 
 def test_rewards_are_1_with_the_logistic_probability():
     env = logistic(num_agents=20, num_arms=2, contexts="unit_ball", instance_seed=1, context_bound=3.0)
-    theta = None
-    n = errors = 0
-    variance = 0.0
-    seen = copied(env.reset_batch(range(50)).observation)
-    theta = env.hidden()["parameter"]
-    for _ in range(20):
-        chance = 1 / (1 + np.exp(-(seen["contexts"][:, :, 1] * theta).sum(axis=-1)))
-        step = env.step_batch(np.ones((50, 20), np.int64))
-        assert set(np.unique(step.reward)) <= {0.0, 1.0}
-        errors += (step.reward - chance).sum()
+    errors = variance = 0.0
+    for before, arm, reward, info, _ in random_rounds(env, 20, range(50)):
+        theta = env.hidden()["parameter"][:, :, np.newaxis]
+        chances = 1 / (1 + np.exp(-(before["contexts"] * theta).sum(axis=-1)))
+        chance = of_arms(chances, arm)
+        assert set(np.unique(reward)) == {0.0, 1.0}
+        errors += (reward - chance).sum()
         variance += (chance * (1 - chance)).sum()
-        n += chance.size
-        other = 1 / (1 + np.exp(-(seen["contexts"][:, :, 0] * theta).sum(axis=-1)))
-        np.testing.assert_allclose(step.info["regret"], np.maximum(other - chance, 0), atol=1e-12)
-        seen = copied(step.observation)
+        np.testing.assert_allclose(info["regret"], chances.max(axis=-1) - chance, atol=1e-12)
     assert abs(errors) < 6 * np.sqrt(variance)
-    assert n == 20_000
 
 
 def test_what_is_public_of_rewards():

@@ -8,12 +8,11 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from linear_offers import offers
-from scipy import optimize, stats
+from linear_offers import of_arms, offers, points_evenly, random_rounds
+from scipy import optimize
 
 from fedbandit_envs.linear_v0 import parallel_env
 
-LEVEL = 1e-4
 SPHERE = {"contexts": "sphere_and_bias", "parameter": "sphere_without_bias", "reward": "normal"}
 
 
@@ -21,28 +20,9 @@ def sphere(**kwargs):
     return parallel_env(**{"num_agents": 3, "num_arms": 9, "dim": 4, **SPHERE, **kwargs})
 
 
-def points_evenly(directions):
-    """Says whether unit vectors, ``(many, dim)``, are uniform on the sphere, by one coordinate's distribution."""
-    half = (directions.shape[1] - 1) / 2
-    return stats.kstest((directions[:, 1] + 1) / 2, stats.beta(half, half).cdf).pvalue > LEVEL
-
-
 def features(contexts):
     """Contexts with the last entry scaled to 1, which are the features before they were normalised."""
     return contexts / contexts[..., -1:]
-
-
-def played(env, rounds, seeds=(0, 1), arms_seed=5):
-    """Random arms: contexts, arms and copies of the steps, round by round."""
-    generator = np.random.default_rng(arms_seed)
-    contexts = env.reset_batch(seeds).observation["contexts"].copy()
-    arms = env.single_observation_space["contexts"].shape[0]
-    for _ in range(rounds):
-        action = generator.integers(0, arms, contexts.shape[:2])
-        step = env.step_batch(action)
-        copied = {name: array.copy() for name, array in step.observation.items()}
-        yield contexts, action, copied, step.reward.copy(), {k: v.copy() for k, v in step.info.items()}
-        contexts = copied["contexts"]
 
 
 @pytest.mark.parametrize("bound", [1.0, 2.0])
@@ -59,7 +39,7 @@ def test_contexts(dim, bound):
     drawn = contexts[..., dim:, :]
     np.testing.assert_allclose(drawn[..., -1], bound / sqrt(2), rtol=1e-12)
     u = drawn[..., :-1] * sqrt(2) / bound
-    assert points_evenly(u.reshape(-1, dim - 1))
+    assert points_evenly(u.reshape(-1, dim - 1), 1)
     # Neighbours along each axis (rounds, replicas, agents, arms) are independent.
     for axis in range(4):
         one, two = u.swapaxes(0, axis)[:-1], u.swapaxes(0, axis)[1:]
@@ -73,52 +53,40 @@ def test_as_many_arms_as_dimensions_are_all_fixed():
     assert (contexts == contexts[0, 0, 0]).all()
 
 
-@pytest.mark.parametrize(("arms", "dim"), [(3, 4), (5, 1)])
-def test_too_few_arms_or_dimensions_are_refused(arms, dim):
-    with pytest.raises(ValueError, match=f"num_arms is {arms} and dim {dim}; at least 2 dimensions"):
-        parallel_env(num_arms=arms, dim=dim, contexts="sphere_and_bias", parameter="sphere", reward="normal")
-
-
-def test_a_parameter_without_bias_needs_two_dimensions():
-    with pytest.raises(ValueError, match="dim 1; at least 2 dimensions"):
-        parallel_env(
-            num_arms=2, dim=1, contexts="unit_ball", parameter="sphere_without_bias", reward="normal"
-        )
-
-
 def test_the_parameter():
     env = sphere(num_agents=1)
-    env.reset_batch(range(4000))
+    env.reset_batch(range(1000))
     theta = env.hidden()["parameter"][:, 0]
     assert (theta[:, -1] == 0).all()
     np.testing.assert_allclose(np.linalg.norm(theta, axis=1), sqrt(0.5))
-    assert points_evenly(theta[:, :-1] * sqrt(2))
+    assert points_evenly(theta[:, :-1] * sqrt(2), 1)
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.5])
 def test_means_are_those_of_features_that_are_not_normalised(offset):
     """With theta = (v / 2, 1/2) for a unit vector v: <theta, features> - 1/2, and the offset."""
     env = sphere(reward_sd=0.0, reward_offset=offset)
-    rounds = played(env, 40)
-    for contexts, action, _, reward, info in rounds:
+    for before, action, reward, info, _ in random_rounds(env, 40):
         v = env.hidden()["parameter"][..., :-1] * sqrt(2)
         theta = 0.5 * np.concatenate([v, np.ones((*v.shape[:2], 1))], axis=-1)
-        means = np.einsum("rjkd,rjd->rjk", features(contexts), theta)
+        means = np.einsum("rjkd,rjd->rjk", features(before["contexts"]), theta)
         assert means.min() >= 0
         assert means.max() <= 1
-        mean = np.take_along_axis(means, action[..., np.newaxis], axis=-1)[..., 0]
+        mean = of_arms(means, action)
         np.testing.assert_allclose(reward, mean - 0.5 + offset, atol=1e-12)
         np.testing.assert_allclose(info["regret"], means.max(axis=-1) - mean, atol=1e-12)
 
 
 def test_an_offset_moves_rewards_before_they_are_clipped_and_not_regret():
-    wide = list(played(sphere(reward_sd=0.5, reward_bound=1e6), 60))
+    wide = list(random_rounds(sphere(reward_sd=0.5, reward_bound=1e6), 60))
     for offset in (-1.2, 0.7):
         clips = 0
         env = sphere(reward_sd=0.5, reward_bound=1.0, reward_offset=offset)
-        for (x, _, _, raw, before), (same, _, seen, reward, info) in zip(wide, played(env, 60), strict=True):
-            np.testing.assert_array_equal(same, x)
-            np.testing.assert_array_equal(info["regret"], before["regret"])
+        for (x, _, raw, free, _), (same, _, reward, info, seen) in zip(
+            wide, random_rounds(env, 60), strict=True
+        ):
+            np.testing.assert_array_equal(same["contexts"], x["contexts"])
+            np.testing.assert_array_equal(info["regret"], free["regret"])
             np.testing.assert_allclose(reward, np.clip(raw + offset, -1, 1), atol=1e-12)
             np.testing.assert_array_equal(seen["last_reward"][..., 0], reward)
             np.testing.assert_array_equal(info["clipped"], np.abs(raw + offset) > 1)
@@ -127,14 +95,14 @@ def test_an_offset_moves_rewards_before_they_are_clipped_and_not_regret():
 
 
 def test_moments_are_outer_products_without_the_squares_of_rewards():
-    pairs = zip(played(sphere(), 30), played(sphere(statistic="moments"), 30), strict=True)
-    for outer, moments in pairs:
-        for name, array in outer[2].items():
+    envs = sphere(), sphere(statistic="moments")
+    for outer, moments in zip(*(random_rounds(env, 30) for env in envs), strict=True):
+        for name, array in outer[-1].items():
             if name == "total_statistic":
                 assert (array[..., -1, -1] > 0).all()
                 array[..., -1, -1] = 0.0
-            np.testing.assert_array_equal(moments[2][name], array)
-        np.testing.assert_array_equal(moments[3], outer[3])
+            np.testing.assert_array_equal(moments[-1][name], array)
+        np.testing.assert_array_equal(moments[2], outer[2])
 
 
 BOUNDS = [(1.0, 0.5), (1.0, 1.0), (1.0, 1.5), (2.0, 1.5), (2.0, 4.0), (0.5, 1.0), (3.0, 3 * sqrt(2))]

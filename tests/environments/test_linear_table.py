@@ -3,10 +3,9 @@
 Frequencies are compared at 6 standard errors, under fixed seeds: one in 10^8 sets of seeds would raise a false alarm.
 """
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
+from linear_offers import random_rounds
 from undrawn import undrawn
 
 from fedbandit_envs.exposure_v0 import parallel_env as exposure
@@ -32,20 +31,11 @@ def frame():
     return frame
 
 
-def spec(frame, **given):
-    return {"name": "table", "table": frame, "features": NAMES, "arms": ITEMS, **given}
-
-
 def make(frame, make_env=parallel_env, **given):
-    outer = {name: given.pop(name) for name in [*given] if name in OUTER}
-    settings = {"max_cycles": 20, "reward": "normal", "reward_sd": 0.0, **outer}
-    return make_env(contexts=spec(frame, **given), **settings)
-
-
-OUTER = (
-    "max_cycles", "reward", "reward_sd", "parameter", "num_agents", "num_arms", "dim", "context_bound", "regret", "gap",
-    "reward_bound",
-)  # fmt: skip
+    of_table = ("features", "arms", "agent", "rewards", "exact", "order")
+    table = {"name": "table", "table": frame, "features": NAMES, "arms": ITEMS}
+    table |= {name: given.pop(name) for name in of_table if name in given}
+    return make_env(contexts=table, **{"max_cycles": 20, "reward": "normal", "reward_sd": 0.0, **given})
 
 
 def outer_products(frame):
@@ -55,16 +45,9 @@ def outer_products(frame):
 
 def played(env, rounds, seeds=(0, 1)):
     """What random pulls show: contexts, (rounds + 1, replicas, agents, arms, dim), rewards, regrets; and the pulls."""
-    seen, rewards, regrets, pulls = [env.reset_batch(seeds).observation["contexts"].copy()], [], [], []
-    rng = np.random.default_rng(0)
-    for _ in range(rounds):
-        arm = rng.integers(0, seen[0].shape[2], seen[0].shape[:2])
-        step = env.step_batch(arm)
-        seen.append(step.observation["contexts"].copy())
-        rewards.append(step.reward.copy())
-        regrets.append(step.info["regret"].copy())
-        pulls.append(arm)
-    return np.array(seen), np.array(rewards), np.array(regrets), np.array(pulls)
+    before, arms, rewards, infos, after = zip(*random_rounds(env, rounds, seeds), strict=True)
+    contexts = [seen["contexts"] for seen in (*before, after[-1])]
+    return np.array(contexts), np.array(rewards), np.array([info["regret"] for info in infos]), np.array(arms)
 
 
 def test_agents_play_their_own_rows_in_order(frame):
@@ -176,18 +159,18 @@ def test_means_outside_of_the_probabilities_are_refused(frame):
         assert set(np.unique(played(env, 20)[1])) == {0.0, 1.0}
 
 
-@pytest.mark.usefixtures("blank_pictures")
-@pytest.mark.parametrize(
-    ("make_env", "given"),
-    [
-        (parallel_env, {"agent": "town"}),
-        (exposure, {"num_agents": 3, "order": "random", "rewards": PAID, "exact": True}),
-    ],
-)
-def test_federations_of_tables_are_federations(frame, make_env, given):
-    """In pictures too where agents are those of the table, once for each problem."""
-    with nullcontext() if "agent" in given else undrawn():
-        check_federation(lambda: make(frame, make_env, max_cycles=12, **given))
+def test_federations_of_tables_are_federations(frame):
+    with undrawn():
+        check_federation(lambda: make(frame, max_cycles=12, agent="town"))
+
+
+def test_exposure_of_a_table_is_by_its_rewards(frame):
+    env = make(frame, exposure, num_agents=3, order="random", rewards=PAID, exact=True, merit="linear")
+    seen = env.reset_batch([0]).observation["contexts"]
+    own = [frame[PAID].to_numpy()[(outer_products(frame) == x).all(axis=(1, 2))][0] for x in seen[0]]
+    deserved = np.maximum(own, 0.1) / np.maximum(own, 0.1).sum(axis=1, keepdims=True)
+    regret = env.step_batch(np.full((1, 3, ARMS), 1 / ARMS)).info["regret"][0]
+    np.testing.assert_allclose(regret, np.abs(deserved - 1 / ARMS).sum(axis=1))
 
 
 def test_an_agent_that_does_not_act_keeps_its_row(frame):
@@ -300,7 +283,7 @@ def test_missing_rewards_are_off_policy(frame):
         ({"agent": None, "num_agents": 7}, ValueError, "table has 8 rows for agent 4 of 7; at least 20"),
         ({"agent": None, "num_agents": 61, "order": "random"}, ValueError, "0 rows for agent 60 of 61; at least 1 "),
         ({"dim": 4}, ValueError, "dim is 4; None or 8"),
-        ({"parameter": [1.0]}, ValueError, "parameter is for {'dim': 1}, contexts are for {'dim': 8,"),
+        ({"parameter": [1.0]}, ValueError, r"parameter has shape \(1,\), contexts have shape \(3, 3, 8\)"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_named(frame, given, error, message):

@@ -212,7 +212,7 @@ def test_regret_follows_drifting_qualities():
     ({"render_mode": "human"}, ValueError, "render_mode is 'human'"),
     ({"market": 3}, TypeError, "market is 3; a name or a mapping with a name"),
     ({"market": {"name": "normal", "sd": 0.0}}, ValueError, "sd is 0.0; a finite number > 0"),
-    ({"market": {"name": "uniform", "sd": 3}}, TypeError, "multiple values for argument 'sd'"),
+    ({"market": {"name": "uniform", "sd": 3}}, TypeError, "argument 'sd'; arguments are homogeneous, max_c"),
     ({"market": {"name": "uniform", "homogeneous": 1}}, TypeError, "homogeneous is 1; True or False"),
     ({"market": SMALL, "num_agents": 5}, ValueError, "num_agents is 5; None or 2"),
     ({"market": {**SMALL, "quality": [0.1, 1.2, 0.3]}}, ValueError, r"market\['quality'\]\[1\] is 1.2"),

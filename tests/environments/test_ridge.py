@@ -9,24 +9,11 @@ from compiled import from_python
 from fedbandit_envs.linear import ridge as forms
 from fedbandit_envs.linear import ridge as kernels
 from fedbandit_envs.linear.ridge import Ridges, estimate, largest, lies_below, observe, upper_bounds
-from fedbandit_envs.linear_v0 import parallel_env
 
 add_own_forms, add_shared_forms = from_python(forms.add_own_forms), from_python(forms.add_shared_forms)
 correct, factorise, invert, rank_one = (
     from_python(getattr(kernels, name)) for name in ("correct", "factorise", "invert", "rank_one")
 )
-
-
-def band_history(rounds):
-    """Contexts and rewards of the first arm, always, of one agent of the band; arms are shuffled, so it is any arm."""
-    env = parallel_env(num_agents=1, num_arms=2, dim=10, max_cycles=rounds)
-    env.reset_batch([0])
-    arm = np.zeros((1, 1), np.int64)
-    contexts, rewards = np.empty((rounds, 10)), np.empty(rounds)
-    for t in range(rounds):
-        observation = env.step_batch(arm).observation
-        contexts[t], rewards[t] = observation["pulled_context"][0, 0], observation["last_reward"][0, 0, 0]
-    return contexts, rewards
 
 
 def ridge_by_least_squares(contexts, rewards, ridge):
@@ -56,21 +43,7 @@ def ridge_by_rank_one(contexts, rewards, ridge):
     return parameter, ridges.log_det[0, 0, 0]
 
 
-def test_ridge_of_the_band_is_least_squares_after_many_updates():
-    contexts, rewards = band_history(10_000)
-    parameter, log_det = ridge_by_rank_one(contexts, rewards, 1.0)
-    expected, _ = ridge_by_least_squares(contexts, rewards, 1.0)
-    sign, expected_log_det = np.linalg.slogdet(np.eye(10) + contexts.T @ contexts)
-    error = np.abs(parameter - expected).max() / np.abs(expected).max()
-    assert error < 1e-9
-    assert sign == 1
-    assert abs(log_det - expected_log_det) < 1e-8
-
-
-@pytest.mark.parametrize(
-    ("spread", "ridge"),
-    [(1e-2, 1.0), (1e-6, 1.0), (1e-4, 1e-3)],
-)
+@pytest.mark.parametrize(("spread", "ridge"), [(1e-2, 1.0), (1e-6, 1.0), (1e-4, 1e-3)])
 def test_nearly_collinear_contexts_after_many_updates(spread, ridge):
     contexts, rewards = collinear_history(30_000, spread)
     parameter, log_det = ridge_by_rank_one(contexts, rewards, ridge)

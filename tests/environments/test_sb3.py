@@ -7,9 +7,12 @@ from registered import FIRST, small, two_agents
 
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.views import to_sb3
+from fedbandit_envs.views.parallel import ParallelView
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 ARMS, PROCUREMENT = "FedArms-v0", "FedProcurement-v0"
+# To make an optimizer imports a compiler, for a second, and nothing is optimised here.
+IDLE = {"optimizer_class": lambda parameters, lr, **settings: None}
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -35,33 +38,34 @@ def formats(env_id):
     ],
 )
 def test_rows_are_the_agents_of_the_federation(env_id, features):
-    """Three episodes of two replicas, row by row, against PettingZoo's face of a federation for each replica.
+    """Three episodes of two replicas, row by row, against PettingZoo's view of a federation for each replica.
 
     Ids that are not the first of their problem are played in slow runs.
     """
     for action_format in formats(env_id):
         env = to_sb3(two_agents(env_id, max_cycles=3), action_format, replicas=2, features=features)
-        alone = [_Alone(two_agents(env_id, max_cycles=3), action_format, features) for _ in range(2)]
-        assert env.num_envs == 2 * alone[0].agents
+        alone = [ParallelView(two_agents(env_id, max_cycles=3), action_format, features) for _ in range(2)]
+        agents = alone[0].possible_agents
+        assert env.num_envs == 2 * len(agents)
         env.action_space.seed(3)
         env.seed(5)
         seen = env.reset()
-        theirs = [one.reset(5 + r) for r, one in enumerate(alone)]
+        theirs = [one.reset(5 + r)[0] for r, one in enumerate(alone)]
         ends = 0
         for _ in range(7):
             _assert_rows(seen, theirs, env)
             actions = np.array([env.action_space.sample() for _ in range(env.num_envs)])
             seen, reward, done, infos = env.step(actions)
             split = actions.reshape(2, -1, *actions.shape[1:])
-            steps = [one.step(choice) for one, choice in zip(alone, split, strict=True)]
-            np.testing.assert_array_equal(
-                reward, np.concatenate([step[1] for step in steps]).astype(np.float32)
-            )
-            assert done.tolist() == [over for step in steps for over in step[2]]
+            steps = [
+                one.step(dict(zip(agents, choice, strict=True)))
+                for one, choice in zip(alone, split, strict=True)
+            ]
             for row, info in enumerate(infos):
-                replica, agent = divmod(row, alone[0].agents)
-                expected = steps[replica][3][agent]
-                assert {name: info[name] for name in expected} == expected
+                replica, agent = divmod(row, len(agents))
+                _, paid, _, over, told = (part[agents[agent]] for part in steps[replica])
+                assert (reward[row], done[row]) == (np.float32(paid), over)
+                assert {name: info[name] for name in told} == told
                 assert info["TimeLimit.truncated"] == done[row]
                 assert ("terminal_observation" in info) == done[row]
             theirs = [step[0] for step in steps]
@@ -69,39 +73,8 @@ def test_rows_are_the_agents_of_the_federation(env_id, features):
                 ends += 1
                 last = [info["terminal_observation"] for info in infos]
                 _assert_rows(_stacked(last), theirs, env)
-                theirs = [one.reset(None) for one in alone]
+                theirs = [one.reset()[0] for one in alone]
         assert ends == 2
-
-
-class _Alone:
-    """One replica through PettingZoo's face, in lists by agent."""
-
-    def __init__(self, federation, action_format, features):
-        self.env, self.format = federation, federation.action_formats[action_format]
-        self.agents = federation.max_num_agents
-        self.features = federation.features(federation.policy_spec) if features else None
-
-    def reset(self, seed):
-        observations, _ = self.env.reset(seed=seed)
-        if self.features is not None:
-            self.features.reset((1, self.agents))
-        return self._shown(observations)
-
-    def step(self, choices):
-        batch = self.format.to_action(choices[np.newaxis], self.seen)
-        actions = {agent: batch[0][j] for j, agent in enumerate(self.env.possible_agents)}
-        observations, rewards, _, truncations, infos = self.env.step(actions)
-        return (
-            self._shown(observations),
-            np.array(list(rewards.values())),
-            list(truncations.values()),
-            list(infos.values()),
-        )
-
-    def _shown(self, observations):
-        rows = list(observations.values())
-        self.seen = {name: np.stack([row[name] for row in rows])[np.newaxis] for name in rows[0]}
-        return rows if self.features is None else list(self.features.see(self.seen)[0])
 
 
 def _stacked(rows):
@@ -111,7 +84,7 @@ def _stacked(rows):
 
 
 def _assert_rows(mine, theirs, env):
-    theirs = _stacked([row for replica in theirs for row in replica])
+    theirs = _stacked([row for replica in theirs for row in replica.values()])
     if isinstance(mine, dict):
         assert mine.keys() == theirs.keys()
         for name, array in mine.items():
@@ -254,7 +227,8 @@ def test_without_sb3_the_extra_is_named(monkeypatch):
 def test_truncated_episodes_bootstrap_on_policy():
     """The value target of a horizon's last round is its reward and what the last observation is worth."""
     env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
-    model = sb3.PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu")
+    model = sb3.PPO("MlpPolicy", env, n_steps=6, batch_size=12, gamma=0.9, seed=0, device="cpu",
+                    policy_kwargs=IDLE)  # fmt: skip
     last, rewards = [], []
     step_wait = env.step_wait
 
@@ -277,7 +251,7 @@ def test_truncated_episodes_bootstrap_on_policy():
 def test_truncated_episodes_bootstrap_off_policy():
     """No transition is learned as the last one, and what follows the last round is the episode's own observation."""
     env = to_sb3(two_agents(ARMS, max_cycles=3), replicas=2)
-    model = sb3.DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100)
+    model = sb3.DQN("MlpPolicy", env, seed=0, device="cpu", learning_starts=100, policy_kwargs=IDLE)
     model.learn(24)
     stored = model.replay_buffer
     np.testing.assert_array_equal(stored.dones[:6, 0], [0, 0, 1] * 2)

@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from view_stacks import CHANNEL, FEDERATION, SS_UCB
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
 from fedbandit_envs.baselines.procurement import OneOfEach
@@ -14,16 +15,12 @@ from fedbandit_envs.views.control import Rows
 from fedbandit_envs.views.gymnasium_env import FederationEnv
 from fedbandit_envs.wrappers.transport.channel import Channel
 
-FEDERATION = "fedbandit_envs.procurement.env:ProcurementEnv"
-CHANNEL = "fedbandit_envs.wrappers.transport.channel:Channel"
-SS_UCB = "fedbandit_envs.baselines.procurement:SSUCB"
+ASKING = [[CHANNEL, {"schedule": "on_request"}]]
 
 
 def test_a_learner_chooses_when_to_send():
     """Among silent peers the learner's messages reach them, and no one else's reach it."""
-    env = gymnasium.make(
-        "FedProcurement-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3, peers_send="silent"
-    )
+    env = gymnasium.make("FedProcurement-v0", stack=ASKING, num_agents=3, peers_send="silent")
     assert list(env.action_space) == ["action", "send"]
     env.reset(seed=0)
     quantity = np.ones(30, np.int64)
@@ -44,9 +41,7 @@ def test_a_learner_chooses_when_to_send():
 )
 def test_peers_send_by_a_rule(rule, rounds):
     """In its rounds the learner hears both its peers, whether or not it sends; nobody is heard in others."""
-    env = gymnasium.make(
-        "FedArms-v0", stack=[[CHANNEL, {"schedule": "on_request"}]], num_agents=3, num_arms=4, **rule
-    )
+    env = gymnasium.make("FedArms-v0", stack=ASKING, num_agents=3, num_arms=4, **rule)
     env.reset(seed=0)
     heard = []
     for t in range(1, 11):
@@ -59,13 +54,12 @@ def test_peers_send_by_a_rule(rule, rounds):
 
 
 def test_bad_rules_for_peers_are_refused():
-    asking = [[CHANNEL, {"schedule": "on_request"}]]
     with pytest.raises(ValueError, match="peers_send is 'silent'; a schedule fixed in advance"):
         gymnasium.make("FedArms-v0", peers_send="silent")
     with pytest.raises(ValueError, match="peers_send is 'on_request'; a schedule fixed in advance"):
-        gymnasium.make("FedArms-v0", stack=asking, peers_send="on_request")
+        gymnasium.make("FedArms-v0", stack=ASKING, peers_send="on_request")
     with pytest.raises(ValueError, match="schedule name is 'often'"):
-        gymnasium.make("FedArms-v0", stack=asking, peers_send="often")
+        gymnasium.make("FedArms-v0", stack=ASKING, peers_send="often")
 
 
 def test_peers_may_choose_when_to_send():
@@ -74,9 +68,7 @@ def test_peers_may_choose_when_to_send():
             action = super().act(observation)
             return {"action": action, "send": np.ones(action.shape[:2], np.bool_)}
 
-    env = FederationEnv(
-        FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], peers=Talkative(), num_agents=3
-    )
+    env = FederationEnv(FEDERATION, stack=ASKING, peers=Talkative(), num_agents=3)
     env.reset(seed=0)
     seen, *_ = env.step({"action": np.ones(30, np.int64), "send": 0})
     np.testing.assert_array_equal(seen["inbox_mask"], [False, True, True])
@@ -95,24 +87,17 @@ def test_peers_may_choose_when_to_send():
     ],
 )
 def test_bad_choices_to_send_are_named(action, error, message):
-    env = FederationEnv(FEDERATION, stack=[[CHANNEL, {"schedule": "on_request"}]], peers=SS_UCB)
+    env = FederationEnv(FEDERATION, stack=ASKING, peers=SS_UCB)
     env.reset(seed=0)
     with pytest.raises(error, match=message):
         env.step(action)
 
 
 def test_joint_control_chooses_when_to_send_in_a_flat_format():
-    asking = [[CHANNEL, {"schedule": "on_request"}]]
     with pytest.raises(ValueError, match=r"joint is True, but actions are mappings of .*; joint=False"):
-        FederationEnv(FEDERATION, stack=asking, joint=True)
-    env = FederationEnv(
-        "fedbandit_envs.arms.env:ArmsEnv",
-        stack=asking,
-        joint=True,
-        action_format="arm_and_send",
-        num_agents=3,
-        num_arms=4,
-    )
+        FederationEnv(FEDERATION, stack=ASKING, joint=True)
+    sizes = {"num_agents": 3, "num_arms": 4}
+    env = gymnasium.make("FedArms-v0", stack=ASKING, joint=True, action_format="arm_and_send", **sizes)
     assert env.action_space == gymnasium.spaces.MultiDiscrete([8, 8, 8])
     env.reset(seed=0)
     seen, *_, info = env.step([1, 4, 7])

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from fedbandit_envs.arms.ratings import keep_largest, packaged_means
+from fedbandit_envs.arms.ratings import arm_means
 from fedbandit_envs.samba import owners
 from fedbandit_envs.samba.keys import Certificate, deal_keys, issue_certificates
 from fedbandit_envs.samba.messages import Frame, Link, Record
@@ -20,7 +20,7 @@ DATA = ("movielens", "jester")
 
 
 def means_of(data: str, arms: int) -> list[float]:
-    return keep_largest(packaged_means(data), arms).tolist()
+    return arm_means(data, arms).tolist()
 
 
 class Noted(NamedTuple):

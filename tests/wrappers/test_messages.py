@@ -157,7 +157,7 @@ def test_bad_messages_are_refused_before_anything_changes(name, bad, error, mess
 @pytest.mark.parametrize(
     ("action", "error", "message"),
     [
-        ({"action": 0}, EntryRequiredError, "without 'message'; a mapping of 'action' and 'message'"),
+        ({"action": 0}, EntryRequiredError, r"of \['action'\]; a mapping of \['action', 'message'\]"),
         ({"action": 0, "message": {}}, ValueError, r"message is \[\]; a mapping of \['gradient'\]"),
         ({"action": 0, "message": 3}, ValueError, "message is 3; a mapping of"),
         ({"action": 0, "message": {"gradient": [0, 1]}}, TypeError, "message 'gradient' is a list"),
@@ -331,13 +331,13 @@ def test_flat_formats_say_what_dicts_say(schedule):
 def test_baselines_that_write_nothing_are_told(schedule):
     stack = [[ENTRY, {"arrays": ONE}], [CHANNEL, {"schedule": schedule}]]
     silent = "fedbandit_envs.baselines.procurement:SSUCB"
-    lacking = "without 'message'" + ", without 'send'" * (schedule == "on_request")
-    with pytest.raises(EntryRequiredError, match=f"{lacking}; a mapping of .*'message'"):
+    lacking = "'message'" + ", 'send'" * (schedule == "on_request")
+    with pytest.raises(EntryRequiredError, match=rf"; a mapping of \['action', {lacking}\] is required"):
         RunSpec(silent, "FedProcurement-v0", 5, 1, stack=stack).run()
     # Those that pool statistics do not get as far.
     with pytest.raises(UnfitError, match=r"messages contain \['gradient'\]; \['pulls', 'successes'\] is"):
         RunSpec("fedbandit_envs.baselines.arms:UCB1", "FedArms-v0", 5, 1, stack=stack).run()
     env = gymnasium.make("FedProcurement-v0", stack=stack, num_agents=3, peers=silent)
     env.reset(seed=0)
-    with pytest.raises(EntryRequiredError, match="without 'message'"):
+    with pytest.raises(EntryRequiredError, match=r"; a mapping of .*'message'"):
         env.step({**env.action_space.sample()})

@@ -103,8 +103,8 @@ def test_agents_choose_when_to_send():
 @pytest.mark.parametrize(
     ("action", "error", "message"),
     [
-        (np.ones((1, 4, PRODUCERS), np.int64), TypeError, "a mapping of 'action' and 'send' is required"),
-        ({"action": 1, "often": 2}, TypeError, "a mapping of 'action' and 'send' is required"),
+        (np.ones((1, 4, PRODUCERS), np.int64), TypeError, "a mapping of ['action', 'send'] is required"),
+        ({"action": 1, "often": 2}, TypeError, "a mapping of ['action', 'send'] is required"),
         ({"send": np.ones((1, 3), bool)}, ValueError, "action['send'] has shape (1, 3)"),
         ({"send": np.full((1, 4), 2)}, ValueError, "action['send'] of agent_0 (replica 0) is 2; an integer in [0, 1]"),
         ({"send": np.ones((1, 4))}, TypeError, "action['send'] has dtype float64"),
