@@ -37,19 +37,15 @@ class ReleaseLedger:
             these very data makes a claim, so that writing another layer here cannot make a claim smaller.
     """
 
+    episode: int | None = None
+
     def __init__(self) -> None:
         """Creates a ledger before the first episode."""
-        self.episode: int | None = None
-        self.shape: tuple[int, int] = (0, 0)
-        self.num_releases = 0
-        self.clipped_releases: Counts = np.zeros(self.shape, np.int64)
         self.interacting = False
-        self.noise: Any = None
-        self._reason = ""
-        self._adjacency: Adjacency = ""
-        self._left: dict[int, Counts] = {}
         # The calls of `_release` that are running, from the outermost in: the height, and whose data have been taken.
         self._running: list[tuple[int, npt.NDArray[np.bool_]]] = []
+        self.begin((0, 0), "")
+        self.episode = None
 
     def begin(self, shape: tuple[int, int], adjacency: Adjacency) -> None:
         """Starts an episode without releases. After this, wrappers may set ``unclaimable_reason``.
@@ -62,11 +58,11 @@ class ReleaseLedger:
         self.episode = 0 if self.episode is None else self.episode + 1
         self.shape = shape
         self.num_releases = 0
-        self.clipped_releases = np.zeros(shape, np.int64)
-        self.noise = None
+        self.clipped_releases: Counts = np.zeros(shape, np.int64)
+        self.noise: Any = None
         self._reason = _INTERACTING if self.interacting else ""
         self._adjacency = adjacency
-        self._left = {}
+        self._left: dict[int, Counts] = {}
 
     @property
     def unclaimable_reason(self) -> str:

@@ -159,18 +159,8 @@ _LAYERS: tuple[Layer, ...] = get_args(Layer)
 _AT_MOST_ONE: tuple[Layer, ...] = ("noise", "transport")
 
 
-def _place(wrapper: FederatedWrapper) -> int:
-    layer = getattr(type(wrapper), "layer", None)
-    if layer not in _LAYERS:
-        raise TypeError(
-            f"{type(wrapper).__name__}.layer is {layer!r}; one of {', '.join(map(repr, _LAYERS))} is required of every "
-            "wrapper"
-        )
-    return _LAYERS.index(layer)
-
-
 def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> None:
-    """Raises a ``ValueError`` if a wrapper's layer does not fit around a stack.
+    """Raises an error if a wrapper has no layer, or one that does not fit around a stack.
 
     Errors are a second noise or transport layer, and layers in the wrong order.
 
@@ -178,9 +168,16 @@ def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> No
         outer: The wrapper that is put around the stack.
         stack: The stack's wrappers, from the outermost inwards.
     """
-    places = [_place(wrapper) for wrapper in (outer, *stack)]
-    for inner, place in zip(stack, places[1:], strict=True):
-        if place > places[0] or (place == places[0] and outer.layer in _AT_MOST_ONE):
+    for wrapper in (outer, *stack):
+        layer = getattr(type(wrapper), "layer", None)
+        if layer not in _LAYERS:
+            raise TypeError(
+                f"{type(wrapper).__name__}.layer is {layer!r}; one of {', '.join(map(repr, _LAYERS))} is required of "
+                "every wrapper"
+            )
+    for inner in stack:
+        above = _LAYERS.index(inner.layer) - _LAYERS.index(outer.layer)
+        if above > 0 or (above == 0 and outer.layer in _AT_MOST_ONE):
             raise ValueError(
                 f"env has {type(inner).__name__}, of layer {inner.layer!r}, inside of {type(outer).__name__}, of "
                 f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required, with at most "

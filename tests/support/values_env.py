@@ -40,3 +40,8 @@ class ValuesEnv(Problem, name="values"):
 
     def _hidden(self):
         return {}
+
+
+class Two(ValuesEnv, name="two values"):
+    def __init__(self, num_agents=2, max_cycles=50):
+        super().__init__((1.0, 1.0), num_agents=num_agents, max_cycles=max_cycles)

@@ -218,8 +218,7 @@ def attack(
         ends = clear[0][differs], clear[1][differs]
         # Pairs of histories get equal parts of the error probability.
         gaussian = all(event.kind == "gaussian" for event in env.accountant.events)
-        alarms = [_best_alarm(gaussian, trained, tested, ends), _tail_alarms(trained, tested, ends)]
-        rates += _bounded_rates(alarms, error / len(pairs))
+        rates += _bounded_rates(gaussian, trained, tested, ends, error / len(pairs))
     return Evidence(adjacency, env.accountant.epsilon, rates)
 
 
@@ -364,10 +363,9 @@ def attack_stage(
         weights, differs = _matched_filter(*trained), np.ones((releases, 1), np.bool_)
     seen, held = ([_observe([windows], weights, differs) for windows in pair] for pair in (trained, tested))
     ends = np.zeros(differs.sum()), np.ones(differs.sum())
-    kinds = [_tail_alarms(seen, held, ends, _SHUFFLED if shuffled else _FAR_OUT)]
-    if not shuffled:
-        kinds.append(_best_alarm(True, seen, held, ends))
-    return Evidence(AGENT, views[1].claim, _bounded_rates(kinds, error))
+    best, quantiles = (None, _SHUFFLED) if shuffled else (True, _FAR_OUT)
+    rates = _bounded_rates(best, seen, held, ends, error, quantiles)
+    return Evidence(AGENT, views[1].claim, rates)
 
 
 ATTACKED: Mapping[str, Sequence[Observer]] = {
@@ -497,48 +495,45 @@ def _matched_filter(before: Array, after: Array) -> Array:
     return np.linalg.solve(covariance + ridge, shift).reshape(releases, values)
 
 
-def _best_alarm(
-    gaussian: bool, trained: Sequence[Observed], tested: Sequence[Observed], ends: tuple[Array, Array]
-) -> tuple[Array, Array, LowerBound]:
-    """Returns the alarm that distinguishes the two histories best, given the kind of noise.
-
-    Args:
-        gaussian: Whether all noise is Gaussian.
-        trained: Samples of both histories from which the attacker estimates the two means.
-        tested: Other samples of both histories, to which the alarm is applied.
-        ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
-
-    Returns:
-        Whether a true alarm is raised (under the second history) and a false one (under the first), each bool
-        ``(samples, 1)``, and the function that turns the two rates into a lower bound on epsilon.
-    """
-    if gaussian:
-        before, after = (sums.mean() for sums, _ in trained)
-        middle, direction = (before + after) / 2, np.sign(after - before)
-        false, true = (((sums - middle) * direction > 0)[:, np.newaxis] for sums, _ in tested)
-        return true, false, epsilon_from_mu
-    towards = np.sign(ends[1] - ends[0])
-    false, true = (
-        np.all((differing - ends[1]) * towards >= 0, axis=1, keepdims=True) for _, differing in tested
-    )
-    return true, false, epsilon_from_rates
-
-
-def _tail_alarms(
+def _bounded_rates(
+    gaussian: bool | None,
     trained: Sequence[Observed],
     tested: Sequence[Observed],
     ends: tuple[Array, Array],
+    error: float,
     quantiles: Sequence[float] = _FAR_OUT,
-) -> tuple[Array, Array, LowerBound]:
-    """Returns alarms that are raised when a sample lies further out than nearly all training samples of one history.
+) -> list[tuple[float, float, LowerBound]]:
+    """Raises alarms, and returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``.
 
-    Two numbers of each sample are compared with thresholds: the weighted sum of all released numbers, and the largest
-    deviation of a single one from its true value, in units of its own noise. Thresholds are ``quantiles`` of the same
-    numbers in training samples of the history under which the alarm is false; the quantile 1 is the largest of them.
-    Alarms are raised on the side of the second history, true under it and false under the first, and on that of the
-    first history. Arguments and result are those of :func:`_best_alarm`, with one column for each alarm.
+    One alarm distinguishes the two histories best, given the kind of noise. Others are raised when a sample lies
+    further out than nearly all training samples of one history. For these, two numbers of each sample are compared with
+    thresholds: the weighted sum of all released numbers, and the largest deviation of a single one from its true value,
+    in units of its own noise. They are raised on the side of the second history, true under it and false under the
+    first, and on that of the first history.
+
+    Args:
+        gaussian: Whether all noise is Gaussian; None for noise of which no best alarm is known.
+        trained: Samples of both histories from which the attacker estimates means and thresholds.
+        tested: Other samples of both histories, to which alarms are applied.
+        ends: The numbers that differ, without noise: under the first history and under the second, each ``(values,)``.
+        error: The probability, equal parts of which go to the kinds of alarms.
+        quantiles: Thresholds, as quantiles of the same numbers in training samples of the history under which the
+            alarm is false; the quantile 1 is the largest of them.
     """
-    direction = float(np.sign(trained[1][0].mean() - trained[0][0].mean()))
+    # Whether true alarms and false ones are raised, each bool ``(samples, alarms)``, and what bounds epsilon by them.
+    kinds: list[tuple[Array, Array, LowerBound]] = []
+    before, after = (sums.mean() for sums, _ in trained)
+    direction = np.sign(after - before)
+    if gaussian:
+        middle = (before + after) / 2
+        false, true = (((sums - middle) * direction > 0)[:, np.newaxis] for sums, _ in tested)
+        kinds.append((true, false, epsilon_from_mu))
+    elif gaussian is not None:
+        towards = np.sign(ends[1] - ends[0])
+        false, true = (
+            np.all((differing - ends[1]) * towards >= 0, axis=1, keepdims=True) for _, differing in tested
+        )
+        kinds.append((true, false, epsilon_from_rates))
     raised = []
     for likely, unlikely, side in ((1, 0, direction), (0, 1, -direction)):
         start, step = ends[unlikely], ends[likely] - ends[unlikely]
@@ -554,7 +549,14 @@ def _tail_alarms(
             [(extremes[:, np.newaxis] > thresholds).reshape(len(extremes), -1) for extremes in (true, false)]
         )
     true, false = (np.hstack(alarms) for alarms in zip(*raised, strict=True))
-    return true, false, epsilon_from_rates
+    kinds.append((true, false, epsilon_from_rates))
+    rates = []
+    for true, false, lower_bound in kinds:
+        # For each alarm two bounds may fail: the one on the rate of true and the one on the rate of false alarms.
+        share = error / len(kinds) / 2 / true.shape[1]
+        for t, f in zip(true.T, false.T, strict=True):
+            rates.append((rate_at_least(t, share), rate_at_most(f, share), lower_bound))
+    return rates
 
 
 def epsilon_from_mu(true_alarms: float, false_alarms: float, delta: float) -> float:
@@ -580,19 +582,3 @@ def rate_at_most(happened: Array, error: float) -> float:
     """Returns Clopper and Pearson's upper bound on the rate of True entries; ``error`` is its failure probability."""
     hits, trials = int(happened.sum()), len(happened)
     return float(betaincinv(hits + 1, trials - hits, 1 - error)) if hits < trials else 1.0
-
-
-def _bounded_rates(
-    kinds: Sequence[tuple[Array, Array, LowerBound]], error: float
-) -> list[tuple[float, float, LowerBound]]:
-    """Returns :attr:`Evidence.rates`, whose bounds all hold with probability 1 - ``error``.
-
-    Kinds of alarms get equal parts of it. For each alarm two bounds may fail: the one on the rate of true and the one
-    on the rate of false alarms.
-    """
-    rates = []
-    for true, false, lower_bound in kinds:
-        share = error / len(kinds) / 2 / true.shape[1]
-        for t, f in zip(true.T, false.T, strict=True):
-            rates.append((rate_at_least(t, share), rate_at_most(f, share), lower_bound))
-    return rates

@@ -25,7 +25,7 @@ from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Entropy, is_secret, noise_names, noise_streams
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms import MECHANISMS
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.stage_claims import Shares, stage_claims
 from fedbandit_envs.wrappers.transport.schedule import Combined, Stage
 
@@ -152,14 +152,9 @@ OnExhausted = Literal["raise", "silence"]
 _ORIGINALS: WeakSet["Privatizer"] = WeakSet()
 
 
-def _before_fork() -> None:
-    """Makes the noise of all privatizers repeatable, since another process is about to have copies of them."""
-    for original in list(_ORIGINALS):
-        original.__getstate__()
-
-
+# Another process is about to have copies of all privatizers, so that their noise becomes repeatable.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork)
+    os.register_at_fork(before=lambda: [original.__getstate__() for original in list(_ORIGINALS)])
 
 
 class Privatizer(FederatedWrapper):
@@ -324,10 +319,19 @@ class Privatizer(FederatedWrapper):
         # The mechanism is started before the budget's adjacency is checked: an unsuitable statistic should be the
         # error, and not the adjacency, which may have been chosen by the mechanism's privatizer.
         generators = [generator for replica in streams for generator in replica]
-        if stage is None:
-            self.mechanism.start(sensitivity, self.env.max_cycles, generators)
-        else:
-            self._start_stage(stage, sensitivity, generators, rows)
+        own = sensitivity if stage is None else stage.common(sensitivity)
+        self.mechanism.start(own, self.max_cycles, generators)
+        # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
+        # releases announce still add up to the variance of the sum of releases.
+        self._shares, self._kept = Shares(rows), dict[str, Array]()
+        if stage is not None and stage.trust == "aggregator":
+            first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
+            if all(event.adds_up for event in first):
+                self._shares_each = stage.honest
+                if self.mechanism.total_delta is not None and not self.mechanism.correlated:
+                    # The epsilon of all releases is met against a fellow agent, who knows shares, at least its own.
+                    self._shares_each = max(stage.honest - 1 - stage.colluders, 1)
+                self.mechanism.start_share(own, self.max_cycles, generators, self._shares_each)
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         self._correlated = self.mechanism.correlated or not independent(self.single_release_space)
         adjacencies = tuple(sensitivity.changes)
@@ -347,8 +351,7 @@ class Privatizer(FederatedWrapper):
         self._accountant: Accountant = Accountant(
             *rows, self._ledger, self._height, adjacencies, noise, drawn, as_agent
         )
-        if central:
-            self._accountant.trust = "server"
+        self._accountant.trust = "server" if central else "local"
         # How often each agent has released before; with a stage, how often any agent of its replica has.
         self._index = np.zeros(rows, np.int64)
         self._shown = Buffers({"epsilon_spent": np.zeros(rows)})
@@ -356,24 +359,6 @@ class Privatizer(FederatedWrapper):
         self._measured_at = -1
         self._ledger.noise = self
         return reset._replace(info={**reset.info, **self._shown.views})
-
-    def _start_stage(
-        self, stage: Stage, sensitivity: Sensitivity, generators: Generators, rows: tuple[int, int]
-    ) -> None:
-        """Starts the mechanism for a stage, with one scale for all agents, and the count of shares of noise."""
-        sensitivity, horizon = stage.common(sensitivity), self.env.max_cycles
-        self.mechanism.start(sensitivity, horizon, generators)
-        first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
-        if stage.trust == "aggregator" and all(event.adds_up for event in first):
-            self._shares_each = stage.honest
-            if self.mechanism.total_delta is not None and not self.mechanism.correlated:
-                # The epsilon of all releases is met against a fellow agent, who knows shares, at least its own.
-                self._shares_each = max(stage.honest - 1 - stage.colluders, 1)
-            self.mechanism.start_share(sensitivity, horizon, generators, self._shares_each)
-        self._shares = Shares(rows)
-        # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
-        # releases announce still add up to the variance of the sum of releases.
-        self._kept: Arrays = {}
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.
@@ -410,18 +395,23 @@ class Privatizer(FederatedWrapper):
                 "on_exhausted='silence' is required"
             )
         statistic = self.env._release(sends)
-        index, counted = self._index, sends
+        counted = sends
         if self._stage is not None and self._correlated:
             counted = np.repeat(sends.any(axis=1, keepdims=True), sends.shape[1], axis=1)
             self._accountant.absent += counted & ~sends
         if self._stage is not None and self._stage.trust == "server":
             randomised = {**zeros(self.single_release_space, sends.shape), **statistic}
         else:
-            randomised = self.mechanism.randomise(statistic, counted, index)
+            randomised = self.mechanism.randomise(statistic, counted, self._index)
             if counted is not sends:
-                self._keep(randomised, sends, counted)
-        for event, times in self.mechanism.events(counted, index).items():
-            self._accountant.record(self._booked(event), times)
+                absent = counted & ~sends
+                for name, array in randomised.items():
+                    kept = self._kept.setdefault(name, np.zeros(array.shape))
+                    array[sends] += kept[sends]
+                    kept[sends] = 0.0
+                    kept[absent] += array[absent]
+        for event, times in self._events(counted).items():
+            self._accountant.record(event, times)
         if self._stage is None:
             self._index += sends
         else:
@@ -438,17 +428,12 @@ class Privatizer(FederatedWrapper):
             for name, array in randomised.items()
         }
 
-    def _booked(self, event: Event) -> Event:
-        """Returns the event of an agent's own noise, given that of the noise for which the mechanism was made."""
-        return event if self._shares_each == 1 else event.rescaled(self._shares_each)
-
-    def _keep(self, randomised: Arrays, sends: Array, counted: Array) -> None:
-        """Adds the kept noise of agents that send to their releases, and keeps that of agents that do not."""
-        for name, array in randomised.items():
-            kept = self._kept.setdefault(name, np.zeros(array.shape))
-            array[sends] += kept[sends]
-            kept[sends] = 0.0
-            kept[counted & ~sends] += array[counted & ~sends]
+    def _events(self, sends: Array) -> dict[Event, Array]:
+        """Returns the events of each agent's own noise in its next release, where the mechanism's are of a whole."""
+        events = self.mechanism.events(sends, self._index)
+        if self._shares_each == 1:
+            return events
+        return {event.rescaled(self._shares_each): times for event, times in events.items()}
 
     def synchronise(self, combined: Combined, senders: Array) -> Arrays:
         """Counts a synchronisation, and returns the sums that leave the stage, to which a server adds its noise.
@@ -509,8 +494,6 @@ class Privatizer(FederatedWrapper):
         affordable = np.ones_like(sends) if most is None else self._index < most
         if np.isfinite(self.budget.epsilon):
             # The comparison below has a tolerance, since rounding may let the sum of equal shares exceed the budget.
-            events = self.mechanism.events(sends & affordable, self._index)
-            booked = {self._booked(event): times for event, times in events.items()}
-            spent = self._spent(accountant.after(booked))
+            spent = self._spent(accountant.after(self._events(sends & affordable)))
             affordable &= (spent <= self.budget.epsilon * (1 + 1e-12)) & ~accountant.unrecorded()[0]
         return affordable | ~sends

@@ -9,8 +9,6 @@ from dp_accounting import dp_event
 from dp_accounting.pld import privacy_loss_distribution as pld
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from events import ALL, ONE_VALUE, PAIR_OF_30, gaussian, pure
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pairs import every_pair
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
@@ -106,9 +104,8 @@ def test_an_event_takes_the_place_of_another():
 
 def test_the_future_leaves_the_present_alone(p_fcb):
     before = p_fcb.epsilon()
-    after = p_fcb.after({gaussian(0.125): ALL})
+    assert p_fcb.after({gaussian(0.125): ALL}).epsilon().epsilon == pytest.approx(before.epsilon + 0.25)
     assert p_fcb.epsilon() == before
-    assert after.epsilon().epsilon == pytest.approx(before.epsilon + 0.25)
 
 
 @pytest.mark.parametrize("arguments", [{"delta": 1.0}, {"delta": -0.1}, {"composition": "advanced"}])
@@ -167,55 +164,6 @@ def test_the_first_adjacency_named_is_the_default():
         assert (claim.adjacency, claim.epsilon) == (adjacency, epsilon)
         assert accountant.epsilon_by_agent().tolist() == [[epsilon]]
         assert accountant.epsilon(adjacency="one-round").epsilon == 1.0
-
-
-def test_deltas_that_promise_nothing_are_said_to():
-    """The sum of the promised deltas is no delta that could be asked for: no delta >= 1 is."""
-    accountant = Accountant(1, 1)
-    accountant.record(gaussian(0.5), 50 * ALL)
-    for delta in (1e-5, 0.99):
-        claim = accountant.epsilon(delta, adjacency="one-quantity")
-        assert claim.epsilon is None
-        assert claim.reason == "basic composition needs a delta of at least 1, the promised deltas' sum"
-    accountant.record(gaussian(0.5), 10**6 * ALL)
-    assert "at least 2e+04" in accountant.epsilon(0.5).reason
-
-
-SLOW = settings(max_examples=5, derandomize=True)
-# For these numbers dp-accounting's estimates are as good with intervals five times as wide as its own, in a fifth of
-# the time.
-INTERVAL = {"value_discretization_interval": 5e-4}
-
-
-@SLOW
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["gaussian", "laplace", "randomised_response"]), st.floats(0.05, 0.8)),
-        min_size=1,
-        max_size=5,
-    ),
-    st.sampled_from([1e-6, 1e-2]),
-)
-def test_mixtures_agree_with_release_by_release_loss_distributions(sequence, delta):
-    accountant = Accountant(1, 1)
-    composed = None
-    for kind, loss in sequence:
-        if kind == "gaussian":
-            event, part = (
-                Event(kind, loss, 0.0, 0.0, ONE_VALUE),
-                pld.from_gaussian_mechanism(1.0, sensitivity=loss, **INTERVAL),
-            )
-        elif kind == "laplace":
-            event, part = pure(kind, loss), pld.from_laplace_mechanism(1.0, sensitivity=loss, **INTERVAL)
-        else:
-            event, part = (
-                pure(kind, loss),
-                pld.from_randomized_response(2 / (1 + math.exp(loss)), 2, **INTERVAL),
-            )
-        composed = part if composed is None else composed.compose(part)
-        accountant.record(event, ALL)
-    expected = composed.get_epsilon_for_delta(delta)
-    assert accountant.epsilon(delta, composition="exact").epsilon == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 3.0])
@@ -297,11 +245,6 @@ def test_different_mechanisms_and_agents_add_up():
     by_agent = total.epsilon_by_agent(1e-3, composition="exact", adjacency=AGENT)
     assert by_agent[:, 0] == pytest.approx(other.get_epsilon(1e-3), abs=1e-4)
     assert by_agent[:, 1].tolist() == [exact(episode(private(20.0), [4], 2)).epsilon] * 2
-    for composition in ("basic", "zcdp"):
-        added = [
-            each.epsilon(0.99, composition=composition, adjacency=AGENT).epsilon for each in (first, second)
-        ]
-        assert max(added) < total.epsilon(0.99, composition=composition, adjacency=AGENT).epsilon
 
 
 def test_a_reset_that_fails_ends_nothing():
@@ -329,19 +272,12 @@ def test_what_was_not_recorded_is_not_forgotten(order):
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "named"),
-    [
-        ({}, {}, "seed 3"),
-        ({"multiplier": 5.0}, {"multiplier": 50.0}, "seed 3"),
-        (
-            {"noise_seed": SECRET},
-            {"noise_seed": SECRET},
-            "noise_seed of hash [0-9a-f]{32}, episode 0, seed 3",
-        ),
-    ],
+    ("noise_seed", "named"),
+    [(None, "seed 3"), (SECRET, "noise_seed of hash [0-9a-f]{32}, episode 0, seed 3")],
 )
-def test_episodes_of_the_same_noise_are_refused(one, other, named):
-    first, second = episode(private(**one), [1, 3]), episode(private(**other), [3, 2])
+def test_episodes_of_the_same_noise_are_refused(noise_seed, named):
+    first = episode(private(5.0, noise_seed=noise_seed), [1, 3])
+    second = episode(private(50.0, noise_seed=noise_seed), [3, 2])
     with pytest.raises(ValueError, match=rf"drew the same noise \({named}\); other noise is required"):
         first + second
     with pytest.raises(ValueError, match="drew the same noise"):
@@ -405,5 +341,5 @@ def test_many_small_releases(delta):
 @pytest.mark.parametrize("delta", [1e-5, 1e-20])
 def test_more_releases_never_cost_less(kind, delta):
     for loss in (1e-4, 0.3):
-        found = [counted(kind, loss, times, delta, "exact") for times in (1, 2, 50, 51, 800, 4000, 4001)]
+        found = [counted(kind, loss, times, delta, "exact") for times in (1, 50, 51, 4000, 4001)]
         assert found == sorted(found)

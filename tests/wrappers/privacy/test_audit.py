@@ -1,15 +1,15 @@
 """Every mechanism attacked, by single releases, by sequences of them, and by all data of an agent; and mutants caught.
 
 Lower bounds are too high with probability 1e-3 each (of Laplace noise at the agent's level 1e-4): were their seeds not
-fixed, one of the 75 audits of honest mechanisms would raise a false alarm in 1 of 14 runs.
+fixed, one of the 26 audits of honest mechanisms would raise a false alarm in 1 of 40 runs.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
-from pairs import every_pair
-from values_env import ValuesEnv
+from values_env import Two, ValuesEnv
 
 from fedbandit_envs.core.privacy import AGENT, Claim, Sensitivity
 from fedbandit_envs.linear.env import LinearEnv
@@ -28,7 +28,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     AdditiveMechanism,
     Gaussian,
     Laplace,
-    RandomizedResponse,
 )
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
@@ -39,21 +38,14 @@ PAIRS = ("as_given", "good_and_defective")
 MIXED = ("one-round", "one-observation", "one-outcome")
 
 
-def gaussian(epsilon=4.0, releases=None, **kwargs):
+def noise(privatizer, epsilon=1.0, releases=None, **kwargs):
     each = epsilon / (releases or 1)
-    return lambda env: GaussianPrivatizer(env, epsilon_per_release=each, releases=releases, **kwargs)
+    return lambda env: privatizer(env, epsilon_per_release=each, releases=releases, **kwargs)
 
 
-def laplace(epsilon=1.0, releases=None, **kwargs):
-    each = epsilon / (releases or 1)
-    return lambda env: LaplacePrivatizer(env, epsilon_per_release=each, releases=releases, **kwargs)
-
-
-def response(epsilon=1.0, releases=None, **kwargs):
-    each = epsilon / (releases or 1)
-    return lambda env: RandomizedResponsePrivatizer(
-        env, epsilon_per_release=each, releases=releases, **kwargs
-    )
+gaussian = partial(noise, GaussianPrivatizer)
+laplace = partial(noise, LaplacePrivatizer)
+response = partial(noise, RandomizedResponsePrivatizer)
 
 
 def attack(
@@ -71,14 +63,14 @@ def assert_tight(result: Audit, tightness: float = 0.9) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pair", "calibration", "releases"), every_pair(PAIRS, ["classic", "analytic"], [None, 3])
+    ("pair", "calibration", "releases"), [(PAIRS[0], "classic", None), (PAIRS[1], "analytic", 3)]
 )
 def test_gaussian_sequences(pair, calibration, releases):
     privatize = gaussian(15.0, pair=pair, calibration=calibration, releases=releases)
     assert_tight(attack(privatize, releases=3))
 
 
-@pytest.mark.parametrize(("adjacency", "pair"), every_pair(MIXED, PAIRS))
+@pytest.mark.parametrize(("adjacency", "pair"), list(zip(MIXED, [*PAIRS, PAIRS[1]], strict=True)))
 def test_gaussian_adjacencies(pair, adjacency):
     assert_tight(attack(gaussian(6.0, releases=1, pair=pair), adjacency))
 
@@ -94,9 +86,8 @@ def test_loose_compositions_hold(composition):
     assert 0 < result.tightness < 0.9
 
 
-@pytest.mark.parametrize("adjacency", ["one-quantity", "one-outcome"])
-def test_laplace_adjacencies(adjacency):
-    assert_tight(attack(laplace(1.2, releases=1), adjacency, delta=0.0, samples=25_000))
+def test_one_laplace_release():
+    assert_tight(attack(laplace(1.2, releases=1), "one-outcome", delta=0.0, samples=25_000))
 
 
 def test_laplace_sequences():
@@ -121,69 +112,45 @@ def test_what_is_not_claimed_holds():
 # Mutants: each is made from the real class by one patch, and must break its claim.
 
 
-def halve_sensitivity(patch, mechanism):
-    honest = mechanism.start
-    patch.setattr(
-        mechanism,
-        "start",
-        lambda self, s, *rest: honest(
-            self, s._replace(scale={name: a / 2 for name, a in s.scale.items()}), *rest
-        ),
-    )
-
-
-def lose_count(patch, mechanism):
-    honest = mechanism.events
-    patch.setattr(
-        mechanism, "events", lambda self, sends, index: {} if index.any() else honest(self, sends, index)
-    )
-
-
 @pytest.mark.parametrize("mechanism", [Gaussian, Laplace])
 def test_half_of_the_sensitivity_is_caught(monkeypatch, mechanism):
-    privatize, delta = (gaussian(), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
-    halve_sensitivity(monkeypatch, mechanism)
+    privatize, delta = (gaussian(4.0), 1e-5) if mechanism is Gaussian else (laplace(), 0.0)
+    honest = mechanism.start
+
+    def halved(self, s, *rest):
+        honest(self, s._replace(scale={name: a / 2 for name, a in s.scale.items()}), *rest)
+
+    monkeypatch.setattr(mechanism, "start", halved)
     assert not attack(privatize, delta=delta, samples=5_500).holds
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "privatizer"),
-    [
-        (Gaussian, GaussianPrivatizer),
-        (Laplace, LaplacePrivatizer),
-        (RandomizedResponse, RandomizedResponsePrivatizer),
-    ],
-)
-def test_a_mutant_that_loses_count_is_caught(monkeypatch, mechanism, privatizer):
-    """The door counts what leaves, whatever the books say: so nothing is claimed that could be refuted."""
-    lose_count(monkeypatch, mechanism)
-    result = attack(lambda env: privatizer(env, 4.0, releases=2), "one-outcome", releases=2, samples=10)
+def test_a_mutant_that_loses_count_is_caught(monkeypatch):
+    """The ledger counts what leaves, whatever the books say: so nothing is claimed that could be refuted."""
+    honest = Laplace.events
+    monkeypatch.setattr(Laplace, "events", lambda self, *of: {} if of[1].any() else honest(self, *of))
+    result = attack(laplace(4.0, releases=2), "one-outcome", releases=2, samples=10)
     assert (result.claim.epsilon, result.claim.reason) == (
         math.inf,
         "more has been released than is in the books",
     )
 
 
-def cut_off(patch, mechanism, most):
-    """Of a value of one standard deviation 3 of these, which nothing shows that looks at the middle."""
-    honest = mechanism.draw
-
-    def draw(self, generator, share, out):
-        honest(self, generator, share, out)
-        np.clip(out, -most, most, out=out)
-
-    patch.setattr(mechanism, "draw", draw)
-
-
 @pytest.mark.parametrize("mechanism", [Gaussian, Laplace])
 def test_noise_without_tails_is_caught(monkeypatch, mechanism):
+    """Noise is cut off at 3 or 5 standard deviations, which nothing shows that looks at the middle."""
     privatize, delta, most, samples = (
         (gaussian(0.5, releases=1), 1e-5, 3, 20_000)
         if mechanism is Gaussian
         else (laplace(releases=1), 0.0, 5, 10_000)
     )
     assert attack(privatize, delta=delta, samples=samples).holds
-    cut_off(monkeypatch, mechanism, most)
+    honest = mechanism.draw
+
+    def draw(self, generator, share, out):
+        honest(self, generator, share, out)
+        np.clip(out, -most, most, out=out)
+
+    monkeypatch.setattr(mechanism, "draw", draw)
     assert not attack(privatize, delta=delta, samples=samples).holds
 
 
@@ -238,23 +205,21 @@ def attack_sequence(
 
 @pytest.mark.parametrize(
     ("mechanism", "adjacency", "calibrated"),
-    [("sqrt_toeplitz", *ADJACENCIES), ("tree", ADJACENCIES[1], ADJACENCIES[1])],
+    [
+        ("sqrt_toeplitz", *ADJACENCIES),
+        ("tree", ADJACENCIES[1], ADJACENCIES[1]),
+        ("blt", ADJACENCIES[0], ADJACENCIES[0]),
+    ],
 )
 def test_exact_noise_is_tight(mechanism, adjacency, calibrated):
+    """6 is no power of two: the last claim of blt is for what was planned, not for 8."""
     result = attack_sequence(mechanism, adjacency, calibrated=calibrated)
     assert_tight(result)
     if adjacency == calibrated:
         assert result.claim.epsilon == pytest.approx(SEQUENCE_EPSILON)
 
 
-def test_exact_noise_of_a_few_buffers_is_tight():
-    """6 is no power of two: the last claim is for what was planned, not for the 8 that it would be rounded up to."""
-    result = attack_sequence("blt")
-    assert_tight(result)
-    assert result.claim.epsilon == pytest.approx(SEQUENCE_EPSILON)
-
-
-@pytest.mark.parametrize(("mechanism", "adjacency"), every_pair(["tree", "honaker"], ADJACENCIES))
+@pytest.mark.parametrize(("mechanism", "adjacency"), list(zip(["tree", "honaker"], ADJACENCIES, strict=True)))
 def test_printed_noise(mechanism, adjacency):
     """Promised at delta 0.1, where the truth is too small to be seen; attacked at a smaller one."""
     result = attack_sequence(mechanism, adjacency, 4, epsilon=30.0, promised=0.1, sigma="printed")
@@ -265,12 +230,6 @@ def test_printed_noise(mechanism, adjacency):
     if mechanism == "tree":
         assert_tight(result)
     assert result.holds
-
-
-def test_a_loose_composition_holds():
-    result = attack_sequence("tree", delta=0.01, promised=0.01, composition="zcdp", samples=3_000)
-    assert result.holds
-    assert 0 < result.tightness < 1
 
 
 def test_independent_noise_on_all_entries_is_tight():
@@ -293,15 +252,6 @@ DELTA = 1e-3
 # mu of all releases together, where an attack needs few samples.
 MU = 2.5
 EPSILON = float(gaussian_epsilon(DELTA, MU))
-
-
-class Few(ValuesEnv, name="few"):
-    """Three numbers in two arrays."""
-
-
-class Two(ValuesEnv, name="two"):
-    def __init__(self, num_agents=2, max_cycles=50):
-        super().__init__((1.0, 1.0), num_agents=num_agents, max_cycles=max_cycles)
 
 
 class Matrices(LinearEnv, name="small linear"):
@@ -329,7 +279,7 @@ def attack_agent(privatize, problem, releases, samples=TIGHT) -> Audit:
     return evidence.against(DELTA, "exact")
 
 
-def independent(problem=Few, releases=4, clip=3.0, **kwargs) -> Audit:
+def independent(problem=ValuesEnv, releases=4, clip=3.0, **kwargs) -> Audit:
     multiplier = 2 * math.sqrt(releases) / MU
     return attack_agent(
         lambda env: GaussianPrivatizer(env, noise_multiplier=multiplier, releases=releases, clip=clip),
@@ -339,7 +289,7 @@ def independent(problem=Few, releases=4, clip=3.0, **kwargs) -> Audit:
     )
 
 
-def continual(mechanism, problem=Few, releases=6, **kwargs) -> Audit:
+def continual(mechanism, problem=ValuesEnv, releases=6, **kwargs) -> Audit:
     return attack_agent(
         lambda env: ContinualPrivatizer(
             env, EPSILON, DELTA, mechanism, releases=releases, adjacency=AGENT, clip=3.0
@@ -361,14 +311,14 @@ def laplace_of_agent(share=0.7) -> Audit:
     return evidence.against(0.0)
 
 
-@pytest.mark.parametrize(("problem", "clip"), every_pair([Few, ProcurementEnv, Matrices], [0.1, 30.0]))
+@pytest.mark.parametrize(("problem", "clip"), [(ValuesEnv, 0.1), (ProcurementEnv, 30.0), (Matrices, 0.1)])
 def test_independent_gaussian_noise_is_tight(problem, clip):
     result = independent(problem, clip=clip)
     assert result.claim.epsilon == pytest.approx(EPSILON, rel=1e-9)
     assert_tight(result, 0.85)
 
 
-@pytest.mark.parametrize("mechanism", ["independent", "sqrt_toeplitz", "blt", "tree"])
+@pytest.mark.parametrize("mechanism", ["sqrt_toeplitz", "blt", "tree"])
 def test_continual_release_is_tight(mechanism):
     result = continual(mechanism)
     assert result.claim.epsilon == pytest.approx(EPSILON, rel=1e-9)
@@ -390,7 +340,6 @@ def test_noise_for_c_instead_of_2c_is_caught(monkeypatch):
 
     monkeypatch.setattr(Sensitivity, "clipped", mutant)
     assert not independent(samples=CAUGHT).holds
-    assert not continual("sqrt_toeplitz", samples=CAUGHT).holds
     assert not laplace_of_agent().holds
 
 

@@ -76,6 +76,8 @@ def test_zcdp_bounds_gaussian_privacy_from_above(mu, delta):
 def test_bad_parameters_are_named(multiplier, epsilon, delta, name):
     with pytest.raises(ValueError, match=f"{name} is"):
         multiplier(epsilon, delta)
+    with pytest.raises(ValueError, match="delta is 9e-301; at least 1e-300 is required"):
+        analytic_noise_multiplier(1.0, 9e-301)
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-150, 1e-40, 1e-16, 1e-12, 1e-9, 1e-7, 1e-5])
@@ -92,9 +94,3 @@ def test_analytic_calibration_keeps_its_promise_for_the_smallest_numbers(epsilon
         given = tail(e / m - m / 2) - mpmath.exp(e) * tail(e / m + m / 2)
         assert float(given / mpmath.mpf(delta)) == pytest.approx(1, abs=1e-8)
     assert gaussian_epsilon(delta, mu) == pytest.approx(epsilon, rel=1e-6)
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "name"), [(9e-301, 0.1, "epsilon"), (1.0, 9e-301, "delta")])
-def test_numbers_too_small_to_calibrate_to_are_refused(epsilon, delta, name):
-    with pytest.raises(ValueError, match=f"{name} is 9e-301; at least 1e-300 is required"):
-        analytic_noise_multiplier(epsilon, delta)

@@ -88,7 +88,9 @@ MAKES = {"staircase": Staircase, "discrete_gaussian": DiscreteGaussian}
 KINDS = ("gaussian", "laplace", "randomised_response", *MAKES)
 
 
-def check_mixture(seed):
+# These two mixtures hold all kinds.
+@pytest.mark.parametrize("seed", [3, 5])
+def test_mixtures_lie_between_dp_accountings_estimates(seed):
     random = np.random.default_rng([25, seed])
     accountant = Accountant(1, 1)
     parts = {True: pld.identity(), False: pld.identity(pessimistic_estimate=False)}
@@ -108,16 +110,10 @@ def check_mixture(seed):
     assert claim.epsilon == pytest.approx(parts[True].get_epsilon_for_delta(delta), rel=0.02)
 
 
-# These two mixtures hold all kinds.
-@pytest.mark.parametrize("seed", [3, 5])
-def test_mixtures_lie_between_dp_accountings_estimates(seed):
-    check_mixture(seed)
-
-
 def recorded(*events):
     accountant = Accountant(1, len(events))
-    for agent, event in enumerate(events):
-        accountant.record(event, np.arange(len(events))[np.newaxis] == agent)
+    for event, agent in zip(events, np.eye(len(events), dtype=bool), strict=True):
+        accountant.record(event, agent[np.newaxis])
     return accountant
 
 

@@ -53,8 +53,7 @@ def least_squares(n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("n", SIZES)
-def test_the_tree_is_made_of_dyadic_prefix_nodes(n):
-    factor = measured_factor(TreeNoise(n), n)
+def test_trees_are_dyadic_nodes_and_their_least_squares_estimates(n):
     nodes = np.zeros((n, n))
     for z in range(1, n + 1):
         left = z
@@ -62,11 +61,7 @@ def test_the_tree_is_made_of_dyadic_prefix_nodes(n):
             # The node that ends here was drawn when its last window was released.
             nodes[z - 1, left - 1] = 1.0
             left &= left - 1
-    assert np.array_equal(factor, nodes)
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_honaker_is_the_least_squares_estimate_of_each_subtree(n):
+    assert np.array_equal(measured_factor(TreeNoise(n), n), nodes)
     assert measured_factor(TreeNoise(n, estimates=True), n) == pytest.approx(least_squares(n), abs=1e-12)
 
 
@@ -89,21 +84,15 @@ def test_variances_are_those_of_the_factors(name, n):
     assert noise.worst_variance == pytest.approx(variances.max())
 
 
-@pytest.mark.parametrize("name", ["tree", "sqrt_toeplitz"])
+@pytest.mark.parametrize("name", ["tree", "sqrt_toeplitz", "blt"])
 @pytest.mark.parametrize("n", SIZES)
 def test_column_norms_are_all_that_releases_betray(name, n):
+    """Buffered noise is counted at the next power of two, at most at the planned releases."""
     noise = NOISES[name](n)
     betrayed = column_squares(measured_factor(noise, n))
-    assert [noise.column_square(z) for z in range(1, n + 1)] == pytest.approx(betrayed)
-
-
-@pytest.mark.parametrize("n", SIZES)
-def test_buffered_noise_is_counted_at_the_next_power_of_two(n):
-    noise = BltNoise(n)
-    betrayed = column_squares(measured_factor(noise, n))
     for z in range(1, n + 1):
-        ahead = min(1 << (z - 1).bit_length(), n)
-        assert noise.column_square(z) == pytest.approx(betrayed[ahead - 1], rel=1e-12)
+        counted = min(1 << (z - 1).bit_length(), n) if name == "blt" else z
+        assert noise.column_square(z) == pytest.approx(betrayed[counted - 1], rel=1e-12)
         assert noise.column_square(z) >= betrayed[z - 1] * (1 - 1e-12)
 
 
@@ -199,9 +188,6 @@ def test_rows_at_different_releases_are_independent(name):
     assert play([np.array([row]) for row in order]) == alone == together
 
 
-ALL = list(NOISES)
-
-
 def information(noise: PrefixNoise, z: int) -> np.ndarray:
     """C^T C of the first z releases, from what each draw does to prefix sums."""
     sums = np.tril(np.ones((z, z)))
@@ -215,7 +201,7 @@ def over_all_signs(gram: np.ndarray) -> float:
     return float(np.einsum("ij,jk,ik->i", changes, gram, changes).max())
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", list(NOISES))
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
 def test_the_joint_change_is_the_largest_over_all_signs(name, n):
     noise = NOISES[name](n)
@@ -224,7 +210,7 @@ def test_the_joint_change_is_the_largest_over_all_signs(name, n):
         assert noise.sum_square(z) == pytest.approx(true, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", list(NOISES))
 @pytest.mark.parametrize("n", [16, 40])
 def test_formulas_are_those_of_the_noise(name, n):
     gram = information(NOISES[name](n), n)
@@ -251,7 +237,7 @@ def event(mechanism: MatrixMechanism, z: int) -> Event:
     return booked
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", list(NOISES))
 def test_a_matrix_mechanism_protects_all_data_of_an_agent(name):
     """The noise is what all planned releases need, and each event has the mu of the releases so far."""
     mechanism = started(matrix=name, adjacency="agent")
@@ -270,7 +256,7 @@ def test_a_matrix_mechanism_protects_all_data_of_an_agent(name):
     assert spent[-1] == pytest.approx(2.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", list(NOISES))
 def test_an_event_level_budget_says_what_it_is_worth_for_an_agent(name):
     booked = event(started(matrix=name), 9)
     ratio = booked.mu("agent") / booked.mu("one-observation")

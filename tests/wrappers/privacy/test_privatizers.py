@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,18 +14,18 @@ from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
-    equal_shares,
     gaussian_delta,
     gaussian_epsilon,
 )
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, decreasing
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, decreasing
 from fedbandit_envs.wrappers.privacy.privatizer import Budget, BudgetExhaustedError, Privatizer
 
-PRIVATIZERS = [GaussianPrivatizer, LaplacePrivatizer, RandomizedResponsePrivatizer]
 VARIANTS = [
-    *PRIVATIZERS,
-    lambda env, epsilon, **plan: GaussianPrivatizer(env, epsilon, pair="good_and_defective", **plan),
+    GaussianPrivatizer,
+    LaplacePrivatizer,
+    RandomizedResponsePrivatizer,
+    partial(GaussianPrivatizer, pair="good_and_defective"),
 ]
 
 
@@ -90,9 +91,7 @@ def announced(env, releases=1) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("calibration", ["classic", "analytic"])
 def test_gaussian_noise_has_the_papers_variance_in_each_release(calibration):
-    env = GaussianPrivatizer(
-        small(max_cycles=100_000), epsilon_per_release=1.0, delta=0.01, calibration=calibration
-    )
+    env = GaussianPrivatizer(small(max_cycles=100_000), epsilon_per_release=1.0, calibration=calibration)
     for z, variances in enumerate(announced(env, 3), start=1):
         share = 1 / (2 * math.log2(100_000)) + 1 / 2 ** (z + 1)
         multiplier = math.sqrt(2 * math.log(1.25 / 0.01)) / share
@@ -118,10 +117,8 @@ def test_other_noise_has_the_variance_of_its_formula():
     ("arguments", "error", "message"),
     [
         ({"epsilon": -1.0}, ValueError, "epsilon is -1.0"),
-        ({"releases": 0}, ValueError, "releases is 0"),
         ({"releases": []}, ValueError, "len(releases) is 0"),
         ({"releases": [1, 0]}, ValueError, "releases[1] is 0"),
-        ({"budget": 1.0}, TypeError, "Budget() argument after ** must be a mapping, not float"),
         ({"budget": {"epsilon": 0.0}}, ValueError, "budget epsilon is 0.0"),
         ({"budget": {"epsilon": 1.0}}, ValueError, "budget delta is None"),
         ({"budget": {"delta": 1.0}}, ValueError, "budget delta is 1.0"),
@@ -130,7 +127,6 @@ def test_other_noise_has_the_variance_of_its_formula():
         ({"delta": 0.0}, ValueError, "delta is 0.0"),
         ({"calibration": "exact"}, ValueError, "calibration is 'exact'"),
         ({"pair": "good"}, ValueError, "pair is 'good'"),
-        ({"epsilon": None}, ValueError, "exactly one of them is required"),
         ({"noise_multiplier": 1.0}, ValueError, "exactly one of them is required"),
         ({"epsilon": None, "noise_multiplier": -1.0}, ValueError, "noise_multiplier is -1.0"),
         ({"epsilon": None, "noise_multiplier": 2.0, "releases": [1]}, ValueError, "without proportions"),
@@ -151,12 +147,6 @@ def test_a_budget_for_an_adjacency_that_the_environment_does_not_name_is_refused
         env.accountant.epsilon(adjacency="one-user")
 
 
-def test_a_horizon_too_short_for_the_papers_shares_is_refused():
-    with pytest.raises(ValueError, match="max_cycles is 1"):
-        GaussianPrivatizer(small(max_cycles=1), epsilon_per_release=1.0)
-    GaussianPrivatizer(small(max_cycles=1), epsilon_per_release=0.5, releases=1)
-
-
 class Statistic(ProcurementEnv):
     """Procurement that says something else of what it releases."""
 
@@ -170,20 +160,24 @@ class Statistic(ProcurementEnv):
         return real._replace(scale={name: np.full(shape, value) for name, value in self.says.items()})
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, np.inf, np.nan])
-def test_useless_sensitivities_are_refused(value):
-    with pytest.raises(ValueError, match="sensitivity of 'good' lies between"):
-        GaussianPrivatizer(Statistic(delivered=1.0, good=value), epsilon_per_release=1.0).reset_batch([0])
+PAIR = partial(GaussianPrivatizer, pair="good_and_defective")
+USELESS = "sensitivity of 'good' lies between"
 
 
-def test_pairs_that_are_none_are_refused():
-    pair = {"epsilon_per_release": 0.5, "pair": "good_and_defective"}
-    with pytest.raises(ValueError, match="required by pair 'good_and_defective'"):
-        GaussianPrivatizer(Statistic(delivered=1.0, good=2.0), **pair).reset_batch([0])
-    with pytest.raises(ValueError, match=r"releases \['gram'\]; numbers of binary outcomes"):
-        GaussianPrivatizer(Statistic(gram=1.0), **pair).reset_batch([0])
-    with pytest.raises(ValueError, match=r"releases \['gram'\]; numbers of binary outcomes"):
-        RandomizedResponsePrivatizer(Statistic(gram=1.0), epsilon_per_release=0.5).reset_batch([0])
+@pytest.mark.parametrize(
+    ("privatizer", "says", "error"),
+    [
+        *(
+            (GaussianPrivatizer, {"delivered": 1.0, "good": each}, USELESS)
+            for each in (0.0, -1.0, np.inf, np.nan)
+        ),
+        (PAIR, {"delivered": 1.0, "good": 2.0}, "required by pair 'good_and_defective'"),
+        (RandomizedResponsePrivatizer, {"gram": 1.0}, r"releases \['gram'\]; numbers of binary outcomes"),
+    ],
+)
+def test_statistics_that_do_not_fit_are_refused(privatizer, says, error):
+    with pytest.raises(ValueError, match=error):
+        privatizer(Statistic(**says), epsilon_per_release=0.5).reset_batch([0])
 
 
 def test_shares_of_epsilon():
@@ -208,9 +202,8 @@ def test_p_fcb_spends_what_the_paper_adds_up():
     assert step.info["epsilon_spent"].shape == (1, 3)
     assert step.info["epsilon_spent"] == pytest.approx(claim.epsilon)
     exact = env.accountant.epsilon(1e-5, composition="exact").epsilon
-    half = GaussianPrivatizer(
-        small(max_cycles=100_000), epsilon_per_release=math.sqrt(2), pair="good_and_defective"
-    )
+    half = {"epsilon_per_release": math.sqrt(2), "pair": "good_and_defective"}
+    half = GaussianPrivatizer(small(max_cycles=100_000), **half)
     half.reset_batch([0])
     for _ in range(8):
         half.release(everyone(half))
@@ -234,9 +227,8 @@ def test_adjacencies_of_both_pairs():
             assert event.change(adjacency) == (values, pytest.approx(math.sqrt(values)))
 
 
-@pytest.mark.parametrize("privatize", PRIVATIZERS)
-def test_reset_starts_fresh_accounts(privatize):
-    env = privatize(small(), 0.5, releases=5)
+def test_reset_starts_fresh_accounts():
+    env = LaplacePrivatizer(small(), 0.5, releases=5)
     with pytest.raises(ResetNeeded):
         _ = env.accountant
     env.reset_batch([0])
@@ -259,12 +251,7 @@ LIMITS = [
 @pytest.mark.parametrize("budget", LIMITS)
 def test_silence_ends_what_the_budget_does_not_allow(budget):
     env = GaussianPrivatizer(
-        small(),
-        epsilon_per_release=(0.1 * 50) / 50,
-        delta=0.01,
-        releases=50,
-        budget=budget,
-        on_exhausted="silence",
+        small(), epsilon_per_release=0.1, releases=50, budget=budget, on_exhausted="silence"
     )
     env.reset_batch([0, 1])
     ones = everyone(env)
@@ -293,9 +280,8 @@ def test_silence_ends_what_the_budget_does_not_allow(budget):
     assert env.unwrapped.release(ones)["delivered"].all()
 
 
-@pytest.mark.parametrize("privatize", PRIVATIZERS)
-def test_a_spent_budget_raises_and_releases_nothing(privatize):
-    env = privatize(small(), 1.0, releases=2)
+def test_a_spent_budget_raises_and_releases_nothing():
+    env = LaplacePrivatizer(small(), 1.0, releases=2)
     env.reset_batch([0])
     first = np.array([[True, False, False]])
     env.release(first)
@@ -343,9 +329,8 @@ def test_the_classic_calibration_warns_beyond_its_proof_and_claims_what_is_true(
 
 @pytest.mark.filterwarnings("error")
 def test_no_other_calibration_warns():
-    GaussianPrivatizer(small(), epsilon_per_release=0.99, releases=1)
-    GaussianPrivatizer(small(), epsilon_per_release=10.0, calibration="analytic", releases=1)
-    GaussianPrivatizer(small(), epsilon_per_release=np.inf)
+    for epsilon, calibration in ((0.99, "classic"), (10.0, "analytic"), (np.inf, "classic")):
+        GaussianPrivatizer(small(), epsilon_per_release=epsilon, calibration=calibration)
 
 
 class Told(AdditiveMechanism):
@@ -405,13 +390,3 @@ def test_a_noise_multiplier_is_the_noise_and_the_claim():
     assert not announced(bare, 5).any()
     assert bare.privacy().epsilon == np.inf
     assert bare.mechanism.max_releases is None
-
-
-def test_equal_shares_are_a_noise_multiplier():
-    given = equal_shares(1.0, 1e-5, 9)
-    env = GaussianPrivatizer(small(), **given, pair="good_and_defective")
-    env.reset_batch([0])
-    for _ in range(9):
-        env.release(everyone(env))
-    assert 1 - 1e-6 <= env.accountant.epsilon(1e-5, composition="exact").epsilon <= 1
-    assert Gaussian(**given).noise_multiplier(0.1) == given["noise_multiplier"]

@@ -1,5 +1,6 @@
 """What is asked of a privatizer by name is what is claimed at the end of an episode, in every problem."""
 
+import re
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,6 @@ from fedbandit_envs.wrappers import (
     GaussianPrivatizer,
     LaplacePrivatizer,
     RandomizedResponsePrivatizer,
-    Server,
     VectorSumPrivatizer,
 )
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -65,16 +65,6 @@ def test_the_epsilon_asked_is_claimed_at_the_end(problem, name, schedule):
     assert claim.adjacency == ("agent" if clipped else claim.adjacency)
 
 
-def test_doubling_arms():
-    """The case in which 5 was asked and 20 claimed."""
-    for make in (LaplacePrivatizer, GaussianPrivatizer):
-        private = make(ArmsEnv(max_cycles=1500), epsilon=5.0, releases={"name": "doubling"})
-        env = Channel(private, schedule={"name": "doubling"})
-        assert played(env, 1500).epsilon == pytest.approx(5.0)
-        assert env.privacy().epsilon <= 5.0
-        assert private.mechanism.max_releases == 3
-
-
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-8, 1e-6, 1e-4])
 @pytest.mark.parametrize("make", [GaussianPrivatizer, ContinualPrivatizer])
 def test_a_budget_pays_for_the_plan_of_its_epsilon(make, epsilon):
@@ -87,26 +77,16 @@ def test_a_budget_pays_for_the_plan_of_its_epsilon(make, epsilon):
     assert 0.99 * epsilon < env.privacy().epsilon <= epsilon * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("transport", [Channel, Server])
-def test_proportions_and_transports(transport):
-    for privatizer in (GaussianPrivatizer, LaplacePrivatizer):
-        env = ArmsEnv(num_agents=3, max_cycles=3)
-        env = transport(privatizer(env, epsilon=2.0, releases=[1, 2, 4]), schedule="every_round")
-        assert 2.0 * (1 - 1e-6) <= played(env, 3).epsilon <= 2.0
-
-
 @pytest.mark.parametrize(
-    "stage",
+    ("stage", "agents"),
     [
-        {"name": "server"},
-        {"name": "aggregator", "honest": 5},
-        {"name": "aggregator", "honest": 4, "colluders": 2},
+        ({"name": "server"}, 5),
+        ({"name": "aggregator", "honest": 5}, 5),
+        ({"name": "aggregator", "honest": 4, "colluders": 2}, 5),
+        ({"name": "aggregator", "honest": 1}, 1),
     ],
 )
-@pytest.mark.parametrize("agents", [5, 1])
 def test_a_trusted_server_and_sums(stage, agents):
-    if stage["name"] == "aggregator" and agents == 1:
-        stage = {"name": "aggregator", "honest": 1}
     env = GaussianPrivatizer(ArmsEnv(num_agents=agents, max_cycles=5), 2.0, releases=5)
     env = Channel(env, schedule="every_round", stage=stage)
     # Claims assume that the sums were as small as the stage lets pass, and here nobody is absent.
@@ -115,46 +95,34 @@ def test_a_trusted_server_and_sums(stage, agents):
 
 @pytest.mark.parametrize("stage", [None, {"name": "aggregator", "honest": 2}])
 def test_vector_sums_meet_epsilon(stage):
-    env = LinearEnv(num_agents=2, num_arms=3, dim=2, max_cycles=20, statistic="moments")
-    env = VectorSumPrivatizer(env, epsilon=1.0, delta=0.1, gap=5)
-    schedule = {"name": "fixed_gap", "gap": 5}
-    env = Channel(env, schedule=schedule, stage=stage)
-    played(env, 20)
+    env = LinearEnv(num_agents=2, num_arms=3, dim=2, max_cycles=10, statistic="moments")
+    env = VectorSumPrivatizer(env, epsilon=0.5, delta=0.1, gap=5)
+    env = Channel(env, schedule={"name": "fixed_gap", "gap": 5}, stage=stage)
+    played(env, 10)
     claims = {claim.observer: claim.epsilon for claim in env.privacy_claims()}
-    assert 0.98 <= claims["public" if stage else "everybody"] <= 1.0
+    assert 0.49 <= claims["public" if stage else "everybody"] <= 0.5
 
 
 @pytest.mark.parametrize(
-    ("make", "error"),
+    ("arguments", "error"),
     [
         (
-            lambda env: LaplacePrivatizer(env, 5.0),
-            "releases is None, a plan without an end.*epsilon cannot be 5.0",
+            {"epsilon": 5.0},
+            "releases is None, a plan without an end.*epsilon cannot be 5.0.*the channel's schedule",
         ),
-        (lambda env: GaussianPrivatizer(env, 5.0), "the channel's schedule, or epsilon_per_release"),
-        (lambda env: RandomizedResponsePrivatizer(env, 5.0), "a number of releases"),
-        (lambda env: LaplacePrivatizer(env, 5.0, releases="on_request"), "leaves it to the agents"),
+        ({"epsilon": 5.0, "releases": "on_request"}, "leaves it to the agents"),
+        ({"epsilon": 5.0, "calibration": "classic", "releases": 2}, "calibration is 'classic'"),
         (
-            lambda env: GaussianPrivatizer(env, 5.0, calibration="classic", releases=2),
-            "calibration is 'classic'",
+            {"epsilon": 5.0, "releases": 2, "epsilon_per_release": 1.0},
+            "epsilon_per_release is 1.0.*; exactly",
         ),
-        (
-            lambda env: LaplacePrivatizer(env, 5.0, 2, epsilon_per_release=1.0),
-            "epsilon_per_release is 1.0; exactly",
-        ),
-        (
-            lambda env: LaplacePrivatizer(env, releases=2, epsilon_per_release=[1.0]),
-            "releases 2; a number and a",
-        ),
-        (
-            lambda env: LaplacePrivatizer(env, epsilon_per_release=[1.0, 0.0]),
-            r"epsilon_per_release\[1\] is 0.0",
-        ),
+        ({"releases": 2, "epsilon_per_release": [1.0]}, "releases 2; a number and a"),
+        ({"epsilon_per_release": [1.0, 0.0]}, r"epsilon_per_release\[1\] is 0.0"),
     ],
 )
-def test_what_cannot_be_promised_is_an_error(make, error):
+def test_what_cannot_be_promised_is_an_error(arguments, error):
     with pytest.raises(ValueError, match=error):
-        make(ArmsEnv())
+        GaussianPrivatizer(ArmsEnv(), **arguments)
 
 
 def test_more_releases_than_planned_name_the_plan_and_a_remedy():
@@ -165,14 +133,9 @@ def test_more_releases_than_planned_name_the_plan_and_a_remedy():
 
 def test_the_printed_form_is_per_release():
     for releases in (1, 4):
-        env = Channel(
-            LaplacePrivatizer(ArmsEnv(), epsilon_per_release=0.5, releases=releases), schedule="every_round"
-        )
+        private = LaplacePrivatizer(ArmsEnv(), epsilon_per_release=0.5, releases=releases)
         # Four numbers of each release change under the arms' first adjacency.
-        values = (
-            env.env.env.reset_batch([0]) and next(iter(env.env.env.sensitivity().changes.values())).values
-        )
-        assert played(env, releases).epsilon == pytest.approx(0.5 * releases * values)
+        assert played(Channel(private, schedule="every_round"), releases).epsilon == 0.5 * releases * 4
 
 
 @pytest.mark.parametrize("size", [1e-308, 1e308])
@@ -181,7 +144,7 @@ def test_sizes_whose_powers_are_no_numbers_are_refused(privatizer, size):
     for name, rest in {"clip": {"epsilon": 1.0}, "epsilon": {}, "epsilon_per_release": {}}.items():
         if (name, privatizer) != ("clip", RandomizedResponsePrivatizer):
             with pytest.raises(
-                ValueError, match=rf"{name} is {size!r}; a number in \[1e-60, 1e\+60\]".replace("+3", r"\+3")
+                ValueError, match=re.escape(f"{name} is {size!r}; a number in [1e-60, 1e+60]")
             ):
                 privatizer(ArmsEnv(), releases=2, **{**rest, name: size})
 

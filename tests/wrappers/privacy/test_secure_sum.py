@@ -29,11 +29,6 @@ def mu(present: np.ndarray, known: tuple[int, ...], weights: np.ndarray, change:
     return float(np.sqrt(change[seen] @ np.linalg.solve(covariance, change[seen])))
 
 
-def sum_mu(local_mu, shares):
-    """The mu of sums with so many unknown shares of noise, by the first paragraph of `stage_claims`."""
-    return local_mu / np.sqrt(shares)
-
-
 def unknown_shares(present: np.ndarray, known: int, every_release: bool = False) -> np.ndarray:
     """How many shares the observer does not know, as claims count them while sums go by, ``(agents,)``."""
     shares = Shares((1, present.shape[1]))
@@ -61,7 +56,9 @@ def test_one_sum_has_the_mu_of_its_worst_observer():
         alone = DISTANCE * np.eye(len(present))
         at = np.flatnonzero(present[:, 0])
         worst = max(mu(present, own, np.eye(len(present)), alone[t]) for own in observers for t in at)
-        assert sum_mu(ALONE, unknown_shares(present, known)[0]) == pytest.approx(worst, rel=1e-12)
+        # By the first paragraph of `stage_claims`.
+        said = ALONE / np.sqrt(unknown_shares(present, known)[0])
+        assert said == pytest.approx(worst, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", list(NOISES))
@@ -73,9 +70,8 @@ def test_all_data_of_an_agent_under_a_matrix_mechanism(name):
         last = int(own_sums[-1]) + 1
         present, noise = present[:last], NOISES[name](last)
         weights = np.diff(measured_factor(noise, last), axis=0, prepend=0.0)
-        said = sum_mu(
-            ALONE * np.sqrt(noise.sum_square(last)), unknown_shares(present, known, every_release=True)[0]
-        )
+        shares = unknown_shares(present, known, every_release=True)[0]
+        said = ALONE * np.sqrt(noise.sum_square(last) / shares)
         for own, signs in product(observers, product((1, -1), repeat=len(own_sums) - 1)):
             change = np.zeros(last)
             change[own_sums] = DISTANCE * np.array([1, *signs])

@@ -159,15 +159,13 @@ def test_the_largest_loss_spends_what_is_given(messages):
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "words"),
+    ("call", "words"),
     [
-        (lambda: shuffled_epsilon(0.0, []), ValueError, r"delta is 0.0; a number in \(0, 1\)"),
-        (lambda: shuffled_epsilon(0.1, [(0, 1.0)]), ValueError, "messages is 0"),
-        (lambda: shuffled_epsilon(0.1, [(2, -1.0)]), ValueError, "mu is -1.0"),
-        (lambda: largest_loss(1.0, 0.1, []), ValueError, "messages is empty"),
-        (lambda: largest_loss(0.0, 0.1, [2]), ValueError, "epsilon is 0.0"),
+        (lambda: shuffled_epsilon(0.0, []), r"delta is 0.0; a number in \(0, 1\)"),
+        (lambda: shuffled_epsilon(0.1, [(0, 1.0)]), "messages is 0"),
+        (lambda: largest_loss(1.0, 0.1, []), "messages is empty"),
     ],
 )
-def test_errors_name_what_is_allowed(call, error, words):
-    with pytest.raises(error, match=words):
+def test_errors_name_what_is_allowed(call, words):
+    with pytest.raises(ValueError, match=words):
         call()

@@ -5,11 +5,10 @@ from math import inf
 
 import numpy as np
 import pytest
+from events import ONE_VALUE, gaussian
 from gymnasium.error import ResetNeeded
 
 from fedbandit_envs.arms.env import ArmsEnv
-from fedbandit_envs.core.privacy import Change
-from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import (
     Channel,
@@ -113,53 +112,29 @@ def test_a_transport_does_not_go_on_after_a_reset_inside_of_it():
     assert env.privacy().epsilon is None
 
 
-class PastThePrivatizer(FederatedWrapper):
-    """Releases what the privatizer guards, without it."""
-
-    layer = "transport"
-
-    def _release(self, sends):
-        return self.env.env._release(sends)
-
-
 def test_no_budget_is_left_after_a_release_past_the_privatizer():
-    private = GaussianPrivatizer(
-        ArmsEnv(num_agents=2), noise_multiplier=9.0, releases=9,
-        budget={"epsilon": 5.0, "delta": 0.1, "composition": "exact"},
-    )  # fmt: skip
-    outside = PastThePrivatizer(private)
-    outside.reset_batch([0])
-    outside.release([[True, False]])
+    budget = {"epsilon": 5.0, "delta": 0.1, "composition": "exact"}
+    private = GaussianPrivatizer(ArmsEnv(num_agents=2), noise_multiplier=9.0, releases=9, budget=budget)
+    private.reset_batch([0])
+    private.env.release([[True, False]])
     assert private.privacy().epsilon == inf
     with pytest.raises(BudgetExhaustedError, match="agent_0"):
         private.release([[True, True]])
     private.release([[False, True]])
 
 
-def event(**changes):
-    given = {
-        "kind": "gaussian",
-        "loss": 1.0,
-        "epsilon": 1.0,
-        "delta": 0.01,
-        "changes": (("x", Change(1, 1.0)),),
-    }
-    return Event(**{**given, **changes})
-
-
 def test_release_without_noise_stays_infinite_beside_what_has_no_epsilon():
     accounts = Accountant(1, 2)
-    accounts.record(event(loss=inf, epsilon=inf), np.array([[1, 0]]))
-    accounts.record(event(releases=3), np.array([[1, 1]]))
-    rows = accounts.epsilon(0.1, composition="parallel", adjacency="x")
-    assert rows.epsilon == inf
+    accounts.record(Event("gaussian", inf, inf, 0.0, ONE_VALUE), np.array([[1, 0]]))
+    accounts.record(Event("gaussian", 1.0, 1.0, 0.01, ONE_VALUE, releases=3), np.array([[1, 1]]))
+    assert accounts.epsilon(0.1, composition="parallel").epsilon == inf
 
 
 @pytest.mark.parametrize("times", [[[0.9]], [["1"]], [[None]]])
 def test_no_part_of_a_release_is_rounded_away(times):
     accounts = Accountant(1, 1)
     with pytest.raises(TypeError, match="times has dtype"):
-        accounts.record(event(), np.array(times))
+        accounts.record(gaussian(1.0), np.array(times))
     assert not accounts.events
 
 

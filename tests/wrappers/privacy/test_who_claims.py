@@ -2,6 +2,8 @@
 
 import multiprocessing
 import os
+import subprocess
+import sys
 from functools import partial
 
 import gymnasium
@@ -46,76 +48,39 @@ def claimed(env):
     return found
 
 
-class TakesBefore:
-    """A transport that releases with noise, and delivers what it has taken before the noise."""
-
-    def _released(self, senders):
-        self.env.release(senders)
-        return self.env.env._release(senders)
+def _own(self, senders):
+    return self.release(senders)
 
 
-class TakesInstead:
-    def _released(self, senders):
-        return self.env.env._release(senders)
+def _below(self, sends):
+    return self.env.env._release(sends)
 
 
-class TakesFromTheProblem:
-    def _released(self, senders):
-        return type(self.unwrapped)._release(self.unwrapped, senders)
-
-
-class TakesInItsOwnRelease:
-    def _release(self, sends):
-        return self.env.env._release(sends)
-
-    def _released(self, senders):
-        return self.release(senders)
-
-
-class TakesBoth:
-    """Its own release passes the noise, and shows what has not."""
-
-    def _release(self, sends):
-        super()._release(sends)
-        return self.env.env._release(sends)
-
-    def _released(self, senders):
-        return self.release(senders)
-
-
-class TakesForNobody:
-    """Its own release is by nobody; what it takes for it is everybody's."""
-
-    def _release(self, sends):
-        self.taken = self.env.env._release(np.ones_like(sends))
-        return super()._release(sends)
-
-    def _released(self, senders):
-        self._release(np.zeros_like(senders))
-        return self.taken
-
-
-class SaysThatItHolds:
-    def _released(self, senders):
-        return self._ledger.carry(self, self.env.env._release, senders, holds=True)
-
-
-TAKERS = [
-    TakesBoth,
-    TakesBefore,
-    TakesInstead,
-    TakesFromTheProblem,
-    TakesInItsOwnRelease,
-    TakesForNobody,
-    SaysThatItHolds,
-]
+# Transports' methods by which they take data inside of the noise.
+TAKERS = {
+    "before": {"_released": lambda self, who: (self.env.release(who), _below(self, who))[1]},
+    "instead": {"_released": _below},
+    "from the problem": {"_released": lambda self, who: type(self.unwrapped)._release(self.unwrapped, who)},
+    "in its own release": {"_release": _below, "_released": _own},
+    "besides its own release": {
+        "_release": lambda self, who: (self.env._release(who), _below(self, who))[1],
+        "_released": _own,
+    },
+    "for nobody": {
+        "_release": lambda self, who: (_below(self, np.ones_like(who)), self.env._release(who))[0],
+        "_released": lambda self, who: self._release(np.zeros_like(who)),
+    },
+    "says that it holds": {
+        "_released": lambda self, who: self._ledger.carry(self, self.env.env._release, who, holds=True)
+    },
+}
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=str)
 @pytest.mark.parametrize("transport", [Channel, Server])
 @pytest.mark.parametrize("takes", TAKERS)
 def test_a_transport_that_takes_data_inside_of_the_noise_has_no_privacy(takes, transport, stage):
-    liar = type("Liar", (takes, transport), {})
+    liar = type("Liar", (transport,), TAKERS[takes])
     env = liar(private(ArmsEnv(), clip=1.0), schedule="every_round", stage=stage)
     env.single_release_space = env.unwrapped.single_release_space
     env.reset_batch([0])
@@ -124,19 +89,10 @@ def test_a_transport_that_takes_data_inside_of_the_noise_has_no_privacy(takes, t
     assert claimed(env) == {np.inf}
 
 
-@pytest.mark.parametrize("holds", [False, True])
-def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise(holds):
-    """Only a data layer may hold data."""
-
+def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise():
     class Takes(Channel):
         def _arrive(self):
-            take = (
-                partial(self._ledger.carry, self, holds=True)
-                if holds
-                else lambda release, nobody: release(nobody)
-            )
-            taken = take(lambda nobody: self.env._release(self._everyone), np.zeros_like(self._everyone))
-            self.delivered = {name: array.copy() for name, array in taken.items()}
+            self.delivered = self.env._release(self._everyone)
 
     env = Takes(ArmsEnv(), schedule="silent")
     env.reset_batch([0])
@@ -201,59 +157,31 @@ def test_a_data_layer_that_takes_data_says_that_it_keeps_them(outside, inside):
 
 
 class Thin(FederatedWrapper):
-    """Noise of a standard deviation of a millionth, and no accountant."""
+    """Hardly any noise, and no accountant."""
 
     layer = "noise"
 
-    def _release(self, sends):
-        noise = np.random.default_rng(0)
-        return {
-            name: array + 1e-6 * noise.standard_normal(array.shape)
-            for name, array in self.env._release(sends).items()
-        }
 
-
-class SetsAClaim(FederatedWrapper):
-    """Writes whatever the ledger has, or once had, for claims."""
+class Writes(FederatedWrapper):
+    """Writes itself, or another federation's privatizer, where this one's belongs, and takes reasons back."""
 
     layer = "observation"
-
-    def reset_batch(self, seeds):
-        reset = self.env.reset_batch(seeds)
-        self.write()
-        return reset
+    other = None
 
     def step_batch(self, action):
         step = self.env.step_batch(action)
-        self.write()
-        return step
-
-    def write(self):
-        self._ledger.claim_fn = lambda: SMALL
-        self._ledger.claims_fn = lambda: [SMALL]
-        self._ledger.claims_of = self._ledger.accountant = self
+        self._ledger.noise = self.other or self
         self._ledger.unclaimable_reason = ""
+        self._accountant = self.accountant = self
+        self._measured, self._stage = {}, None
+        return step
 
     def claims(self, **asked):
         return [SMALL]
 
 
-class NamesAnother(SetsAClaim):
-    """Puts another federation's privatizer, or itself, in the place of this one's."""
-
-    other = None
-
-    def write(self):
-        self._ledger.noise = self.other or self
-        self._accountant = self.accountant = self
-        self._measured, self._stage = {}, None
-
-    def epsilon(self, **asked):
-        return SMALL
-
-
 def test_noise_without_an_accountant_has_no_claim():
-    env = SetsAClaim(Channel(type("Sets", (SetsAClaim, Thin), {"layer": "noise"})(ArmsEnv())))
+    env = Channel(Thin(ArmsEnv()))
     env.reset_batch([0])
     assert claimed(env) == {0.0}
     play(env)
@@ -263,27 +191,18 @@ def test_noise_without_an_accountant_has_no_claim():
     assert claimed(env) == {np.inf}
 
 
-@pytest.mark.parametrize("writes", [SetsAClaim, NamesAnother, "another"])
-@pytest.mark.parametrize("asks", [False, True])
-def test_whatever_is_written_makes_no_claim(writes, asks):
-    schedule = "on_request" if asks else "every_round"
-    quiet = private(ArmsEnv(num_agents=AGENTS))
+@pytest.mark.parametrize("itself", [False, True])
+@pytest.mark.parametrize("schedule", ["on_request", "every_round"])
+def test_whatever_is_written_makes_no_claim(itself, schedule):
+    quiet = private(ArmsEnv())
     quiet.reset_batch([0])
-    liar = NamesAnother if writes == "another" else writes
-    env = liar(Channel(private(ArmsEnv()), schedule=schedule))
-    env.other = quiet if writes == "another" else None
-    honest = Channel(private(ArmsEnv()), schedule=schedule)
-    for each in (env, honest):
-        each.reset_batch([0])
-        play(each, 2, asks)
-    told, true = env.privacy().epsilon, honest.privacy().epsilon
-    assert told == true or (told in (None, np.inf) and writes is not SetsAClaim)
-    raw = liar(ArmsEnv())
-    raw.other = env.other
-    raw.reset_batch([0])
-    raw.env.release(EVERYONE)
-    play(raw)
-    assert claimed(raw) <= {np.inf, None}
+    for inside in (ArmsEnv(), Channel(private(ArmsEnv()), schedule=schedule)):
+        env = Writes(inside)
+        env.other = None if itself else quiet
+        env.reset_batch([0])
+        inside.release(EVERYONE)
+        play(env, 2, isinstance(inside, Channel) and schedule == "on_request")
+        assert env.privacy().epsilon in (None, np.inf)
 
 
 def test_a_reason_stays_until_the_episode_ends():
@@ -340,53 +259,50 @@ class Crowds(ArmsEnv):
         self._reward /= np.maximum((action[..., np.newaxis] == action[:, np.newaxis]).sum(axis=-1), 1)
 
 
-class Envy(FederatedWrapper):
-    """A data layer that pays what the best agent gets."""
-
-    layer = "data"
-    interacting = True
+# A data layer that pays what the best agent gets.
+Envy = type("Envy", (FederatedWrapper,), {"layer": "data", "interacting": True})
+MAKES = [Crowds, lambda: Envy(ArmsEnv()), lambda: Interleaved(Envy(ArmsEnv()), 2)]
 
 
-@pytest.mark.parametrize("make", [Crowds, lambda: Envy(ArmsEnv()), lambda: Interleaved(Envy(ArmsEnv()), 2)])
+@pytest.mark.parametrize("make", MAKES)
 @pytest.mark.parametrize("stage", STAGES, ids=str)
-@pytest.mark.parametrize("clip", [None, 1.0])
-def test_where_agents_interact_nothing_is_claimed(make, stage, clip):
-    for transport in (Channel, Server):
-        env = transport(private(make(), clip=clip), schedule="every_round", stage=stage)
-        env.reset_batch([0])
-        assert claimed(env) == {None}
-        play(env)
-        # A trusted server, and who sees what is on its way, has data without noise.
-        assert claimed(env) == ({None, np.inf} if stage == "server" else {None})
-        assert env.privacy().epsilon is None
-        reasons = {claim.reason for claim in env.privacy_claims() if claim.epsilon is None}
-        assert reasons == {"what agents do changes what others experience, whatever they release"}
-        private_to_the_end = env.env.accountant
-        env.reset_batch([1])
-        assert private_to_the_end.epsilon().epsilon is None
+@pytest.mark.parametrize(("clip", "transport"), [(None, Channel), (1.0, Server)])
+def test_where_agents_interact_nothing_is_claimed(make, stage, clip, transport):
+    env = transport(private(make(), clip=clip), schedule="every_round", stage=stage)
+    env.reset_batch([0])
+    assert claimed(env) == {None}
+    play(env)
+    # A trusted server, and who sees what is on its way, has data without noise.
+    assert claimed(env) == ({None, np.inf} if stage == "server" else {None})
+    assert env.privacy().epsilon is None
+    reasons = {claim.reason for claim in env.privacy_claims() if claim.epsilon is None}
+    assert reasons == {"what agents do changes what others experience, whatever they release"}
+    private_to_the_end = env.env.accountant
+    env.reset_batch([1])
+    assert private_to_the_end.epsilon().epsilon is None
 
 
 def test_where_agents_interact_silence_is_no_privacy():
-    for env in (Crowds(), Channel(Crowds(), schedule="silent")):
-        env.reset_batch([0])
-        play(env)
-        assert claimed(env) == {None}
-        env.release(EVERYONE)
-        assert claimed(env) == {np.inf}
+    env = Channel(Crowds(), schedule="silent")
+    env.reset_batch([0])
+    assert claimed(env) == {None}
+    env.release(EVERYONE)
+    assert claimed(env) == {np.inf}
 
 
-@pytest.mark.parametrize("joint", [False, True])
-def test_a_controller_of_all_agents_sees_data_that_nobody_released(joint):
-    kwargs = {"joint": joint, "num_agents": 2, "num_arms": 3}
-    one, many = gymnasium.make("FedArms-v0", **kwargs), gymnasium.make_vec("FedArms-v0", num_envs=2, **kwargs)
-    for env in (one, many):
+@pytest.mark.parametrize(
+    ("joint", "epsilon", "reason"),
+    [
+        (False, 0.0, "nothing has been released"),
+        (True, None, "one controller acts on the data of all agents"),
+    ],
+)
+def test_a_controller_of_all_agents_sees_data_that_nobody_released(joint, epsilon, reason):
+    for make in (gymnasium.make, partial(gymnasium.make_vec, num_envs=2)):
+        env = make("FedArms-v0", joint=joint, num_agents=2, num_arms=3)
         env.reset(seed=0)
         claim = env.unwrapped.privacy()
-        assert (claim.epsilon, claim.reason) == (
-            (None, "one controller acts on the data of all agents")
-            if joint
-            else (0.0, "nothing has been released")
-        )
+        assert (claim.epsilon, claim.reason) == (epsilon, reason)
 
 
 def test_a_wrapper_may_declare_that_agents_interact():
@@ -427,16 +343,18 @@ def _said(pipe, env, resets):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.parametrize("resets", [False, True])
-@pytest.mark.parametrize("wrap", [lambda env: env, partial(Channel, schedule="doubling")])
+@pytest.mark.parametrize(
+    ("resets", "wrap"), [(False, lambda env: env), (True, partial(Channel, schedule="doubling"))]
+)
 def test_another_process_repeats_secret_noise(wrap, resets):
     """Two workers draw the same noise, so that the difference of their releases is that of their data."""
     fork = multiprocessing.get_context("fork")
-    env = wrap(private(ArmsEnv(), noise_seed=SECRET))
-    apart = private(ArmsEnv(), noise_seed=SECRET + 1)
+    env, apart, unplayed = (wrap(private(ArmsEnv(), noise_seed=SECRET + i)) for i in range(3))
     for each in (env, apart):
         each.reset_batch([4])
     play(env, 1)
+    # A program that is started has no copy.
+    subprocess.run([sys.executable, "--version"], check=True)
     assert env.privacy().noise == "secret"
     said = []
     for _ in range(2):
@@ -447,46 +365,28 @@ def test_another_process_repeats_secret_noise(wrap, resets):
         worker.join()
     np.testing.assert_array_equal(said[0][0], said[1][0])
     assert {noise for _, *noises in said for noise in noises} == {"repeatable"}
-    for each in (env, apart):
-        assert each.privacy().noise == "repeatable", "the child has its seed"
+    assert {each.privacy().noise for each in (env, apart)} == {"repeatable"}, "the child has its seed"
+    for each in (env, apart, unplayed):
         each.reset_batch([4])
         assert each.privacy().noise == "repeatable", "for good"
-    later = private(ArmsEnv(), noise_seed=SECRET + 2)
+    later = private(ArmsEnv(), noise_seed=SECRET + 3)
     later.reset_batch([4])
     assert later.privacy().noise == "secret"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_a_bare_fork_is_noticed_before_the_first_episode():
-    env = private(ArmsEnv(), noise_seed=SECRET)
-    if not (child := os.fork()):
-        os._exit(0)
-    os.waitpid(child, 0)
-    env.reset_batch([0])
-    assert env.privacy().noise == "repeatable"
-
-
-def test_a_program_that_is_started_is_no_copy():
-    env = private(ArmsEnv(), noise_seed=SECRET)
-    env.reset_batch([0])
-    worker = multiprocessing.get_context("spawn").Process(target=len, args=("",))
-    worker.start()
-    worker.join()
-    assert env.privacy().noise == "secret"
 
 
 def test_messages_are_counted_like_statistics():
     """And what any other layer writes, wherever it has the method from."""
 
-    class Writes:
+    class Own:
         def _release(self, sends):
             return {"pulls": self.unwrapped._observation["total_pulls"] * sends[..., np.newaxis]}
 
-    env = Channel(type("Own", (Writes, FederatedWrapper), {"layer": "data"})(ArmsEnv()), schedule="silent")
-    env.reset_batch([0])
-    env.env._release(EVERYONE)
-    assert claimed(env) == {np.inf}
-    env = Channel(private(Messages(ArmsEnv(), {"bit": {"shape": [1]}}), clip=1.0))
-    env.reset_batch([0])
-    env.env.env.env._release(EVERYONE)
-    assert claimed(env) == {np.inf}
+    own = type("Layer", (Own, FederatedWrapper), {"layer": "data"})(ArmsEnv())
+    messages = Messages(ArmsEnv(), {"bit": {"shape": [1]}})
+    for env, inside in (
+        (Channel(own, schedule="silent"), own),
+        (Channel(private(messages, clip=1.0)), messages),
+    ):
+        env.reset_batch([0])
+        inside._release(EVERYONE)
+        assert claimed(env) == {np.inf}

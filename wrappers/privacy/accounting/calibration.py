@@ -99,7 +99,12 @@ def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
         )
         log_delta = np.where(near > 0, tail, bulk)
         if np.any(small := mu < _SMALL):
-            log_delta = np.where(small, -np.square(near) / 2 + _log_mills_difference(near, mu), log_delta)
+            # For the Mills ratio R, whose slope hardly changes over mu, ln((R(near) - R(near + mu)) / sqrt(2 pi)).
+            at = near[..., np.newaxis] + mu[..., np.newaxis] * (1 + _NODES) / 2
+            # -R'(t) = 1 - t R(t), with R(t) = sqrt(pi/2) erfcx(t/sqrt(2)).
+            slope = (1 - at * np.sqrt(np.pi / 2) * erfcx(at / np.sqrt(2))) @ (_WEIGHTS / 2)
+            difference = np.log(mu) + np.log(slope) - np.log(2 * np.pi) / 2
+            log_delta = np.where(small, -np.square(near) / 2 + difference, log_delta)
     log_delta = np.where((mu == 0) | np.isinf(epsilon), -np.inf, log_delta)
     return np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, log_delta)[()]
 
@@ -108,14 +113,6 @@ def log_gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:
 # their derivative is used instead.
 _SMALL = 1e-4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(3)
-
-
-def _log_mills_difference(near: npt.NDArray[np.float64], mu: npt.NDArray[np.float64]) -> Float:
-    """Returns ln((R(near) - R(near + mu)) / sqrt(2 pi)) for the Mills ratio R, whose slope hardly changes over mu."""
-    at = near[..., np.newaxis] + mu[..., np.newaxis] * (1 + _NODES) / 2
-    # -R'(t) = 1 - t R(t), with R(t) = sqrt(pi/2) erfcx(t/sqrt(2)).
-    slope = (1 - at * np.sqrt(np.pi / 2) * erfcx(at / np.sqrt(2))) @ (_WEIGHTS / 2)
-    return np.log(mu) + np.log(slope) - np.log(2 * np.pi) / 2
 
 
 def gaussian_delta(epsilon: Float | float, mu: Float | float) -> Float:

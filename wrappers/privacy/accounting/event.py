@@ -22,8 +22,8 @@ clipped releases, covers actions of an agent that would have changed in later ro
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from math import ceil, isfinite, isinf, sqrt
+from functools import cached_property, lru_cache, partial
+from math import ceil, isinf, sqrt
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,9 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import (
 PROVEN: tuple[str, ...] = ("gaussian", "laplace", "randomised_response")
 """Kinds of events whose privacy follows from their loss in every composition; events of other kinds give a curve. No
 kind is ever removed, and what a kind means never changes."""
+
+
+_UNPROTECTED = Change(1, np.inf)
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,11 @@ class Event:
 
     def change(self, adjacency: Adjacency) -> Change:
         """Returns by how much neighbours under an adjacency differ in the release; infinite if it is not protected."""
-        return dict(self.changes).get(adjacency, Change(1, np.inf))
+        return self._change_of.get(adjacency, _UNPROTECTED)
+
+    @cached_property
+    def _change_of(self) -> dict[Adjacency, Change]:
+        return dict(self.changes)
 
     def rescaled(self, ratio: float) -> "Event":
         """Returns the event of the same Gaussian release whose noise has ``1/ratio`` times the variance.
@@ -130,8 +137,9 @@ class Event:
 
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
         """Returns the guarantee: (epsilon, delta) of one number, times how many numbers differ in neighbours."""
-        values = self.change(adjacency).values
-        return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
+        values, norm = self.change(adjacency)
+        exposed = isinf(self.loss) or isinf(norm)
+        return np.inf if exposed else values * self.epsilon, values * self.delta
 
     def exposes(self, adjacency: Adjacency) -> bool:
         """Returns whether the event lets an observer distinguish neighbours under ``adjacency`` with certainty."""
@@ -159,8 +167,8 @@ def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
 
 def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
     """Returns the epsilon at delta that follows from the sum of the zCDP parameters rho; see :data:`Compose`."""
-    changes = [None if event.exposes(adjacency) else event.change(adjacency) for event in events]
-    total = _total(counts, (np.inf if c is None else e.rho(c) for e, c in zip(events, changes, strict=True)))
+    rhos = (np.inf if one.exposes(adjacency) else one.rho(one.change(adjacency)) for one in events)
+    total = _total(counts, rhos)
     if delta == 0:
         # Also where rho is unknown, NaN.
         return np.where(total == 0, 0.0, total + np.inf)
@@ -175,10 +183,7 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     """
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
-        spent = np.sqrt(square).ravel().tolist()
-        # Each distinct mu is converted once, since many agents have the same one.
-        known = {mu: _of_mu(delta, mu) for mu in set(spent)}
-        return np.array([known[mu] for mu in spent]).reshape(square.shape)
+        return np.array([_of_mu(delta, mu) for mu in np.sqrt(square).ravel().tolist()]).reshape(square.shape)
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
@@ -208,15 +213,16 @@ COMPOSITIONS: dict[str, Compose] = {"basic": basic, "zcdp": zcdp, "exact": exact
 
 def _total(counts: Array, amounts: Iterable[float]) -> Array:
     """Returns each agent's sum of its events' amounts, such as their epsilons, ``(replicas, agents)``."""
-    total = np.zeros(counts.shape[1:])
-    # The events are added in a fixed order, so that rounding is the same for a replica alone and in a batch.
-    for amount, times in zip(amounts, counts, strict=True):
-        if isfinite(amount):
-            total += amount * times
-        else:
-            # NaN is an unknown amount. It does not replace infinity: an agent that has released data without noise has
-            # no privacy, whatever else is unknown.
-            total[(times > 0) & ~np.isinf(total)] = amount
+    each = np.array(list(amounts), np.float64)
+    known = np.isfinite(each)
+    spent = np.zeros((len(counts) + 1, *counts.shape[1:]))
+    np.multiply(counts, np.where(known, each, 0.0)[:, np.newaxis, np.newaxis], out=spent[1:])
+    # A cumulative sum adds one event after the other, so that rounding is the same for a replica alone and in a batch.
+    total = spent.cumsum(axis=0)[-1]
+    # NaN is an unknown amount. It does not replace infinity: an agent that has released data without noise has no
+    # privacy, whatever else is unknown.
+    for i in np.flatnonzero(~known).tolist():
+        total[(counts[i] > 0) & ~np.isinf(total)] = each[i]
     return total
 
 
@@ -497,8 +503,9 @@ class Accountant:
 
     def _first_adjacency(self) -> Adjacency:
         """Returns the first adjacency of the environment, or of the events; empty if none is named."""
-        named = (adjacency for event in self.events for adjacency, _ in event.changes)
-        return self._adjacencies[0] if self._adjacencies else next(named, "")
+        return next(
+            iter((*self._adjacencies, *(name for event in self._counts for name, _ in event.changes))), ""
+        )
 
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
@@ -520,26 +527,18 @@ class Accountant:
         else:
             if delta is None:
                 delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
-            rows, reason = self._booked(delta, composition, adjacency)
+            if delta < 1:
+                rows = COMPOSITIONS[composition](self.events, self.counts, adjacency, delta)
+            else:
+                rows = np.where(self.counts.any(axis=0), np.nan, 0.0)
+            reason = ""
+            if np.isinf(rows).any():
+                reason = self._infinite(adjacency, delta)
+            elif np.isnan(rows).any():
+                reason = self._unanswered(composition, adjacency, delta)
         if why:
             rows, reason = np.where(exposed, np.inf, rows), why
         return rows, delta or 0.0, reason
-
-    def _booked(self, delta: float, composition: Composition, adjacency: Adjacency) -> tuple[Array, str]:
-        """Returns epsilon by agent for the recorded releases alone, and a reason."""
-        counts = self.counts
-        if delta >= 1:
-            reason = f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
-            return np.where(counts.any(axis=0), np.nan, 0.0), reason
-        rows = COMPOSITIONS[composition](self.events, counts, adjacency, delta)
-        if np.isinf(rows).any():
-            return rows, self._infinite(adjacency, delta)
-        if not np.isnan(rows).any():
-            return rows, ""
-        if composition != "basic":
-            return rows, self._unanswered(composition, adjacency, delta)
-        needed = float(promised_delta(self.events, counts, adjacency).max(initial=0.0))
-        return rows, f"basic composition needs a delta of at least {needed:.3g}, the promised deltas' sum"
 
     def _infinite(self, adjacency: Adjacency, delta: float) -> str:
         """Returns the reason for an infinite epsilon: an event that protects nothing, or the delta."""
@@ -553,7 +552,12 @@ class Accountant:
         return f"{kind} gives no finite epsilon at delta {delta:.3g}"
 
     def _unanswered(self, composition: Composition, adjacency: Adjacency, delta: float) -> str:
-        """Returns why a composition other than ``basic`` gives no epsilon: because of the first event that has none."""
+        """Returns why a composition gives no epsilon: because of delta, or of the first event that has none."""
+        if delta >= 1:
+            return f"no guarantee: the promised deltas add up to {delta:.3g}, which is not below 1"
+        if composition == "basic":
+            least = float(self._promised_deltas(composition, adjacency).max())
+            return f"basic composition needs a delta of at least {least:.3g}, the promised deltas' sum"
         if composition == "parallel" and adjacency == AGENT:
             return "all data of an agent differ, and not one window only"
         alone = np.ones((1, 1, 1), np.int64)

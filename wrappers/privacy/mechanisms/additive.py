@@ -249,8 +249,8 @@ class AdditiveMechanism(Mechanism):
             require_epsilon(epsilon)
         self._plan: int | Schedule | None = None
         if isinstance(size, list | tuple):
-            self._plan = len(size)
-            self._parts = _positive(name, size)
+            self._plan = require_integer(f"len({name})", len(size), 1)
+            self._parts = np.array([require_size(f"{name}[{i}]", one) for i, one in enumerate(size)])
         else:
             require_epsilon(size, name)
             # The epsilon of each release, or proportions of them, the last of which is repeated.
@@ -684,19 +684,6 @@ class RandomizedResponse(AdditiveMechanism):
             variance_of(self._names.total): np.zeros(total.shape),
             variance_of(self._names.good): self._unit_variances[share] * total,
         }
-
-
-def _positive(name: str, values: Sequence[float]) -> Array:
-    """Returns a sequence of numbers above 0 as an array.
-
-    Raises:
-        TypeError: One of them is no number.
-        ValueError: One is not above 0, or there is none.
-    """
-    require_integer(f"len({name})", len(values), 1)
-    for place, one in enumerate(values):
-        require_size(f"{name}[{place}]", one)
-    return np.array(values, np.float64)
 
 
 # Cached, since every release needs the same names.

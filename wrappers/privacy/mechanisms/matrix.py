@@ -208,16 +208,13 @@ class MatrixMechanism(Mechanism):
             grown[now] = self._noise.variance(done + 1) - self._noise.variance(done)
             if self._noise_multiplier > 0:
                 rows = np.flatnonzero(now)
-                _add(values, rows, self._deviation, self._advance(rows, done + 1), self._drawn)
+                draws = np.empty((len(rows), self._noise.draws(done + 1), self._draws))
+                # Each agent has its own random stream, so that its draws do not depend on other agents' releases.
+                for out, row in zip(draws, rows.tolist(), strict=True):
+                    self._generators[row].standard_normal(out=out)
+                noise = self._noise.advance(rows, done + 1, draws.swapaxes(0, 1))
+                _add(values, rows, self._deviation, noise, self._drawn)
         return unflatten(values, grown * self._variance, statistic)
-
-    def _advance(self, rows: Array, z: int) -> Array:
-        """Returns the noise of some agents' z-th release, ``(agents that release, draws)``, for draws of variance 1."""
-        drawn = np.empty((len(rows), self._noise.draws(z), self._draws))
-        # Each agent has its own random stream, so that its draws do not depend on other agents' releases.
-        for out, row in zip(drawn, rows.tolist(), strict=True):
-            self._generators[row].standard_normal(out=out)
-        return self._noise.advance(rows, z, drawn.swapaxes(0, 1))
 
     def _square(self, adjacency: Adjacency, z: int) -> float:
         """Returns the squared norm of the joint change of an agent's first z releases, for windows of change 1.

@@ -243,21 +243,18 @@ class SqrtToeplitzNoise(PrefixNoise):
         which = slice(None) if len(rows) == all_rows else rows
         block, place = divmod(z - 1, _BLOCK)
         if block and not place:
-            self._look_ahead(which, z - 1)
+            # What the draws so far contribute to the noise of each release of this block.
+            if not len(self._ahead):
+                self._ahead = np.zeros((_BLOCK, all_rows, values))
+            past = self._draws[: z - 1, which]
+            # The last block may be shorter, since no more releases than planned take place.
+            ahead = np.zeros((min(_BLOCK, self.releases - z + 1), *past.shape[1:]))
+            _filter(past.reshape(z - 1, -1), self._differences, 1, ahead.reshape(len(ahead), -1))
+            self._ahead[: len(ahead), which] = ahead
         increment = self._ahead[place, rows] if block else np.zeros((len(rows), values))
         recent = self._draws[block * _BLOCK : z, which].reshape(place + 1, -1)
         _filter(recent, self._differences, 0, increment.reshape(1, -1))
         return increment
-
-    def _look_ahead(self, which: slice | Array, z: int) -> None:
-        """Adds up what the draws of the first z releases contribute to the noise of each release of the next block."""
-        if not len(self._ahead):
-            self._ahead = np.zeros((_BLOCK, *self._draws.shape[1:]))
-        past = self._draws[:z, which]
-        # The last block may be shorter, since no more releases than planned take place.
-        ahead = np.zeros((min(_BLOCK, self.releases - z), *past.shape[1:]))
-        _filter(past.reshape(z, -1), self._differences, 1, ahead.reshape(len(ahead), -1))
-        self._ahead[: len(ahead), which] = ahead
 
 
 # Number of releases in a block; see `SqrtToeplitzNoise.advance`.

@@ -269,7 +269,8 @@ class VectorSum(Mechanism):
         self._plan(self._size)
         if self.epsilon is None or self.epsilon == inf or not self.max_releases:
             return
-        size, valid, invalid = self._size, 0.0, inf
+        size, valid, invalid, power = self._size, 0.0, inf, 1.0
+        tried: tuple[float, float] | None = None
         alone, protected = np.ones((1, 1, 1), np.int64), self._protected(sensitivity.changes)
         while invalid > valid * 1.001:
             self._plan(size)
@@ -277,8 +278,12 @@ class VectorSum(Mechanism):
             valid, invalid = (size, invalid) if spent <= self.epsilon else (valid, size)
             if 0.99 * self.epsilon <= spent <= self.epsilon:
                 return
-            # Epsilon is about in proportion to the constant.
-            size *= min(max(0.995 * self.epsilon / max(spent, 1e-9), 0.5), 2.0)
+            # Epsilon is about in proportion to a power of the constant, which the last two constants show.
+            spent = min(max(spent, 1e-9), 1e9)
+            if tried is not None:
+                power = min(max(log(spent / tried[1]) / log(size / tried[0]), 1.0), 4.0)
+            tried = size, spent
+            size *= min(max((0.995 * self.epsilon / spent) ** (1 / power), 0.5), 2.0)
             if not valid < size < invalid:
                 size = sqrt(valid * invalid)
         self._plan(valid)
