@@ -176,8 +176,8 @@ def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> No
                 "every wrapper"
             )
     for inner in stack:
-        above = _LAYERS.index(inner.layer) - _LAYERS.index(outer.layer)
-        if above > 0 or (above == 0 and outer.layer in _AT_MOST_ONE):
+        above = _LAYERS.index(type(inner).layer) - _LAYERS.index(type(outer).layer)
+        if above > 0 or (above == 0 and type(outer).layer in _AT_MOST_ONE):
             raise ValueError(
                 f"env has {type(inner).__name__}, of layer {inner.layer!r}, inside of {type(outer).__name__}, of "
                 f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required, with at most "

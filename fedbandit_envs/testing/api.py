@@ -26,14 +26,21 @@ _NUMBER = spaces.Box(np.finfo(np.float64).min, np.finfo(np.float64).max, (), np.
 
 
 def check_action_formats(trial: Trial) -> None:
-    """Checks that every action format produces playable actions, and that the first is the environment's own."""
-    env = trial.env
+    """Checks that every action format produces playable actions, and that the first is the environment's own.
+
+    What an agent's choice means must follow from its own observation.
+    """
+    env, first = trial.env, (slice(None), slice(1))
     formats = list(env.action_formats.values())
     require_same("the space of the first action format", formats[0].space, env.single_action_space)
     for form in formats:
-        observation = env.reset_batch(SEEDS).observation
-        for choice in random_choices(form.space, trial.rows, rounds=3):
-            observation = env.step_batch(form.to_action(choice, observation)).observation
+        env.reset_batch(SEEDS)
+        for played, choice in zip(trial.actions[::2], random_choices(form.space, trial.rows), strict=False):
+            observation = env.step_batch(played).observation
+            action = form.to_action(choice, observation)
+            alone = form.to_action(taken(choice, first), taken(observation, first))
+            require_same("the first agent's action, beside others,", taken(action, first), alone)
+            env.step_batch(action)
 
 
 def check_arrays(trial: Trial) -> None:

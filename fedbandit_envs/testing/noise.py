@@ -17,6 +17,7 @@ the sampled releases, is meant for a certain seed, or behaves while it is checke
 
 from functools import partial
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from scipy.special import ndtr
@@ -25,7 +26,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Sensitivity, independent, variance_of
 from fedbandit_envs.core.wrapper import find_layer, layers
-from fedbandit_envs.testing.assertions import require
+from fedbandit_envs.testing.assertions import require, require_same
 from fedbandit_envs.testing.episodes import Make, Trial, Wrap, copied
 
 STANDARD_ERRORS = 7.0
@@ -65,11 +66,15 @@ def check_noise(wrap: Wrap, make: Make) -> None:
         AssertionError: A requirement does not hold.
     """
     layer, samples, booked = _sampled(wrap, make)
-    released, others, plain = samples
+    released, others, plain, altered = samples
     epsilon, sensitivity = layer.privacy().epsilon, layer.sensitivity()
     each = independent(layer.single_release_space)
     kinds = {event.kind for events in booked for event in events}
     noise = {name: released[name] - data for name, data in plain.items()}
+    if kinds <= _DISTRIBUTIONS.keys():
+        first, second = ({name: of[name] for name in of.keys() - plain.keys()} for of in (released, altered))
+        what = "what the noise layer adds to a release beside the data's arrays"
+        require_same(what, second, first, "it must be the same where agents act otherwise")
     if kinds and kinds <= _BOOKED.keys():
         for adjacency in sensitivity.changes:
             promised = layer.accountant.epsilon(adjacency=adjacency)
@@ -112,11 +117,11 @@ def check_noise(wrap: Wrap, make: Make) -> None:
 
 
 def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, Array]]]:
-    """Plays one episode with noise, once more with other noise, and once more without.
+    """Plays one episode with noise, once more with other noise, without, and where one agent acts otherwise.
 
     Returns:
-        The noise layer after the episode; the releases with noise, with other noise and without, arrays by name with a
-        leading axis for the releases; and the events that each release added to the books, with the agents that had it.
+        The noise layer after the episode; the releases of these four episodes, arrays by name with a leading axis for
+        the releases; and the events that each release added to the books, with the agents that had it.
     """
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     seeds = range(max(REPLICAS, -(-VALUES // (make().max_num_agents * values))))
@@ -125,20 +130,22 @@ def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, 
         return find_layer(wrap(make()), "noise")
 
     trials: list[Any] = [Trial(noise_layer, seeds, 2 * RELEASES) for _ in range(3)]
-    noisy, other, clear = (trial.env for trial in trials)
+    trials.append(trials[0].altered(np.ones((2 * RELEASES, 1), np.bool_)))
+    noisy, other, clear, altered = (trial.env for trial in trials)
     if hasattr(other, "_noise_seed"):
         other._noise_seed = 2**64 + 1
-    samples: list[list[Arrays]] = [[], [], []]
+    samples: list[list[Arrays]] = [[], [], [], []]
     booked: list[dict[Any, Array]] = []
     before: dict[Any, Array] = {}
     for trial in trials:
         trial.env.reset_batch(trial.seeds)
-    for t, action in enumerate(trials[0].actions):
+    releases = noisy.release, other.release, clear.env.release, altered.release
+    for t in range(2 * RELEASES):
         for trial in trials:
-            trial.env.step_batch(action)
+            trial.env.step_batch(trial.actions[t])
         if t % 2:
             sends = noisy.allowed_senders(trials[0].everyone)
-            for release, kept in zip((noisy.release, other.release, clear.env.release), samples, strict=True):
+            for release, kept in zip(releases, samples, strict=True):
                 kept.append(copied(release(sends)))
             accounts = getattr(noisy, "accountant", None)
             now = dict(zip(accounts.events, accounts.counts, strict=True)) if accounts else {}
@@ -263,6 +270,11 @@ def _require_audit(wrap: Wrap, make: Make, adjacencies: list[str]) -> None:
     The claim is that of one release by basic composition.
     """
     problem: Any = type(list(layers(make()))[-1])
+    try:
+        wrap(problem(num_agents=1))
+    except ValueError as error:
+        warn(f"mechanisms are attacked by what one agent releases, which is refused: {error}", stacklevel=4)
+        return
     protected = [each for each in adjacencies if each == AGENT or problem.neighbours(each)]
 
     settings = {"samples": 2000, "error": 1e-6 / max(len(protected), 1), "horizon": 2 * RELEASES}

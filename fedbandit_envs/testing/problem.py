@@ -275,9 +275,10 @@ def check_isolation(trial: Trial) -> None:
     Two episodes are compared. In each replica one agent acts differently in the second episode, from some round on. The
     observations, rewards and releases of all other agents must be equal to the bit in both episodes until the ledger
     counts the next release of that agent; afterwards only their ``inbox_*`` and ``server_*`` arrays may differ, and
-    these only with a transport. Nothing at all may differ if no data of that agent leave it: if releases of the
-    environment are replaced by zeros, or if the environment does not allow the agent to send. If agents choose when to
-    send, the times of messages may differ. Problems whose agents interact are not checked; a warning says so.
+    these only with a transport. Nothing at all may differ if no data of that agent leave it: if releases of the noise
+    layer, or else of the environment, are replaced by zeros, or if the environment does not allow the agent to send. If
+    agents choose when to send, the times of messages may differ. Problems whose agents interact are not checked; a
+    warning says so.
     """
     if getattr(trial.env, "interacting", False):
         unchecked = "not checked is whether agents see of others what was not released"
@@ -301,6 +302,7 @@ def _require_isolation(trial: Trial, releases: str, start: int) -> None:
         # Releases come from the wrapper of authored messages, or from the problem.
         source: Any = next((level for level in reversed(stack) if level.message_bits), stack[-1])
         if releases == "zeros":
+            source = find_layer(each.env, "noise") or source
             source._release = lambda sends, own=source._release: mapped(np.zeros_like, own(sends))
         elif releases == "forbidden":
             source.allowed_senders = lambda senders: np.asarray(senders, np.bool_) & ~chosen

@@ -254,7 +254,8 @@ class Shares(Features):
         super().__init__(spec)
         self.items = spec.action.n
 
-    def _start(self, rows):
+    def reset(self, rows):
+        super().reset(rows)
         self.rounds = 0
 
     def _write(self, observation, each, shared):

@@ -51,6 +51,15 @@ def test_mechanisms_of_others_are_attacked(monkeypatch):
     noise.check_noise(behind(OwnKindBookedLow, **SHARE_OF_ONE), small_arms)
 
 
+def test_a_warning_says_what_is_not_attacked():
+    with pytest.warns(
+        UserWarning, match="attacked by what one agent releases, which is refused: honest is 2"
+    ):
+        noise.check_noise(
+            lambda env: Channel(behind(Bell)(env), stage={"name": "aggregator", "honest": 2}), ArmsEnv
+        )
+
+
 @pytest.mark.parametrize("liar", WRAPPERS)
 def test_lying_wrappers_are_caught(liar):
     with pytest.raises(AssertionError, match=f"(?s){liar.__doc__}"):

@@ -32,7 +32,7 @@ IN_CI = [case for case in CASES if case.startswith(("pfcb", "fairx", "feducb"))]
 
 
 # The paper's budgets are beyond what its calibration is proven for.
-@pytest.mark.filterwarnings("ignore:the classic calibration")
+@pytest.mark.filterwarnings("ignore:calibration is 'classic'")
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.ci if case in IN_CI else ()) for case in CASES]
 )

@@ -7,8 +7,10 @@ from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
+from gymnasium.spaces import Box, Dict
 
 from fedbandit_envs.core.privacy import Change
+from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.wrappers import Privatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplace
@@ -211,6 +213,36 @@ class OwnKind(Laplace):
 class OwnKindBookedLow(Laplace):
     def event(self, share, noise_multiplier, changes):
         return Event("two_sided_exponential", share, share / 10, 0.0, tuple(changes.items()))
+
+
+class MarksVariances(Laplace):
+    """beside the data's arrays\\['\\w*_noise_variance'\\] is .* must be the same"""
+
+    _mark = 1.0
+
+    def observe(self, observation):
+        self._mark = 1 + 1e-10 * observation["total_successes"].sum(axis=-1, keepdims=True)
+
+    def randomise(self, statistic, sends, index):
+        released = super().randomise(statistic, sends, index)
+        return {name: array * (self._mark if "variance" in name else 1) for name, array in released.items()}
+
+
+class ReleasesAgain(Laplace):
+    """beside the data's arrays\\['again_\\w*'\\] is .* must be the same"""
+
+    def release_space(self, released):
+        spaces = {name: Box(0, MOST, one.shape, np.float64) for name, one in released.items()}
+        return super().release_space(
+            Dict({**released, **{f"again_{name}": one for name, one in spaces.items()}})
+        )
+
+    def randomise(self, statistic, sends, index):
+        first, again = (super(ReleasesAgain, self).randomise(statistic, sends, index) for _ in range(2))
+        return {
+            **first,
+            **{f"again_{name}": array for name, array in again.items() if "variance" not in name},
+        }
 
 
 MECHANISMS = [

@@ -6,6 +6,7 @@ The docstring of a liar is a regular expression that the error message must matc
 from functools import partial
 
 import numpy as np
+from arms_env import Arm
 
 from fedbandit_envs.basics.arrays import Buffers
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
@@ -135,6 +136,44 @@ class SendsForTheSilent(FederatedWrapper):
         return np.ones_like(self.env.allowed_senders(senders))
 
 
+class Taps(FederatedWrapper):
+    layer = "data"
+
+    def _release(self, sends):
+        self.raw = self.env._release(sends)
+        return self.raw
+
+
+class ShowsWhatIsTapped(FederatedWrapper):
+    """shows agents the data of another agent in round \\d\\['observation'\\]\\['inbox_.* hold no data"""
+
+    layer = "observation"
+
+    def step_batch(self, action):
+        step = self.env.step_batch(action)
+        raw = next(level.raw for level in layers(self) if isinstance(level, Taps))
+        mask = step.observation["inbox_mask"][..., np.newaxis]
+        shown = {f"inbox_{name}": np.where(mask, array[:, np.newaxis], 0.0) for name, array in raw.items()}
+        return step._replace(observation={**step.observation, **Buffers(shown).views})
+
+
+class FollowsTheBest(Arm):
+    def to_action(self, choice, observation):
+        return np.where(
+            choice == 0, observation["total_pulls"].sum(axis=1).argmax(axis=-1)[:, np.newaxis], choice
+        )
+
+
+class TranslatesByOthers(FederatedWrapper):
+    """the first agent's action, beside others, is"""
+
+    layer = "data"
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.action_formats = {**env.action_formats, "follow": FollowsTheBest(4)}
+
+
 class Nothing(FederatedWrapper):
     layer = "observation"
 
@@ -143,7 +182,16 @@ def seldom(channel):
     return partial(channel, schedule={"name": "fixed_gap", "gap": 50})
 
 
+def noisy(env):
+    return Channel(GaussianPrivatizer(env, noise_multiplier=3.0), schedule="every_round")
+
+
 WRAPPERS = {
+    ShowsWhatIsTapped: (
+        lambda env: ShowsWhatIsTapped(noisy(Taps(env))),
+        lambda env: Nothing(noisy(Taps(env))),
+    ),
+    TranslatesByOthers: (TranslatesByOthers, Nothing),
     ClaimsWithoutNoise: (ClaimsWithoutNoise, ClaimsNothing),
     SendsWhenItWins: (SendsWhenItWins, SaysThatItSendsWhenItWins),
     TakesWithoutTheLedger: (seldom(TakesWithoutTheLedger), seldom(Channel)),

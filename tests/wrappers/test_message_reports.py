@@ -106,7 +106,7 @@ class Incremental(Sums):
 
 
 class Keeping(Sums):
-    """copy what is to be kept of an observation"""
+    """copy what is to be kept of what is seen"""
 
     def reset(self, spec, seeds):
         super().reset(spec, seeds)

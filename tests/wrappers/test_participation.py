@@ -130,7 +130,7 @@ def test_baselines_learn_in_rounds_of_their_own(name):
     assert regret[-1] - late < 0.8 * early
 
 
-@pytest.mark.filterwarnings("ignore:the classic calibration")
+@pytest.mark.filterwarnings("ignore:calibration is 'classic'")
 def test_the_statistic_leaves_once_however_agents_come_and_go():
     env = Channel(
         GaussianPrivatizer(Interleaved(Participation(small(), PROBABLY), 3), epsilon_per_release=1e9),

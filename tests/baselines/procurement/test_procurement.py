@@ -123,7 +123,7 @@ class Reference:
 
 @pytest.mark.parametrize("radius", ["own", "federated", "printed"])
 @pytest.mark.parametrize("check", [True, False])
-@pytest.mark.filterwarnings("ignore:the classic calibration")
+@pytest.mark.filterwarnings("ignore:calibration is 'classic'")
 def test_it_follows_the_procedure(check, radius):
     """Noise of epsilon 3 a release makes some messages pass the check and others fail it, and the guards bite."""
     env = parallel_env(num_agents=3, num_producers=4, max_cycles=120, quality_threshold=0.3)

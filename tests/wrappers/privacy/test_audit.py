@@ -32,7 +32,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
 # Audits use shares that an attack can tell from nothing; the classic calibration warns of them.
-pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
+pytestmark = pytest.mark.filterwarnings("ignore:calibration is 'classic'")
 
 PAIRS = ("as_given", "good_and_defective")
 MIXED = ("one-round", "one-observation", "one-outcome")

@@ -20,7 +20,7 @@ from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_delt
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import RandomizedResponse
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
-pytestmark = pytest.mark.filterwarnings("ignore:the classic calibration")
+pytestmark = pytest.mark.filterwarnings("ignore:calibration is 'classic'")
 
 
 def everyone(env) -> np.ndarray:

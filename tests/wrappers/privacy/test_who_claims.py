@@ -259,8 +259,13 @@ class Crowds(ArmsEnv):
         self._reward /= np.maximum((action[..., np.newaxis] == action[:, np.newaxis]).sum(axis=-1), 1)
 
 
-# A data layer that pays what the best agent gets.
-Envy = type("Envy", (FederatedWrapper,), {"layer": "data", "interacting": True})
+class Envy(FederatedWrapper):
+    """A data layer that pays what the best agent gets."""
+
+    layer = "data"
+    interacting = True
+
+
 MAKES = [Crowds, lambda: Envy(ArmsEnv()), lambda: Interleaved(Envy(ArmsEnv()), 2)]
 
 
