@@ -74,9 +74,7 @@ def _here(workers: int, tasks: Iterable[tuple[Cell, Path]]) -> Generator[Path, N
     try:
         yield from parallel(delayed(_write)(*task) for task in tasks)
     except BrokenProcessPool as error:
-        raise BackendError(
-            f"a process that played has been ended; what is finished is kept, so start again: {error}"
-        ) from error
+        raise BackendError(f"a process has been ended; what is finished is kept: {error}") from error
 
 
 def _end_with(parent: int, folder: str) -> None:

@@ -202,13 +202,14 @@ class Aggregator:
 @kernel
 def _add_up(arrived, received, weight, total):
     """Adds the received numbers of all senders, times the weight, to the totals; see :meth:`Aggregator.add`."""
-    # 0 where whole messages arrive or do not.
-    step = min(arrived.shape[3] - 1, 1)
+    whole = arrived.shape[3] == 1
     for r in range(received.shape[0]):
         for j in range(received.shape[1]):
             for s in range(received.shape[2]):
+                if whole and not arrived[r, j, s, 0]:
+                    continue
                 for i in range(received.shape[3]):
-                    if arrived[r, j, s, step * i]:
+                    if whole or arrived[r, j, s, i]:
                         total[r, j, i] += weight * received[r, j, s, i]
 
 
