@@ -206,11 +206,14 @@ def _add_up(arrived, received, weight, total):
     for r in range(received.shape[0]):
         for j in range(received.shape[1]):
             for s in range(received.shape[2]):
-                if whole and not arrived[r, j, s, 0]:
-                    continue
-                for i in range(received.shape[3]):
-                    if whole or arrived[r, j, s, i]:
-                        total[r, j, i] += weight * received[r, j, s, i]
+                if whole:
+                    if arrived[r, j, s, 0]:
+                        for i in range(received.shape[3]):
+                            total[r, j, i] += weight * received[r, j, s, i]
+                else:
+                    for i in range(received.shape[3]):
+                        if arrived[r, j, s, i]:
+                            total[r, j, i] += weight * received[r, j, s, i]
 
 
 class Sum(Aggregator):
