@@ -104,9 +104,11 @@ class ReleaseLedger:
             if self.passing(height) or self.passing(height + 1):
                 outside = running[-1][1]
                 outside |= inside
-            elif not (holds and layer == "data") and inside.any():
+            elif not (holds and layer == "data") and np.count_nonzero(inside):
                 self.num_releases += 1
-                self._left[height] = self._left.get(height, np.zeros(self.shape, np.int64)) + inside
+                if height not in self._left:
+                    self._left[height] = np.zeros(self.shape, np.int64)
+                self._left[height] += inside
 
     def passing(self, height: int) -> bool:
         """Returns whether data are passing the wrapper of this height just now."""
