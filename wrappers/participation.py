@@ -153,4 +153,5 @@ class Participation(FederatedWrapper):
 
     def _drawn(self, t: int, generators: list[np.random.Generator]) -> Array:
         """Returns which agents act in round ``t``, bool ``(replicas, agents)``."""
-        return np.array([self._law(t, generator, self.max_num_agents) for generator in generators])
+        law, agents = self._law, self.max_num_agents
+        return np.array([law(t, generator, agents) for generator in generators])
