@@ -414,8 +414,6 @@ def simulate(
     results = []
     for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
         results.append(play_started(env, policy, own, env.reset_batch(own), advance, checkpoints))
-    if len(results) == 1:
-        return results[0]
     return replace(RunResult.joined([part.as_arrays() for part in results]), labels=results[0].labels)
 
 

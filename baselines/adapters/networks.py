@@ -122,20 +122,17 @@ class SB3Policy:
         shown = flat(self._io.shown(observation))
         if self._normalizer is not None:
             shown = self._normalizer.normalize_obs(shown)
-        rows = {"seen": shown} if not isinstance(shown, dict) else dict(shown)
+        rows = dict(shown) if isinstance(shown, dict) else {"": shown}
         if self._takes_masks and (masks := self._io.allowed()) is not None:
-            rows["masks"] = flat(masks)
+            rows["action_masks"] = flat(masks)
         space = self._io.action_space
         answers = np.empty((len(self._random), *(space.shape or ())), space.dtype)
         with _random_state_kept(self._model):
             for here, block in in_fixed_batches(rows, BATCH if self._deterministic else 1):
                 if not self._deterministic:
                     _seed(self._model, int(self._random[here.start].integers(2**32)))
-                given = {"action_masks": block.pop("masks")} if "masks" in block else {}
-                seen, memory = (
-                    block if isinstance(shown, dict) else block["seen"],
-                    self._memory.get(here.start),
-                )
+                given = {name: block.pop(name) for name in {"action_masks"} & block.keys()}
+                seen, memory = block.get("", block), self._memory.get(here.start)
                 starts = np.full(len(next(iter(block.values()))), self._first)
                 answer, memory = self._model.predict(seen, memory, starts, self._deterministic, **given)
                 answers[here], self._memory[here.start] = answer[: here.stop - here.start], memory

@@ -73,7 +73,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import kernels
+from fedbandit_envs.baselines.aggregators.robust import keep_nearest, trim_groups
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
@@ -253,14 +253,23 @@ class _BySender(Aggregator):
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
         if "inbox_own" in observation:
             self._own |= observation["inbox_own"]
+        # The totals of agents that have received nothing in this round do not change.
+        news = arrived.any(axis=(2, 3))
+        if not news.any():
+            return
+        own = self._own[news][..., np.newaxis]
         for name, sent in self._sent.items():
-            known = self._known[name]
+            known, total = self._known[name], self.totals[name]
             known |= arrived
             np.add(sent, weight * observation[f"inbox_{name}"].reshape(sent.shape), out=sent, where=arrived)
-            self._combine(arrived, sent, known, self._own, self.totals[name].reshape(*sent.shape[:2], -1))
+            # What an agent has sent to itself is added in full.
+            combined = np.where(own, sent[news], 0.0).sum(axis=1) + self._combined(
+                sent[news], known[news] & ~own
+            )
+            total[news] = combined.reshape(-1, *total.shape[2:])
 
-    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
-        """Combines the senders' totals of one array into ``total``; arguments as in :func:`.kernels.trim_groups`."""
+    def _combined(self, sent: Array, known: Array) -> Array:
+        """Returns what stands for the sum of the other senders' totals; arguments as in :func:`.robust.trim_groups`."""
         raise NotImplementedError
 
 
@@ -294,8 +303,8 @@ class TrimmedMean(_BySender):
         """
         require_number("share", self.share, 0, 0.5, open_above=True)
 
-    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
-        kernels.trim_groups(arrived, sent, known, own, own.shape[2], float(self.share), total)
+    def _combined(self, sent: Array, known: Array) -> Array:
+        return trim_groups(sent, known, sent.shape[1], self.share)
 
 
 class TrimmedSenders(TrimmedMean):
@@ -318,8 +327,8 @@ class TrimmedSenders(TrimmedMean):
         array([[[6., 6.]]])
     """
 
-    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
-        kernels.keep_nearest(arrived, sent, known, own, float(self.share), total)
+    def _combined(self, sent: Array, known: Array) -> Array:
+        return keep_nearest(sent, known, self.share)
 
 
 @dataclass
@@ -349,8 +358,8 @@ class MedianOfMeans(_BySender):
         """
         require_integer("groups", self.groups, 1)
 
-    def _combine(self, arrived: Array, sent: Array, known: Array, own: Array, total: Array) -> None:
-        kernels.trim_groups(arrived, sent, known, own, int(self.groups), 0.5, total)
+    def _combined(self, sent: Array, known: Array) -> Array:
+        return trim_groups(sent, known, self.groups, 0.5)
 
 
 @dataclass

@@ -217,14 +217,16 @@ def optimal_design(directions: Array, kept: Array, sweeps: int = 10, gap: float 
     inverse = np.linalg.pinv(matrices, rcond=_RANK, hermitian=True)
     ranks = np.einsum("ade,aed->", matrices, inverse)
     for _ in range(sweeps):
-        if _sweep(directions, kept, shares, inverse) - ranks <= gap:
+        _sweep(directions, kept, shares, inverse)
+        variance = np.einsum("iad,ade,iae->ia", directions, inverse, directions)
+        if np.where(kept, variance, 0.0).max(axis=1).sum() - ranks <= gap:
             break
     return shares
 
 
 @allocating_kernel
 def _sweep(directions, kept, shares, inverse):
-    """Improves the shares of each agent once, and returns the sum of the agents' largest variances afterwards.
+    """Improves the shares of each agent once.
 
     Args:
         directions: Unit vectors, ``(agents, arms, dim)``.
@@ -259,12 +261,3 @@ def _sweep(directions, kept, shares, inverse):
             for k in range(dim):
                 for m in range(dim):
                     inverse[a, k, m] -= weight * product[a, k] * product[a, m]
-    total = 0.0
-    for i in range(agents):
-        worst = 0.0
-        for a in range(arms):
-            if kept[i, a]:
-                estimate(inverse[a], directions[i, a], product[a])
-                worst = max(worst, dot(directions[i, a], product[a]))
-        total += worst
-    return total

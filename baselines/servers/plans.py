@@ -344,7 +344,7 @@ class LeaderServer:
 
     First every agent pulls every arm once. Then the server estimates what an arm is worth to an agent by alpha (the
     agent's sample mean) + (1 - alpha) (the average of all sample means). The radius of the estimate is radius_scale
-    sqrt(c v ln(T)), where v is its variance, which follows from the numbers of pulls and the standard deviation of
+    sqrt(v ln(T)), where v is its variance, which follows from the numbers of pulls and the standard deviation of
     rewards. An agent's leader is the arm with the largest estimate, and its challenger the other arm with the largest
     upper bound. The agent is undecided while the challenger's upper bound is above the leader's lower bound. For each
     undecided agent, from agent 0 on, the arm of its two with the larger radius is pulled by one agent that has no such
@@ -360,11 +360,10 @@ class LeaderServer:
 
     needs_single_uploads = True
 
-    def __init__(self, c: float = 1.0, radius_scale: float = 1.0, horizon: int | None = None) -> None:
+    def __init__(self, radius_scale: float = 1.0, horizon: int | None = None) -> None:
         """Sets the server's constants.
 
         Args:
-            c: Constant of the radius.
             radius_scale: Number by which the radius is multiplied.
             horizon: T in the radius; None for the number of rounds of the episode.
 
@@ -372,7 +371,6 @@ class LeaderServer:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
-        self._c = require_number("c", c, 0, np.inf)
         self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
         self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
@@ -387,7 +385,7 @@ class LeaderServer:
         # Row m has the weights of all agents' sample means in agent m's estimate.
         self._weights = alpha * np.eye(rows[1]) + (1 - alpha) / rows[1]
         logarithm = log(max(self._horizon or spec.horizon, 2))
-        self._factor = self._scale**2 * self._c * spec.public["reward_sd"] ** 2 * logarithm
+        self._factor = self._scale**2 * spec.public["reward_sd"] ** 2 * logarithm
         self._counts, self._sums = np.zeros((2, *rows, arms))
         self._arm = np.zeros(rows, np.int64)
         return {"arm": self._arm}
