@@ -24,9 +24,9 @@ TimeoutOption = Annotated[float, typer.Option(help="Seconds until a role that is
 
 def _explained(*errors: type[Exception]) -> AbstractContextManager[None]:
     """Shows errors as a message: those of the user's words, of runs without a result and of missing extras."""
-    from fedbandit_envs.samba.messages import MissingExtraError, SecureError
+    from fedbandit_envs.samba.messages import SecureError
 
-    return explained(*errors, ending=[SecureError, MissingExtraError])
+    return explained(*errors, ending=[SecureError, ImportError])
 
 
 def samba(

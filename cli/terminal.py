@@ -46,15 +46,15 @@ def explained(
     Args:
         *errors: Types of errors that the user's input can cause; the exit code is 2.
         option: Name of the option that is wrong, if there is only one.
-        ending: Types of errors that end a command without a result; the exit code is 1.
+        ending: Types of other errors that end a command without a result; the exit code is 1.
     """
     try:
         yield
+    except errors as error:
+        raise typer.BadParameter(str(error), param_hint=option) from error
     except tuple(ending) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error
-    except errors as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 @contextmanager

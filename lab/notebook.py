@@ -15,7 +15,7 @@ with app.setup:
     from fedbandit_envs.basics.entry_points import resolve
     from fedbandit_envs.experiments import RunResult, RunSpec, plot
     from fedbandit_envs.experiments.spec import REFUSALS, SettingsError, read_assignments, read_value
-    from fedbandit_envs.samba.messages import KNOWS, MissingExtraError, Record, SecureError, sightings
+    from fedbandit_envs.samba.messages import KNOWS, Record, SecureError, sightings
     from fedbandit_envs.samba.owners import RULES
     from fedbandit_envs.samba.runs import SambaSettings, run_samba
 
@@ -216,7 +216,7 @@ def _(encrypt, samba):
             )
         _plain = run_samba(SambaSettings(**samba.value, owners_per_role=1, plain=True))
         _shown = {"cumulative reward without encryption": _plain["cumulative_reward"], **_secure}
-    except (SettingsError, ValueError, SecureError, MissingExtraError) as _error:
+    except (SettingsError, ValueError, SecureError, ImportError) as _error:
         _shown = {"error": str(_error)}
     role = mo.ui.dropdown(
         list(transcripts) or ["customer"], value=next(iter(transcripts), "customer"), label="Role"

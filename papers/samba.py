@@ -115,7 +115,7 @@ def _run(
         **others: Other arguments of :func:`select`.
 
     Raises:
-        MissingExtraError: The runs are encrypted, and the ``[secure]`` extra is not installed.
+        ImportError: The runs are encrypted, and the ``[secure]`` extra is not installed.
         ValueError: There are fewer rounds than arms.
     """
     require_integer("rounds", budget, arms)

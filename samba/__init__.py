@@ -15,8 +15,8 @@ The parts, from the bottom up:
 * ``runs``: whole runs, encrypted or not, from a list of arms or from settings as JSON.
 """
 
-from fedbandit_envs.samba.messages import MissingExtraError, SecureError
+from fedbandit_envs.samba.messages import SecureError
 from fedbandit_envs.samba.owners import Algorithm
 from fedbandit_envs.samba.runs import SecureRun, run_secure
 
-__all__ = ["Algorithm", "MissingExtraError", "SecureError", "SecureRun", "run_secure"]
+__all__ = ["Algorithm", "SecureError", "SecureRun", "run_secure"]

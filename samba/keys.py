@@ -321,7 +321,7 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
         keyrings: The keyrings of all roles of a run, by the role's name.
 
     Raises:
-        MissingExtraError: The ``[secure]`` extra is not installed.
+        ImportError: The ``[secure]`` extra is not installed.
     """
     require_extra()
     from cryptography import x509

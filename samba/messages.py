@@ -16,12 +16,13 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from importlib.util import find_spec
 from itertools import repeat
 from struct import pack
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from fedbandit_envs.basics.tables import optional_library
 
 
 class SecureError(Exception):
@@ -35,10 +36,6 @@ class SecureError(Exception):
         """Stores the message for the user and the name of the role that caused the error."""
         super().__init__(message)
         self.culprit = culprit
-
-
-class MissingExtraError(ImportError):
-    """The error that libraries of an extra of this package are not installed; the message says how to install them."""
 
 
 class Kind(IntEnum):
@@ -152,19 +149,15 @@ class Record:
 
 
 def require_extra() -> None:
-    """Looks for all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
+    """Imports all libraries of the ``[secure]`` extra, so that a run without them fails before it starts.
 
     Everything else that needs one of them imports it when it is called.
 
     Raises:
-        MissingExtraError: A library is missing; the message says how to install the extra.
+        ImportError: A library is missing; the message says how to install the extra.
     """
     for name in ("cryptography", "gmpy2", "phe"):
-        if find_spec(name) is None:
-            raise MissingExtraError(
-                f"{name} is missing; the secure protocol needs the [secure] extra: "
-                "python -m pip install 'fedbandit-envs[secure]'"
-            )
+        optional_library(name, "secure")
 
 
 _NUMBER_BYTES = 8

@@ -82,7 +82,7 @@ def run_secure(
             role's name; with ``"local"`` only.
 
     Raises:
-        MissingExtraError: The ``[secure]`` extra is not installed.
+        ImportError: The ``[secure]`` extra is not installed.
         TypeError: An argument has the wrong type.
         ValueError: An argument is out of its range, or the algorithm cannot be played on encrypted scores.
         SecureError: The run has ended without a result.
@@ -183,7 +183,7 @@ def run_samba(
             role's name; only for encrypted runs in this process.
 
     Raises:
-        MissingExtraError: The ``[secure]`` extra is not installed.
+        ImportError: The ``[secure]`` extra is not installed.
         OSError: The ratings cannot be read.
         TypeError: A setting has the wrong type.
         ValueError: A setting is out of its range, or the algorithm cannot be played on encrypted scores.

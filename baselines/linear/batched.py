@@ -10,14 +10,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import GRAM, gram_arrays, gram_inbox, make_aggregator
-from fedbandit_envs.baselines.linear.linucb import LinUCB
-from fedbandit_envs.baselines.linear.regressions import keep, rebuild
+from fedbandit_envs.baselines.linear.feducb import FedUCB
+from fedbandit_envs.baselines.linear.regressions import Regularisation
 from fedbandit_envs.baselines.policy import require_around
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.core.policy_spec import PolicySpec
-from fedbandit_envs.linear.ridge import last_of, observe
 
 NoiseName = Literal["local", "amplified", "vector_sum"]
 
@@ -70,7 +68,7 @@ def released_constants(
     return deviation, summed * (sqrt(levels + log(1 / failure)) + sqrt(dim))
 
 
-class BatchedLinUCB(LinUCB):
+class BatchedLinUCB(FedUCB):
     """LinUCB on all agents' released data and on its own data since the last synchronisation.
 
     At a synchronisation an agent drops its own data: from then on it uses what it has released of them, with noise. V
@@ -117,6 +115,8 @@ class BatchedLinUCB(LinUCB):
         self._program = None if noise is None else partial(released_constants, noise, epsilon, delta, gap=gap)
         self._chooses_ridge, self._chooses_bound = "ridge" not in linucb, "parameter_bound" not in linucb
         self._chooses_radius = self._constant < 0
+        # Noise has no part in the shift and in the bounds of errors: it enters through the ridge alone.
+        self._bias = "none"
         if self._program:
             self._program()
 
@@ -137,19 +137,10 @@ class BatchedLinUCB(LinUCB):
                 _, self._ridge = self._program(failure=self._failure, **sizes)
         if self._chooses_bound:
             self._parameter_bound = sqrt(dim)
-        self._start(spec, seeds.shape, 1)
-        self._received = make_aggregator("sum").start(gram_inbox(spec, seeds.shape))
-        self._own = np.zeros((*seeds.shape, 1, dim + 1, dim + 1))
-        self._shift = np.full(seeds.shape, self._ridge)
+        self._joint_ridge = self._ridge
+        super().reset(spec, seeds)
 
-    def act(self, observation: Arrays) -> Array:
-        """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        last = last_of(observation)
-        observe(*last, np.empty(self._parameter.shape[-1]), *self._ridges)
-        keep(*last, self._own)
-        mask = observation["inbox_mask"]
-        if mask.any():
-            self._take_in(observation, mask)
+    def _pull(self, observation: Arrays) -> Array:
         dim = self._parameter.shape[-1]
         grown = dim * log(1 + (int(observation["round"].max()) + 1) * self._agents / (dim * self._ridge))
         radius = sqrt(self._ridge) * self._parameter_bound
@@ -158,12 +149,7 @@ class BatchedLinUCB(LinUCB):
             self._constant = self._beta_scale * radius
         return self._choose(observation, 0.0)
 
-    def _take_in(self, observation: Arrays, mask: Array) -> None:
-        self._received.add(gram_arrays(observation))
-        self._own[observation["sent"][..., 0]] = 0.0
-        news: Array = np.asarray(mask.any(axis=-1))
-        total = self._received.totals[GRAM]
-        indefinite = ~rebuild(news, self._own, total, self._shift, *self._ridges)
-        if indefinite.any():
-            gram = (self._own + 0.5 * (total + np.swapaxes(total, -1, -2)))[indefinite][..., :-1, :-1]
-            self._ridges.inverse[indefinite] = np.linalg.inv(gram + self._ridge * np.eye(gram.shape[-1]))
+    def _floor(self, where: Array, made: Regularisation, total: Array) -> None:
+        """Takes the inverse of V as it is where V is not positive definite."""
+        gram = self._grams(where, total)
+        self._ridges.inverse[where] = np.linalg.inv(gram + self._ridge * np.eye(gram.shape[-1]))

@@ -264,18 +264,21 @@ class FedUCB(LinUCB):
 
         These are the estimators to which no shift was added, or for which V with the shift is not positive definite.
         """
-        dim = self._ridges.moment.shape[-1]
-        gram = (self._own + 0.5 * (total + np.swapaxes(total, -1, -2)))[where][..., :dim, :dim]
+        gram = self._grams(where, total)
         added, reach, error = (
             np.broadcast_to(value[..., np.newaxis], where.shape)[where]
             for value in (made.shift, made.reach, made.error)
         )
-        shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(dim)
+        shifted = gram + added[:, np.newaxis, np.newaxis] * np.eye(gram.shape[-1])
         self._ridges.inverse[where], self._ridges.log_det[where], confidence = regressions.floor_eigenvalues(
             shifted, self._ridge, self._parameter_bound, reach, error, added
         )
         for held, value in zip(self._confidence, confidence, strict=True):
             held[where] = value
+
+    def _grams(self, where: Array, total: Array) -> Array:
+        """Returns the Gram matrices, ``(some, dim, dim)``, of own and received data, of some estimators."""
+        return (self._own + 0.5 * (total + np.swapaxes(total, -1, -2)))[where][..., :-1, :-1]
 
     def _pull(self, observation: Arrays) -> Array:
         return self._choose(observation, -log(self._own_failure()))

@@ -460,9 +460,8 @@ class HybridLinUCB:
             raise UnfitError(f"shared is {shared}; at most {dim}, the dimension of contexts, is required")
         rows = seeds.shape
         # Before the first round A_a = ridge I, A_0 = ridge I and B_a = 0.
-        inverse, shared_inverse = np.zeros((*rows, dim, dim, arms)), np.zeros((*rows, shared, shared))
-        inverse[...] = (np.eye(dim) / self._ridge)[..., np.newaxis]
-        shared_inverse[...] = np.eye(shared) / self._ridge
+        inverse = np.zeros((*rows, dim, dim, arms)) + (np.eye(dim) / self._ridge)[..., np.newaxis]
+        shared_inverse = np.zeros((*rows, shared, shared)) + np.eye(shared) / self._ridge
         own, coupling = np.zeros((*rows, dim, arms)), np.zeros((*rows, shared, dim, arms))
         self._ridges = (inverse, own, coupling, shared_inverse, np.zeros((*rows, shared)))
         self._arm = np.zeros(seeds.shape, np.int64)

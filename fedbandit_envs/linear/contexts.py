@@ -87,6 +87,23 @@ def _separated(seed: int, agents: int, dim: int, arms: int) -> Array:
     return drawn
 
 
+@allocating_kernel
+def _offer(active, key, round_, parameter, pool, index, contexts, means):
+    dim, arms = contexts.shape[2:]
+    words = np.empty(padded(arms), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+            for k in range(arms):
+                place = int(fraction(words[k]) * pool.shape[1])
+                index[r, j, k] = place
+                for i in range(dim):
+                    contexts[r, j, i, k] = pool[r, place, i]
+            expect(contexts[r, j], parameter[r], means[r, j])
+
+
 class PoolContexts(Contexts):
     """In every round each agent is offered K vectors of one pool, drawn independently, so that some may be the same.
 
@@ -94,6 +111,8 @@ class PoolContexts(Contexts):
     L: the first d - 1 are e_i + e_d, the next one is e_d, and all others are (u, 1) with u uniform on the unit sphere
     in d - 1 dimensions.
     """
+
+    fill = staticmethod(_offer)
 
     def __init__(self, bound: float, size: int = 1000) -> None:
         """Sets the law.
@@ -114,6 +133,7 @@ class PoolContexts(Contexts):
         super().begin(instances)
         self._pool = np.stack([self._drawn(seed, instances.contexts.shape[2]) for seed in instances.seeds])
         self.index = np.zeros(instances.means.shape, np.int64)
+        self.data = self._pool, self.index
 
     def _drawn(self, seed: int, dim: int) -> Array:
         """Returns a pool, ``(size, dim)``."""
@@ -123,29 +143,6 @@ class PoolContexts(Contexts):
         some = min(dim, self.pool_size)
         pool[:some, :-1] = np.eye(dim)[:some, :-1]
         return self._bound * pool / np.linalg.norm(pool, axis=1, keepdims=True)
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws which vectors agents are offered in the next round; see :meth:`.Contexts.draw`."""
-        _offer(
-            active, self._draws.round, self._draws.key, self._parameter, self._pool, contexts, means, self.index,
-        )  # fmt: skip
-
-
-@allocating_kernel
-def _offer(active, round_, key, parameter, pool, contexts, means, index):
-    dim, arms = contexts.shape[2:]
-    words = np.empty(padded(arms), np.uint32)
-    for r in range(contexts.shape[0]):
-        for j in range(contexts.shape[1]):
-            if not active[r, j]:
-                continue
-            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-            for k in range(arms):
-                place = int(fraction(words[k]) * pool.shape[1])
-                index[r, j, k] = place
-                for i in range(dim):
-                    contexts[r, j, i, k] = pool[r, place, i]
-            expect(contexts[r, j], parameter[r], means[r, j])
 
 
 @kernel
@@ -173,60 +170,10 @@ def count(active, arm, reward, index, pulls, rewards):
 LOW, HIGH, WIDTH = 0.5, 0.6, 0.1
 
 
-class _Band(Contexts):
-    """The distribution of the FedUCB paper (section 4.4), with a gap between the best arm and all others.
-
-    All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
-    [0.6 + gap, 0.7 + gap]. Given a = <x, theta*>, the part of x orthogonal to theta* is uniform in a ball of radius
-    sqrt(L^2 - a^2).
-    """
-
-    def __init__(self, bound: float, gap: float) -> None:
-        """Sets the parameters.
-
-        Args:
-            bound: L, at least 0.7 + gap.
-            gap: Smallest difference between the best mean and any other, >= 0.
-
-        Raises:
-            TypeError: ``gap`` is no number.
-            ValueError: The best means would not fit into the bound.
-        """
-        require_number("gap", gap, 0, np.inf)
-        if HIGH + gap + WIDTH > bound * (1 + 1e-12):
-            raise ValueError(
-                f"gap is {gap!r}; at most {bound - HIGH - WIDTH:.6g} is required, so that means up to "
-                f"{HIGH + WIDTH:g} + gap keep context_bound = {bound:g}"
-            )
-        self._bound = bound
-        self._best = HIGH + gap
-
-    def begin(self, instances: Instances) -> None:
-        """Starts an episode: prepares the draws and the reflection that maps e_1 to theta*."""
-        self._normals, self._exponentials, self._words = (
-            instances.randomness.draws(Purpose.CONTEXT, k) for k in range(3)
-        )
-        dim, arms = instances.contexts.shape[2:]
-        # The last random word determines which arm is the best one.
-        numbers = (arms * (dim - 1), np.float32), (arms, np.float32), (arms + 1, np.uint32)
-        self._scratch = (*(np.empty(padded_size(size), kind) for size, kind in numbers), *np.empty((2, arms)))
-        self._mirror = instances.parameter.copy()
-        self._mirror[:, 0] -= 1.0
-        length = np.linalg.norm(self._mirror, axis=1, keepdims=True)
-        self._mirror = np.divide(self._mirror, length, out=np.zeros_like(self._mirror), where=length > 0)
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the next round of the active agents; see :meth:`.Contexts.draw`."""
-        _fill_band(
-            active, self._normals.round, self._normals.key, self._exponentials.key, self._words.key,
-            self._mirror, self._bound, self._best, *self._scratch, contexts, means,
-        )  # fmt: skip
-
-
 @kernel
 def _fill_band(
-    active, round_, of_normals, of_exponentials, of_words, mirror, bound, best_low, normals, exponentials, words,
-    square, along, contexts, means,
+    active, of_normals, round_, parameter, of_exponentials, of_words, mirror, bound, best_low, normals, exponentials,
+    words, square, along, contexts, means,
 ):  # fmt: skip
     dim, arms = contexts.shape[2:]
     for r in range(contexts.shape[0]):
@@ -289,28 +236,53 @@ def _add_up(normals, mirror, square, along):
         i += 1
 
 
-class _Cube(Contexts):
-    """Contexts that are independent and uniform in a cube.
+class _Band(Contexts):
+    """The distribution of the FedUCB paper (section 4.4), with a gap between the best arm and all others.
 
-    The cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al. 2022).
+    All arms but one have <x, theta*> uniform on [0.5, 0.6], and one, at a place drawn anew each round, on
+    [0.6 + gap, 0.7 + gap]. Given a = <x, theta*>, the part of x orthogonal to theta* is uniform in a ball of radius
+    sqrt(L^2 - a^2).
     """
 
-    def __init__(self, bound: float, signed: bool) -> None:
-        """Takes the bound L, and whether entries may be negative."""
-        self._bound, self._signed = bound, signed
+    fill = staticmethod(_fill_band)
 
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the contexts of the next round and their means; see :meth:`.Contexts.draw`."""
-        side = self._bound / np.sqrt(contexts.shape[2])
-        low, width = (-side, 2.0 * side) if self._signed else (0.0, side)
-        words = np.empty(padded_size(contexts[0, 0].size), np.uint32)
-        _fill_cube(
-            active, self._draws.round, self._draws.key, self._parameter, low, width, words, contexts, means
-        )
+    def __init__(self, bound: float, gap: float) -> None:
+        """Sets the parameters.
+
+        Args:
+            bound: L, at least 0.7 + gap.
+            gap: Smallest difference between the best mean and any other, >= 0.
+
+        Raises:
+            TypeError: ``gap`` is no number.
+            ValueError: The best means would not fit into the bound.
+        """
+        require_number("gap", gap, 0, np.inf)
+        if HIGH + gap + WIDTH > bound * (1 + 1e-12):
+            raise ValueError(
+                f"gap is {gap!r}; at most {bound - HIGH - WIDTH:.6g} is required, so that means up to "
+                f"{HIGH + WIDTH:g} + gap keep context_bound = {bound:g}"
+            )
+        self._bound = bound
+        self._best = HIGH + gap
+
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: prepares the draws and the reflection that maps e_1 to theta*."""
+        self._draws, exponentials, words = (instances.randomness.draws(Purpose.CONTEXT, k) for k in range(3))
+        self._parameter = instances.parameter
+        dim, arms = instances.contexts.shape[2:]
+        # The last random word determines which arm is the best one.
+        numbers = (arms * (dim - 1), np.float32), (arms, np.float32), (arms + 1, np.uint32)
+        scratch = (*(np.empty(padded_size(size), kind) for size, kind in numbers), *np.empty((2, arms)))
+        mirror = instances.parameter.copy()
+        mirror[:, 0] -= 1.0
+        length = np.linalg.norm(mirror, axis=1, keepdims=True)
+        mirror = np.divide(mirror, length, out=np.zeros_like(mirror), where=length > 0)
+        self.data = exponentials.key, words.key, mirror, self._bound, self._best, *scratch
 
 
 @kernel
-def _fill_cube(active, round_, key, parameter, low, width, words, contexts, means):
+def _fill_cube(active, key, round_, parameter, low, width, words, contexts, means):
     dim, arms = contexts.shape[2:]
     for r in range(contexts.shape[0]):
         for j in range(contexts.shape[1]):
@@ -324,48 +296,28 @@ def _fill_cube(active, round_, key, parameter, low, width, words, contexts, mean
             expect(contexts[r, j], parameter[r], means[r, j])
 
 
-class _Ball(Contexts):
-    """Contexts that are independent and uniform in a ball of radius L."""
+class _Cube(Contexts):
+    """Contexts that are independent and uniform in a cube.
 
-    def __init__(self, bound: float) -> None:
-        """Takes the bound L."""
-        self._bound = bound
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the contexts of the next round and their means; see :meth:`.Contexts.draw`."""
-        dim = contexts.shape[2]
-        # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
-        _fill_round(
-            active, self._draws.round, self._draws.key, self._parameter, self._bound, 0, dim, dim + 2, contexts, means
-        )  # fmt: skip
-
-
-class _SphereAndBias(_Ball):
-    """The distribution of Zhou and Chowdhury (ICLR 2024): points of a sphere with a bias, and d arms that never change.
-
-    Before they are scaled to norm L, arm i < d - 1 has the features e_i + e_d, arm d - 1 has e_d, and every other arm
-    has (u, 1), with u uniform on the unit sphere in d - 1 dimensions and drawn anew in every round.
+    The cube is [0, L / sqrt(d)]^d or, with signs, [-L / sqrt(d), L / sqrt(d)]^d (He et al. 2022).
     """
 
-    def begin(self, instances: Instances) -> None:
-        """Starts an episode: writes the arms that never change."""
-        super().begin(instances)
-        dim = instances.contexts.shape[2]
-        basis = np.eye(dim)
-        basis[-1] = 1.0
-        instances.contexts[..., :dim] = self._bound * basis / np.linalg.norm(basis, axis=0)
-        instances.contexts[..., -1, dim:] = self._bound * np.sqrt(0.5)
+    fill = staticmethod(_fill_cube)
 
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Draws the contexts of the next round and their means; see :meth:`.Contexts.draw`."""
-        dim, radius = contexts.shape[2], self._bound * np.sqrt(0.5)
-        _fill_round(
-            active, self._draws.round, self._draws.key, self._parameter, radius, dim, dim - 1, dim - 1, contexts, means
-        )  # fmt: skip
+    def __init__(self, bound: float, signed: bool) -> None:
+        """Takes the bound L, and whether entries may be negative."""
+        self._bound, self._signed = bound, signed
+
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: prepares the cube's side and the random words of a row."""
+        super().begin(instances)
+        side = self._bound / np.sqrt(instances.contexts.shape[2])
+        words = np.empty(padded_size(instances.contexts[0, 0].size), np.uint32)
+        self.data = (-side, 2.0 * side, words) if self._signed else (0.0, side, words)
 
 
 @allocating_kernel
-def _fill_round(active, round_, key, parameter, radius, first, used, drawn, contexts, means):
+def _fill_round(active, key, round_, parameter, radius, first, used, drawn, contexts, means):
     """Fills contexts from the arm ``first`` on with directions that are uniform in ``drawn`` dimensions.
 
     A direction, scaled to the length ``radius``, is cut off after its first ``used`` coordinates.
@@ -390,6 +342,41 @@ def _fill_round(active, round_, key, parameter, radius, first, used, drawn, cont
                 for k in range(some):
                     x[first + k] = scale[k] * np.float64(g[k])
             expect(contexts[r, j], parameter[r], means[r, j])
+
+
+class _Ball(Contexts):
+    """Contexts that are independent and uniform in a ball of radius L."""
+
+    fill = staticmethod(_fill_round)
+
+    def __init__(self, bound: float) -> None:
+        """Takes the bound L."""
+        self._bound = bound
+
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: sets the lengths and dimensions of directions."""
+        super().begin(instances)
+        dim = instances.contexts.shape[2]
+        # The first d coordinates of a point on the sphere in d + 2 dimensions are uniform in the ball.
+        self.data = self._bound, 0, dim, dim + 2
+
+
+class _SphereAndBias(_Ball):
+    """The distribution of Zhou and Chowdhury (ICLR 2024): points of a sphere with a bias, and d arms that never change.
+
+    Before they are scaled to norm L, arm i < d - 1 has the features e_i + e_d, arm d - 1 has e_d, and every other arm
+    has (u, 1), with u uniform on the unit sphere in d - 1 dimensions and drawn anew in every round.
+    """
+
+    def begin(self, instances: Instances) -> None:
+        """Starts an episode: writes the arms that never change."""
+        super().begin(instances)
+        dim, radius = instances.contexts.shape[2], self._bound * np.sqrt(0.5)
+        basis = np.eye(dim)
+        basis[-1] = 1.0
+        instances.contexts[..., :dim] = self._bound * basis / np.linalg.norm(basis, axis=0)
+        instances.contexts[..., -1, dim:] = radius
+        self.data = radius, dim, dim - 1, dim - 1
 
 
 def make_distribution(contexts: Any, bound: float, gap: float) -> Contexts:

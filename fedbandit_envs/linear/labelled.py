@@ -99,6 +99,37 @@ def _packaged(name: str) -> LabelledTable:
     return table
 
 
+@allocating_kernel
+def _show(
+    active, key, round_, parameter, up_to, order, counts, dealt, rows, labels, turns, arms, contexts, means
+):
+    size, rounds = rows.shape[1], dealt.shape[2]
+    # Shared features have as many dimensions as x; disjoint ones have a block for each arm.
+    step = size if contexts.shape[2] > size else 0
+    words = np.empty(padded(2), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            if rounds > 0:
+                # What is shown after the last round is never acted on.
+                row = dealt[r, j, min(np.int64(round_[r, j]), rounds - 1)]
+            else:
+                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+                which, first = fraction(words[0]), 0
+                label = 0
+                while which > up_to[r, j, label]:
+                    first += counts[label]
+                    label += 1
+                row = order[first + int(fraction(words[1]) * counts[label])]
+            for i in range(size):
+                value = dot(turns[r, i], rows[row])
+                for k in range(contexts.shape[3]):
+                    contexts[r, j, k * step + i, k] = value
+            means[r, j] = 0.0
+            means[r, j, arms[r, labels[row]]] = 1.0
+
+
 FormName = Literal["disjoint", "shared"]
 RowsName = Literal["with_replacement", "one_pass"]
 
@@ -136,6 +167,7 @@ class LabelledContexts(Contexts):
     """
 
     exact = True
+    fill = staticmethod(_show)
 
     def __init__(
         self,
@@ -235,26 +267,21 @@ class LabelledContexts(Contexts):
         super().begin(instances)
         agents = instances.means.shape[1]
         scrambled = [self._scrambling(seed) for seed in instances.seeds]
-        self._rotations, self._arms = (np.stack(parts) for parts in zip(*scrambled, strict=True))
+        rotations, arms = (np.stack(parts) for parts in zip(*scrambled, strict=True))
         shares = np.array(
             [[self._distribution_of(seed, agent) for agent in range(agents)] for seed in instances.seeds]
         )
-        self._up_to = shares.cumsum(axis=-1)
+        up_to = shares.cumsum(axis=-1)
         # Without rounding errors, so that no number lies above the last of them.
-        self._up_to[..., -1] = 1.0
+        up_to[..., -1] = 1.0
         # The rows that agents are shown in one pass, (replicas, agents, rounds).
-        self._dealt = np.empty((len(shares), agents, 0), np.int64)
+        dealt = np.empty((len(shares), agents, 0), np.int64)
         if self._once:
             streams = [stream(seed, Purpose.CONTEXT, 1) for seed in instances.randomness.seeds]
             mixed = np.stack([draws.permutation(len(self._labels)) for draws in streams])
-            self._dealt = mixed[:, : agents * self._rounds].reshape(len(shares), agents, -1)
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Shows the active agents their next rows; an arm's mean is 1 if it is the row's class, else 0."""
-        _show(
-            active, self._draws.round, self._draws.key, self._up_to, self._order, self._counts, self._dealt,
-            self._contexts, self._labels, self._rotations, self._arms, contexts, means,
-        )  # fmt: skip
+            dealt = mixed[:, : agents * self._rounds].reshape(len(shares), agents, -1)
+        table = self._contexts, self._labels, rotations, arms
+        self.data = up_to, self._order, self._counts, dealt, *table
 
 
 def _normalised(features: Array, components: int | None) -> Array:
@@ -275,32 +302,3 @@ def _normalised(features: Array, components: int | None) -> Array:
     length = np.sqrt((standard**2).sum(axis=1).mean())
     rows = np.concatenate([np.ones((len(standard), 1)), standard / (length or 1.0)], axis=1)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-@allocating_kernel
-def _show(active, round_, key, up_to, order, counts, dealt, rows, labels, rotations, arms, contexts, means):
-    size, rounds = rows.shape[1], dealt.shape[2]
-    # Shared features have as many dimensions as x; disjoint ones have a block for each arm.
-    step = size if contexts.shape[2] > size else 0
-    words = np.empty(padded(2), np.uint32)
-    for r in range(contexts.shape[0]):
-        for j in range(contexts.shape[1]):
-            if not active[r, j]:
-                continue
-            if rounds > 0:
-                # What is shown after the last round is never acted on.
-                row = dealt[r, j, min(np.int64(round_[r, j]), rounds - 1)]
-            else:
-                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-                which, first = fraction(words[0]), 0
-                label = 0
-                while which > up_to[r, j, label]:
-                    first += counts[label]
-                    label += 1
-                row = order[first + int(fraction(words[1]) * counts[label])]
-            for i in range(size):
-                value = dot(rotations[r, i], rows[row])
-                for k in range(contexts.shape[3]):
-                    contexts[r, j, k * step + i, k] = value
-            means[r, j] = 0.0
-            means[r, j, arms[r, labels[row]]] = 1.0

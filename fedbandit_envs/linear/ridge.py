@@ -119,8 +119,7 @@ class Ridges(NamedTuple):
             dim: Dimension of contexts.
             ridge: The regulariser, > 0.
         """
-        inverse = np.zeros((*shape, dim, dim))
-        inverse[...] = np.eye(dim) / ridge
+        inverse = np.zeros((*shape, dim, dim)) + np.eye(dim) / ridge
         return cls(inverse, np.zeros((*shape, dim)), np.full(shape, dim * np.log(ridge)))
 
 

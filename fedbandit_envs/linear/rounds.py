@@ -1,10 +1,9 @@
 """Contexts, rewards and rounds of linear problems (compiled), and how much a round changes the released statistic."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import ceil, comb, sqrt
-from typing import Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -33,7 +32,7 @@ class Instances(NamedTuple):
     seeds: Sequence[int]
 
 
-class Contexts(ABC):
+class Contexts:
     """A distribution of the contexts that agents are offered; the base class of all of them.
 
     Attributes:
@@ -43,6 +42,9 @@ class Contexts(ABC):
         exact: Whether data say the expected rewards of arms, so that no theta* can be chosen.
         pool_size: Number of vectors in the pool that contexts come from; 0 without one, and where arms are the pool.
         index: The number in the pool of each vector that is offered, ``(replicas, agents, arms)``; only with a pool.
+        fill: The kernel that draws a round. It takes ``active``, the key and the round of random numbers, theta*, the
+            entries of ``data``, and the arrays that it fills: contexts and <x, theta*>.
+        data: What the kernel needs further, at the latest since :meth:`begin`.
     """
 
     shape: tuple[int, ...] = ()
@@ -51,6 +53,8 @@ class Contexts(ABC):
     exact = False
     pool_size = 0
     index: Array
+    fill: ClassVar[Callable[..., None]]
+    data: tuple[Any, ...] = ()
 
     def means(self, parameter: Array | None) -> Array | None:
         """Returns all expected rewards that there can be; None where they are not known in advance.
@@ -64,7 +68,7 @@ class Contexts(ABC):
         """Returns theta* in the instance of a seed, given the parameter of all instances."""
         return parameter
 
-    def deal(self, agents: int, arms: int, rounds: int) -> None:  # noqa: B027 - most have nothing to deal
+    def deal(self, agents: int, arms: int, rounds: int) -> None:
         """Deals data to the agents, and raises a ``ValueError`` if there are too few for all rounds."""
 
     def begin(self, instances: Instances) -> None:
@@ -72,7 +76,6 @@ class Contexts(ABC):
         self._draws = instances.randomness.draws(Purpose.CONTEXT)
         self._parameter = instances.parameter
 
-    @abstractmethod
     def draw(self, active: Array, contexts: Array, means: Array) -> None:
         """Writes the contexts of the next round.
 
@@ -81,6 +84,7 @@ class Contexts(ABC):
             contexts: Output: contexts, ``(replicas, agents, dim, arms)``.
             means: Output: <x, theta*>, ``(replicas, agents, arms)``.
         """
+        self.fill(active, *self._draws, self._parameter, *self.data, contexts, means)
 
 
 @kernel(inline="always")

@@ -96,6 +96,25 @@ def read_queries(path: str | PathLike[str], features: FeatureSet = "all") -> Que
     return Queries(contexts, first, parameter / np.linalg.norm(parameter))
 
 
+@allocating_kernel
+def _fill_queries(active, key, round_, parameter, bound, documents, ranges, contexts, means):
+    agents, dim, arms = contexts.shape[1:]
+    words = np.empty(padded(2), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(agents):
+            if not active[r, j]:
+                continue
+            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+            low, high = j * ranges.shape[0] // agents, (j + 1) * ranges.shape[0] // agents
+            first, size = ranges[low + int(fraction(words[0]) * (high - low))]
+            start = int(fraction(words[1]) * size)
+            for k in range(arms):
+                document = documents[first + (start + k) % size]
+                for i in range(dim):
+                    contexts[r, j, i, k] = bound * document[i]
+            expect(contexts[r, j], parameter[r], means[r, j])
+
+
 class QueryContexts(Contexts):
     """Contexts of documents: in every round each agent is given one of its own queries, and K of its documents as arms.
 
@@ -104,6 +123,8 @@ class QueryContexts(Contexts):
     documents, from one drawn uniformly on; the first document follows the last one. Contexts have norm 1 and are
     multiplied by L.
     """
+
+    fill = staticmethod(_fill_queries)
 
     def __init__(self, bound: float, path: str, features: FeatureSet = "all") -> None:
         """Reads a file.
@@ -126,38 +147,13 @@ class QueryContexts(Contexts):
     def deal(self, agents: int, arms: int, rounds: int) -> None:
         """Deals queries or rows to the agents; see :meth:`.Contexts.deal`."""
         sizes = np.diff(self._queries.first)
-        self._ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[sizes >= arms]
-        if len(self._ranges) < agents:
+        ranges = np.stack([self._queries.first[:-1], sizes], axis=1)[sizes >= arms]
+        if len(ranges) < agents:
             raise ValueError(
-                f"num_arms is {arms} and num_agents {agents}; {self._path} has {len(self._ranges)} queries with as "
-                "many documents as arms, and at least one for each agent is required"
+                f"num_arms is {arms} and num_agents {agents}; {self._path} has {len(ranges)} queries with as many "
+                "documents as arms, and at least one for each agent is required"
             )
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Writes the contexts of the next round; see :meth:`.Contexts.draw`."""
-        _fill_queries(
-            active, self._draws.round, self._draws.key, self._parameter, self._bound, self._queries.contexts,
-            self._ranges, contexts, means,
-        )  # fmt: skip
-
-
-@allocating_kernel
-def _fill_queries(active, round_, key, parameter, bound, documents, ranges, contexts, means):
-    agents, dim, arms = contexts.shape[1:]
-    words = np.empty(padded(2), np.uint32)
-    for r in range(contexts.shape[0]):
-        for j in range(agents):
-            if not active[r, j]:
-                continue
-            fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-            low, high = j * ranges.shape[0] // agents, (j + 1) * ranges.shape[0] // agents
-            first, size = ranges[low + int(fraction(words[0]) * (high - low))]
-            start = int(fraction(words[1]) * size)
-            for k in range(arms):
-                document = documents[first + (start + k) % size]
-                for i in range(dim):
-                    contexts[r, j, i, k] = bound * document[i]
-            expect(contexts[r, j], parameter[r], means[r, j])
+        self.data = self._bound, self._queries.contexts, ranges
 
 
 Order = Literal["once", "random"]
@@ -166,6 +162,30 @@ _OFF_POLICY = (
     "a table that has the rewards of the logged arms alone is off-policy: what another arm would have paid is unknown, "
     "so that it cannot be played. Give the rewards of all arms, or a parameter"
 )
+
+
+@allocating_kernel
+def _fill_rows(active, key, round_, parameter, once, rows, first, values, arms, rewards, contexts, means):
+    words = np.empty(padded(1), np.uint32)
+    for r in range(contexts.shape[0]):
+        for j in range(contexts.shape[1]):
+            if not active[r, j]:
+                continue
+            count = first[j + 1] - first[j]
+            place = np.int64(round_[r, j]) % count
+            if not once:
+                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
+                place = np.int64(fraction(words[0]) * count)
+            row = rows[first[j] + place]
+            for k in range(arms.shape[0]):
+                z = values[row, k % values.shape[1]]
+                for i in range(z.shape[0]):
+                    for h in range(arms.shape[1]):
+                        contexts[r, j, i * arms.shape[1] + h, k] = z[i] * arms[k, h]
+            expect(contexts[r, j], parameter[r], means[r, j])
+            if rewards.shape[0] > 0:
+                for k in range(arms.shape[0]):
+                    means[r, j, k] = rewards[row, k]
 
 
 class TableContexts(Contexts):
@@ -201,6 +221,8 @@ class TableContexts(Contexts):
         >>> env.reset_batch([0]).observation["contexts"][0].tolist()
         [[[0.6, 0.0], [0.0, 0.6]], [[0.3, 0.0], [0.0, 0.3]]]
     """
+
+    fill = staticmethod(_fill_rows)
 
     def __init__(
         self,
@@ -315,37 +337,6 @@ class TableContexts(Contexts):
                 f"{self._name} has {counts.min()} rows for agent {np.argmin(counts)} of {agents}; at least {needed} "
                 "are required, with order='once' as many as max_cycles"
             )
-        self._rows = np.argsort(owner, kind="stable")
-        self._first = np.cumsum([0, *counts])
-
-    def draw(self, active: Array, contexts: Array, means: Array) -> None:
-        """Writes the contexts of the next round; see :meth:`.Contexts.draw`."""
+        rows, first = np.argsort(owner, kind="stable"), np.cumsum([0, *counts])
         # After its last row, which an agent plays in the last round at most, the first one is shown again.
-        _fill_rows(
-            active, self._draws.round, self._draws.key, self._parameter, self._once, self._rows, self._first,
-            self._values, self._arms, self._rewards, contexts, means,
-        )  # fmt: skip
-
-
-@allocating_kernel
-def _fill_rows(active, round_, key, parameter, once, rows, first, values, arms, rewards, contexts, means):
-    words = np.empty(padded(1), np.uint32)
-    for r in range(contexts.shape[0]):
-        for j in range(contexts.shape[1]):
-            if not active[r, j]:
-                continue
-            count = first[j + 1] - first[j]
-            place = np.int64(round_[r, j]) % count
-            if not once:
-                fill_bits(key[r, j, 0], key[r, j, 1], round_[r, j], words)
-                place = np.int64(fraction(words[0]) * count)
-            row = rows[first[j] + place]
-            for k in range(arms.shape[0]):
-                z = values[row, k % values.shape[1]]
-                for i in range(z.shape[0]):
-                    for h in range(arms.shape[1]):
-                        contexts[r, j, i * arms.shape[1] + h, k] = z[i] * arms[k, h]
-            expect(contexts[r, j], parameter[r], means[r, j])
-            if rewards.shape[0] > 0:
-                for k in range(arms.shape[0]):
-                    means[r, j, k] = rewards[row, k]
+        self.data = self._once, rows, first, self._values, self._arms, self._rewards

@@ -319,12 +319,11 @@ def good_units_tabled(draw, units, quality, window):
     return np.int32(first + passed)
 
 
-@allocating_kernel
-def expected_revenue(quantity, quality, cost, unit_revenue):
+def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue: float) -> Array:
     """Returns the expected revenue of every agent, ``sum_i l_i (rho q_i - c_i)``, float64 ``(replicas, agents)``.
 
-    The sum has the same order of operations as in :func:`play_round`, so that the oracle's quantities have a regret of
-    exactly 0.
+    Sums are added up from the first producer to the last as in :func:`play_round`, which NumPy's ``sum`` would not do.
+    So the oracle's quantities have a regret of exactly 0.
 
     Args:
         quantity: Quantities, int32 ``(replicas, agents, producers)``.
@@ -332,14 +331,8 @@ def expected_revenue(quantity, quality, cost, unit_revenue):
         cost: Costs, ``(replicas, agents, producers)``.
         unit_revenue: Revenue of a good unit, rho.
     """
-    revenue = np.empty(quantity.shape[:2])
-    for r in range(quantity.shape[0]):
-        for j in range(quantity.shape[1]):
-            good, spent = 0.0, 0.0
-            for i in range(quantity.shape[2]):
-                good += quantity[r, j, i] * quality[r, i]
-                spent += quantity[r, j, i] * cost[r, j, i]
-            revenue[r, j] = unit_revenue * good - spent
+    good, spent = ((quantity * each).cumsum(axis=-1)[..., -1] for each in (quality[:, np.newaxis], cost))
+    revenue: Array = unit_revenue * good - spent
     return revenue
 
 

@@ -11,8 +11,9 @@ from compiled import from_python
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
 from played import played
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import linucb
-from fedbandit_envs.baselines.linear.linucb import HybridLinUCB, LinUCB, SupLinUCB, disjoint_linucb
+from fedbandit_envs.baselines.linear.linucb import HybridLinUCB, LinUCB, SupLinUCB
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
@@ -22,7 +23,7 @@ predict_hybrid = from_python(linucb._predict_hybrid)
 POLICIES = {
     "shared": LinUCB,
     "constant": lambda: LinUCB(alpha=0.5),
-    "disjoint": disjoint_linucb,
+    "disjoint": BASELINES["LinUCB-disjoint"].make_policy,
     "hybrid": HybridLinUCB,
     "hybrid-2": lambda: HybridLinUCB(shared=2),
     "sup": SupLinUCB,
@@ -75,7 +76,7 @@ def features_or_ball(kind, arms, dim):
 @pytest.mark.parametrize(("alpha", "ridge"), [(1.0, 1.0), (0.2, 0.4)])
 def test_disjoint_is_algorithm_1(kind, alpha, ridge):
     env = parallel_env(max_cycles=300, **features_or_ball(kind, 7, 4))
-    policy = disjoint_linucb(alpha, ridge)
+    policy = BASELINES["LinUCB-disjoint"].make_policy(alpha=alpha, ridge=ridge)
     follow(policy, env, [0, 1], {row: Disjoint(7, 4, alpha, ridge) for row in ROWS})
 
 
