@@ -16,6 +16,7 @@ import pytest
 from tiny_board import TINY
 from typed import call
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.cli.leaderboard import _opened
 from fedbandit_envs.leaderboard import plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
@@ -252,6 +253,9 @@ def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
         for row in rows:
             for play in plays.plays_of(suite, edition, row.entry):
                 play.stack()
+                # A constant that came later would have the class's own value in rows that do not set it.
+                own = BASELINES[play.entry.source].policy_kwargs
+                assert play.entry.settings["policy"].keys() >= own.keys()
     best = report.best(groups)
     assert best in (board / "leaderboard.md").read_text()
     if board.name == "leaderboard":
