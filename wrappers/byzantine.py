@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.entry_points import checked, make_rule
+from fedbandit_envs.basics.entry_points import by_name, checked, make_rule
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
@@ -40,7 +40,7 @@ def _sign_flip(total: Array, symmetric: bool, generator: np.random.Generator) ->
     return -1.0 * total
 
 
-ATTACKS: dict[str, Callable[..., Array]] = {"garbage": _garbage, "sign_flip": _sign_flip, "scaled": _scaled}
+ATTACKS = by_name(_garbage, _sign_flip, _scaled)
 """The built-in attacks, by the name that a specification gives them."""
 
 

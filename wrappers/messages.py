@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
 from gymnasium.spaces.utils import flatten_space
 
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
@@ -71,6 +70,8 @@ class Messages(FederatedWrapper):
     """
 
     layer = "data"
+    message_bits: Mapping[str, int] = {}
+    asked_arrays: frozenset[str] = frozenset()
     examples = (
         {"arrays": {"gradient": {"shape": [3], "dtype": "float32"}, "age": {"shape": [], "dtype": "int16"}}},
         {"arrays": {"model": {"shape": [2, 2]}, "votes": {"shape": [5], "dtype": "bool"}}},
@@ -113,9 +114,12 @@ class Messages(FederatedWrapper):
                     f"{variance_of('')!r} is required"
                 )
         self._dtypes = read_declared("arrays", arrays, lambda declared: _dtype(**declared))
-        self._asked = frozenset(name for name, declared in arrays.items() if declared.get("asked"))
-        if self._asked and reporter is None:
-            raise ValueError(f"reporter is None; one is required to fill {sorted(self._asked)} when asked")
+        self.message_bits = {name: bits_of(dtype) for name, dtype in self._dtypes.items()}
+        self.asked_arrays = frozenset(name for name, declared in arrays.items() if declared.get("asked"))
+        if self.asked_arrays and reporter is None:
+            raise ValueError(
+                f"reporter is None; one is required to fill {sorted(self.asked_arrays)} when asked"
+            )
         limits = {name: _limits(tuple(arrays[name]["shape"]), dtype) for name, dtype in self._dtypes.items()}
         self._checks = {
             name: ActionCheck(box, env.possible_agents, what=f"message {name!r}")
@@ -136,16 +140,6 @@ class Messages(FederatedWrapper):
                 if isinstance(each.space, spaces.Box) and FlatSending.fits(each.space)
             }
 
-    @property
-    def message_bits(self) -> Mapping[str, int]:
-        """Bits of each number of a message, by array; see :attr:`FederatedEnv.message_bits`."""
-        return {name: bits_of(dtype) for name, dtype in self._dtypes.items()}
-
-    @property
-    def asked_arrays(self) -> frozenset[str]:
-        """Names of the arrays that only reports contain; see :attr:`FederatedEnv.asked_arrays`."""
-        return self._asked
-
     def ask(self, question: Arrays | None) -> None:
         """Sets the question that the reporter answers in the next release; see :meth:`Reporter.report`.
 
@@ -154,9 +148,7 @@ class Messages(FederatedWrapper):
 
         Raises:
             ValueError: There is no reporter.
-            gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        self._require_episode()
         if self._reporter is None:
             raise ValueError(f"reporter is None, so that nobody answers {question!r}; a reporter is required")
         self._question = question
@@ -186,7 +178,7 @@ class Messages(FederatedWrapper):
             step = self.env.step_batch(action)
             self._reporter.observe(step.observation)
             return step
-        self._require_episode()
+        latest = self._written
         require_action_entries(
             action, ("action", "message"), f"agents write messages ({type(self).__name__})"
         )
@@ -194,7 +186,7 @@ class Messages(FederatedWrapper):
         # Copied, since the problem overwrites the array at the end of the round with who acts in the next one.
         active = np.array(getattr(self.unwrapped, "_active", True))
         step = self.env.step_batch(action["action"])
-        for name, array in self._written.items():
+        for name, array in latest.items():
             np.copyto(array, written[name], where=spread(np.broadcast_to(active, self._ledger.shape), array))
         return step
 
@@ -203,7 +195,7 @@ class Messages(FederatedWrapper):
         if self._reporter is not None and sends.any():
             written = self._checked(self._reporter.report(self._question))
             for name, array in written.items():
-                if self._asked and (name in self._asked) != (self._question is not None):
+                if self.asked_arrays and (name in self.asked_arrays) != (self._question is not None):
                     array[...] = 0.0
             self._question = None
         released = {name: np.where(spread(sends, array), array, 0.0) for name, array in written.items()}
@@ -225,17 +217,12 @@ class Messages(FederatedWrapper):
             rounded[name] = array.astype(dtype).astype(np.float64)
         return rounded
 
-    def _require_episode(self) -> None:
-        if "_written" not in vars(self):
-            raise ResetNeeded(f"no episode is running in {type(self).__name__}; call reset first")
-
     def sensitivity(self) -> Sensitivity:
         """Returns the sensitivity of a message, of which nothing is known without a clip.
 
         Scales are infinite, since one altered event may change a message by any amount, and there is no adjacency under
         which privacy could be claimed; see :class:`Sensitivity`.
         """
-        self._require_episode()
         return Sensitivity({name: np.full_like(array, np.inf) for name, array in self._written.items()}, {})
 
 

@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Buffers
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.entry_points import checked, make_rule
+from fedbandit_envs.basics.entry_points import by_name, checked, make_rule
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
@@ -50,8 +50,7 @@ def _sequence(
     return np.isin(np.arange(num_agents), rounds[(t - 1) % len(rounds)])
 
 
-_BUILT_IN = (_all, _uniform, _in_turn, _probability, _sequence)
-LAWS: dict[str, Callable[..., Array]] = {law.__name__.removeprefix("_"): law for law in _BUILT_IN}
+LAWS = by_name(_all, _uniform, _in_turn, _probability, _sequence)
 """The built-in distributions by the name that a specification gives them."""
 
 
@@ -141,8 +140,7 @@ class Participation(FederatedWrapper):
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round of the active agents; see :meth:`FederatedEnv.step_batch`."""
-        if hasattr(self, "_next"):
-            self.env.set_active(self._next)
+        self.env.set_active(self._next)
         step = self.env.step_batch(action)
         self._round += 1
         seen = self._buffers.arrays

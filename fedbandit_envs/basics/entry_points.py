@@ -272,6 +272,11 @@ def checked(check: Callable[..., Any]) -> Callable[[Rule], Rule]:
     return register
 
 
+def by_name(*rules: Rule) -> dict[str, Rule]:
+    """Returns rules by the names that specifications give them: the functions' names without a leading underscore."""
+    return {rule.__name__.removeprefix("_"): rule for rule in rules}
+
+
 def make_rule(kind: str, spec: Any, known: Mapping[str, Callable[..., Any]], also: str = "") -> Any:
     """Returns the function that a specification describes, with its keyword arguments filled in.
 

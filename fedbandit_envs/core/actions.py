@@ -274,6 +274,15 @@ def require_finite(name: str, choice: Array) -> None:
     require_valid(f"action: {name}", choice, np.isfinite(choice), "finite numbers")
 
 
+def is_learnable(space: spaces.Space) -> bool:
+    """Returns whether learners of other libraries can choose from a space, which must be flat and no ``Simplex``.
+
+    A simplex is a ``Box``, but learners rarely output numbers that sum to exactly 1.
+    """
+    flat = spaces.Box | spaces.Discrete | spaces.MultiDiscrete
+    return isinstance(space, flat) and not isinstance(space, Simplex)
+
+
 class FlatSending:
     """An action format that consists of another format's choice and the choice of whether to send, in one flat space.
 
@@ -305,12 +314,8 @@ class FlatSending:
 
     @staticmethod
     def fits(space: spaces.Space) -> bool:
-        """Returns whether the table above has a row for ``space``: only then can this class extend a format of it.
-
-        A simplex is a ``Box``, but has no row: learners rarely output numbers that sum to exactly 1.
-        """
-        several = isinstance(space, spaces.Box | spaces.MultiDiscrete) and not isinstance(space, Simplex)
-        return isinstance(space, spaces.Discrete) or (several and len(space.shape or ()) == 1)
+        """Returns whether the table above has a row for ``space``: only then can this class extend a format of it."""
+        return isinstance(space, spaces.Discrete) or (is_learnable(space) and len(space.shape or ()) == 1)
 
     def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Mapping[str, Array]:
         """Returns the environment's action, a mapping with the entry ``send``, from an element of the flat space.

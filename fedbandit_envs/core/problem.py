@@ -67,6 +67,7 @@ class Problem(FederatedEnv):
     stateful: ClassVar[bool] = False
     added_arguments: ClassVar[Mapping[str, Any]] = {}
     approximate_oracle: bool = False
+    hidden_space: spaces.Dict = spaces.Dict()
 
     metadata: dict[str, Any] = {"name": "problem"}  # noqa: RUF012 - PettingZoo's own form
     _height = 0
@@ -124,7 +125,7 @@ class Problem(FederatedEnv):
         self.single_release_space = spaces.Dict(
             {name: self.single_observation_space[f"total_{name}"] for name in self.statistics}
         )
-        self._hidden_space = spaces.Dict(dict(hidden))
+        self.hidden_space = spaces.Dict(dict(hidden))
         self._check = ActionCheck(action, self.possible_agents, self.open_above)
         self._ledger = ReleaseLedger()
         self._round: int | None = None
@@ -236,11 +237,6 @@ class Problem(FederatedEnv):
     def _require_episode(self, method: str) -> None:
         if self._round is None:
             raise ResetNeeded(f"{method}() was called before reset()")
-
-    @property
-    def hidden_space(self) -> spaces.Dict:
-        """Space of the parameters that one agent does not know, as :meth:`hidden` returns them."""
-        return self._hidden_space
 
     @staticmethod
     def neighbours(adjacency: Adjacency) -> list[Neighbours]:

@@ -72,15 +72,11 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
         self.env = env
         self._ledger = env._ledger
         self._ledger.interacting |= self.interacting
-        self._wrapped_in = self._ledger.episode
         self._height = env._height + 1
 
     def __getattr__(self, name: str) -> Any:
-        wrapped_in = vars(self).get("_wrapped_in")
-        if name.startswith("_") and wrapped_in is not None and wrapped_in == self._ledger.episode:
-            raise _ResetNeededError(
-                f"{type(self).__name__} was put around an environment in mid-episode; call reset first"
-            )
+        if name.startswith("_"):
+            raise _ResetNeededError(f"{type(self).__name__} has no {name} before its reset; call reset first")
         return super().__getattr__(name)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
@@ -160,9 +156,9 @@ _AT_MOST_ONE: tuple[Layer, ...] = ("noise", "transport")
 
 
 def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> None:
-    """Raises an error if a wrapper has no layer, or one that does not fit around a stack.
+    """Raises an error if a wrapper's layer does not fit around a stack.
 
-    Errors are a second noise or transport layer, and layers in the wrong order.
+    Errors are a wrapper without a layer, a second noise or transport layer, and layers in the wrong order.
 
     Args:
         outer: The wrapper that is put around the stack.
@@ -175,9 +171,10 @@ def _require_order(outer: FederatedWrapper, stack: list[FederatedWrapper]) -> No
                 f"{type(wrapper).__name__}.layer is {layer!r}; one of {', '.join(map(repr, _LAYERS))} is required of "
                 "every wrapper"
             )
+    outside = _LAYERS.index(type(outer).layer)
+    allowed = _LAYERS[: outside + (type(outer).layer not in _AT_MOST_ONE)]
     for inner in stack:
-        above = _LAYERS.index(type(inner).layer) - _LAYERS.index(type(outer).layer)
-        if above > 0 or (above == 0 and type(outer).layer in _AT_MOST_ONE):
+        if type(inner).layer not in allowed:
             raise ValueError(
                 f"env has {type(inner).__name__}, of layer {inner.layer!r}, inside of {type(outer).__name__}, of "
                 f"layer {outer.layer!r}; from the inside out the order {', '.join(_LAYERS)} is required, with at most "

@@ -273,7 +273,6 @@ class Control:
         self,
         batched: bool,
         federation: str,
-        max_cycles: int = 1000,
         stack: Stack = (),
         preset_stack: Stack = (),
         joint: bool = False,
@@ -288,7 +287,6 @@ class Control:
         Args:
             batched: Whether arrays have a leading axis of replicas; otherwise there is one replica, without an axis.
             federation: Entry point of the environment's class.
-            max_cycles: Rounds until truncation.
             stack: Wrappers from the innermost to the outermost, see :func:`~fedbandit_envs.core.wrapper.build`.
             preset_stack: Wrappers inside of ``stack``, which belong to the environment's id.
             joint: Whether all agents are controlled; otherwise ``agent_0`` among peers.
@@ -305,7 +303,7 @@ class Control:
             ValueError: A parameter is out of its range, ``action_format`` is unknown, peers are missing, the problem
                 has no features, or control is joint and the format's space is a ``Dict``.
         """
-        env = build(federation, (*preset_stack, *checked(stack)), max_cycles=max_cycles, **settings)
+        env = build(federation, (*preset_stack, *checked(stack)), **settings)
         others = None
         if not joint:
             others = Peers(env, _default_peers(env) if peers is None else peers, peers_send)

@@ -1,7 +1,7 @@
 """The Gymnasium views of a federation: one episode at a time, or many that are stepped at once."""
 
 from collections.abc import Mapping, Sequence
-from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -82,16 +82,12 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
     @property
     def spec(self) -> EnvSpec | None:
         """The specification that ``gymnasium.make`` used; its ``max_episode_steps`` is the horizon."""
-        if self._spec is None:
-            return None
-        spec = copy(self._spec)
-        horizon = self._control.federation.max_cycles
-        spec.max_episode_steps = min(spec.max_episode_steps or horizon, horizon)
-        return spec
+        return self._spec
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        self._spec = spec
+        horizon = self._control.federation.max_cycles
+        self._spec = spec and replace(spec, max_episode_steps=min(spec.max_episode_steps or horizon, horizon))
 
     def privacy(self) -> Claim:
         """Returns the privacy guarantee of this episode's releases; see :meth:`FederatedEnv.privacy`."""
@@ -155,7 +151,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         self._episode_seeds = [EpisodeSeeds() for _ in range(num_envs)]
         self._most_steps = max_episode_steps
         self._steps = 0
-        self._over: bool | None = None
+        self._over = False
         self._nobody = np.zeros(num_envs, np.bool_)
         self.metadata = {**FederationEnv.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = self._control.federation.render_mode
@@ -211,8 +207,6 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
             gymnasium.error.ResetNeeded: ``reset`` has not been called, or the episodes are over and the autoreset mode
                 is ``DISABLED``.
         """
-        if self._over is None:
-            raise ResetNeeded("step() was called before reset()")
         nobody = self._nobody
         if self._over and self.autoreset_mode is AutoresetMode.DISABLED:
             raise ResetNeeded("the episodes are over and autoreset_mode is DISABLED; call reset first")

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.core.actions import Simplex
+from fedbandit_envs.core.actions import is_learnable
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.randomness.streams import EpisodeSeeds
@@ -48,8 +47,8 @@ class FederationVecEnv(VecEnv):
             )
         self._replicas = require_integer("replicas", replicas, 1)
         self._learners = Rows(federation, action_format=action_format, features=features)
-        if not _is_taken(self._learners.action_space):
-            taken = [name for name, other in federation.action_formats.items() if _is_taken(other.space)]
+        if not is_learnable(self._learners.action_space):
+            taken = [name for name, other in federation.action_formats.items() if is_learnable(other.space)]
             raise ValueError(
                 f"action_format is {action_format!r}, with the space {self._learners.action_space}; one of {taken}, "
                 "whose spaces SB3 takes, is required"
@@ -180,12 +179,6 @@ class FederationVecEnv(VecEnv):
     def close(self) -> None:
         """Closes the federation."""
         self.federation.close()
-
-
-def _is_taken(space: spaces.Space) -> bool:
-    return isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete) and not isinstance(
-        space, Simplex
-    )
 
 
 def _copied(observation: Observation) -> Any:

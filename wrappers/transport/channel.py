@@ -35,7 +35,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.basics.entry_points import checked, make_rule
+from fedbandit_envs.basics.entry_points import by_name, checked, make_rule
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers.transport.schedule import Combined, Schedule, StageSpec, spread
@@ -151,12 +151,13 @@ class Channel(Transport):
         if len(graph) > self.max_num_agents and time_to_live == 1:
             raise ValueError("time_to_live is 1; None or at least 2 is required with a controller")
         self._graphs = [graph]
-        self._warn_without_edges(self._graphs)
-        self._explored = explore(self._graphs, *self._reach)
+        self._explored = self._explore(self._graphs)
 
-    def _warn_without_edges(self, graphs: list[Array]) -> None:
+    def _explore(self, graphs: list[Array]) -> tuple[Array, Array, Array, Array]:
+        """Returns where messages arrive, see :func:`explore`; warns of graphs on which none does."""
         if graphs and not (self._echo or self.max_num_agents == 1 or any(one.any() for one in graphs)):
             warn("topology is a graph without edges: no message arrives", stacklevel=3)
+        return explore(graphs, *self._reach)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes and no messages in transit.
@@ -168,8 +169,7 @@ class Channel(Transport):
         graphs, explored = self._graphs, self._explored
         if self._draw is not None:
             graphs = [self._draw(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
-            self._warn_without_edges(graphs)
-            explored = explore(graphs, *self._reach)
+            explored = self._explore(graphs)
         reset = super().reset_batch(seeds)
         self._graphs = graphs
         if explored is not None:
@@ -274,13 +274,7 @@ def _erdos_renyi(num_agents: int, generator: np.random.Generator, *, probability
     return upper | upper.T
 
 
-TOPOLOGIES: dict[str, Callable[..., Array]] = {
-    "complete": _complete,
-    "star": star,
-    "ring": _ring,
-    "line": _line,
-    "erdos_renyi": _erdos_renyi,
-}
+TOPOLOGIES = by_name(_complete, star, _ring, _line, _erdos_renyi)
 """Functions that return a graph, given the number of agents and a random generator, by the name in a specification.
 
 Functions with a further keyword argument draw a graph; the others always return the same graph."""

@@ -91,7 +91,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
-from fedbandit_envs.basics.entry_points import checked, make, make_rule
+from fedbandit_envs.basics.entry_points import by_name, checked, make, make_rule
 from fedbandit_envs.core.privacy import Sensitivity, variance_of
 
 
@@ -200,15 +200,8 @@ def _progression(count: int, horizon: int) -> list[int]:
 
 
 SCHEDULES: dict[str, Callable[..., int]] = {
-    "silent": _silent,
-    "every_round": _every_round,
-    "doubling": _doubling,
-    "fixed_gap": _fixed_gap,
-    "growing_then_fixed": _growing_then_fixed,
-    "geometric": _geometric,
-    "on_request": _every_round,
-    "synchronise": _every_round,
-    "announced": _every_round,
+    **by_name(_silent, _every_round, _doubling, _fixed_gap, _growing_then_fixed, _geometric),
+    **dict.fromkeys(("on_request", "synchronise", "announced"), _every_round),
 }
 """Functions that count the rounds in which agents send (:attr:`Schedule.rule`), by the name of the schedule."""
 
@@ -282,7 +275,7 @@ def _determinant(
     return answered
 
 
-ANSWERS: dict[str, Callable[..., Array]] = {"uploads": _uploads, "determinant": _determinant}
+ANSWERS = by_name(_uploads, _determinant)
 """The built-in answer rules by name; the names of schedules fixed in advance are accepted as well."""
 
 

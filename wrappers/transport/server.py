@@ -204,8 +204,7 @@ class Server(Transport):
         )
         self._on_the_way_up = np.zeros(rows, np.int64)
         # Messages in transit, by the round in which they arrive; all uploads (or downloads) of a round arrive together.
-        self._uploads: dict[int, tuple[Array, Arrays]] = {}
-        self._sums: dict[int, Combined] = {}
+        self._uploads: dict[int, Combined] = {}
         # _own: own uploads in the sums of a stage that wait for an agent, which it subtracts.
         self._own = zeros(released, rows if self._stage and not self._echo else (0, 0), np.float64)
         self._answered: dict[int, tuple[Array, Arrays, Array]] = {}
@@ -272,25 +271,21 @@ class Server(Transport):
         for name, array in self._up.arrays.items():
             array += statistic[name].reshape(array.shape)
         self._up.something[senders] = True
-        sent, _ = self._uploads[self._round + self._delay] = self._carried(self._up, senders, upwards=True)
+        sent, content = self._carried(self._up, senders, upwards=True)
+        total = {name: array.sum(axis=1) for name, array in content.items()}
         self._on_the_way_up += sent
+        self._uploads[self._round + self._delay] = Combined(np.any(sent, axis=1), sent, content, total)
 
     def _send_sum(self, combined: Combined, messages: Array, lost: Array) -> None:
         self._book(messages)
         self._traffic["lost"] += lost
         self._on_the_way_up += combined.arrived
-        self._sums[self._round + self._delay] = combined
+        self._uploads[self._round + self._delay] = combined
 
     def _arrive(self) -> None:
         uploaded = np.zeros(self._everyone.shape, np.bool_)
         if self._round in self._uploads:
-            uploaded, content = self._uploads.pop(self._round)
-            self._on_the_way_up -= uploaded
-            self._take_in(uploaded, content)
-            if self._policy is not None:
-                self._compute(self._policy, content, uploaded)
-        elif self._round in self._sums:
-            uploaded = self._take_in_sum(self._sums.pop(self._round))
+            uploaded = self._take_in(self._uploads.pop(self._round))
         answered = self._down.something & self._answers(self._round, uploaded, self._held, self._down.arrays)
         if self._admits:
             answered &= self._latest["active"] | self._active
@@ -309,34 +304,32 @@ class Server(Transport):
         if self._admits:
             self._traffic["agents_joined"][...] = self._active.sum(axis=1, keepdims=True)
 
-    def _take_in(self, uploaded: Array, content: Arrays) -> None:
-        """Adds uploads to the server's sum, and to the data that waits for the other agents (with ``echo`` for all)."""
-        for name, array in content.items():
-            summed = array.sum(axis=1)
-            self._held[name] += summed
-            self._down.arrays[name] += summed[:, np.newaxis] if self._echo else summed[:, np.newaxis] - array
-        others = uploaded.sum(axis=1, keepdims=True) - (0 if self._echo else uploaded)
-        self._down.something[np.broadcast_to(others > 0, uploaded.shape)] = True
+    def _take_in(self, uploads: Combined) -> Array:
+        """Adds uploads to the server's sum, and to the data that waits for agents.
 
-    def _take_in_sum(self, combined: Combined) -> Array:
-        """Adds the sum of a stage to the server's, and to the data that waits for every agent.
-
-        The server decides on answers by these sums, which is why agents subtract their own uploads when they download.
+        Without a stage an agent's own upload waits for it with ``echo`` only. With a stage the whole sum waits for
+        every agent, since the server decides on answers by the sums; agents subtract their own uploads when they
+        download.
 
         Returns:
-            Which agents are in a replica in which a sum has arrived, bool ``(replicas, agents)``.
+            Whose uploads the server has received, bool ``(replicas, agents)``; with a stage all agents of a replica.
         """
-        self._on_the_way_up -= combined.arrived
-        for name, total in combined.total.items():
+        arrived, single = uploads.arrived, self._stage is None
+        everyone = uploads.went[:, np.newaxis] & self._everyone
+        known = arrived if single else everyone
+        without_own = single and not self._echo
+        self._on_the_way_up -= arrived
+        for name, total in uploads.total.items():
             self._held[name] += total
-            self._down.arrays[name] += total[:, np.newaxis]
-            if not self._echo:
-                self._own[name] += combined.content[name]
-        everyone = combined.went[:, np.newaxis] & self._everyone
-        self._down.something[everyone] = True
-        if self._policy is not None and everyone.any():
-            self._compute(self._policy, *combined.uploads())
-        return everyone
+            news = total[:, np.newaxis]
+            self._down.arrays[name] += news - uploads.content[name] if without_own else news
+            if not (single or self._echo):
+                self._own[name] += uploads.content[name]
+        others = arrived.sum(axis=1, keepdims=True) > arrived if without_own else everyone
+        self._down.something[others] = True
+        if self._policy is not None and known.any():
+            self._compute(self._policy, *((uploads.content, arrived) if single else uploads.uploads()))
+        return known
 
     def _give(self, received: Array, content: Arrays, complete: Array) -> None:
         """Shows agents downloads; see :meth:`Transport._give`.

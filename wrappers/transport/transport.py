@@ -328,15 +328,10 @@ class Transport(FederatedWrapper):
         if not (self._loss or self._duplication):
             nobody = np.zeros(rows.shape, np.bool_)
             return nobody, nobody
-        drawn = np.stack(
-            [
-                stream(seed, Purpose.CHANNEL, self._round, 2 * exchange + upwards).random((2, rows.shape[1]))
-                for seed in self._seeds
-            ],
-            axis=1,
-        )
-        lost = rows & (drawn[0] < self._loss)
-        return lost, rows & ~lost & (drawn[1] < self._duplication)
+        key = Purpose.CHANNEL, self._round, 2 * exchange + upwards
+        drawn = np.array([stream(seed, *key).random((2, rows.shape[1])) for seed in self._seeds])
+        lost = rows & (drawn[:, 0] < self._loss)
+        return lost, rows & ~lost & (drawn[:, 1] < self._duplication)
 
     def _deliver(self, statistic: Arrays, arrives: Array) -> None:
         """Adds messages to the inboxes of the agents that receive them.
