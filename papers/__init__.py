@@ -1,1 +1,1 @@
-"""One folder for each paper: its experiments as data, their analysis, and the templates of the pages on them."""
+"""One module for each paper: its experiments as data, and their analysis."""

@@ -1,10 +1,10 @@
 """Handwritten digits as a federated bandit, an arm a class; the experiment is from no paper."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Runs, Scale, Section
 from fedbandit_envs.papers.stats import bounded, final_regret, over, ratio
 
 DELTA = 1e-5
@@ -25,28 +25,22 @@ RADIUS = {"beta_scale": 0.2}
 """Of the factors of the radius that tuning tries, the best for agents alone, on seeds that are not played here."""
 
 
-def _runs(plan: Plan) -> list[RunSpec]:
+def _runs(plan: Plan) -> Runs:
     """Returns a panel's runs: agents whose classes are alike, or drawn from Dirichlet(:data:`ALPHA`)."""
     digits = {"name": "classification", "data": "digits", "components": 10}
     if plan.panel == "unlike":
         digits["alpha"] = ALPHA
-
-    def run(line: str, baseline: str, policy: dict[str, Any] = RADIUS, **wrappers: Any) -> RunSpec:
-        env = {"contexts": {**digits, "features": "shared"} if line == BY_ARM else digits}
-        more: dict[str, Any] = {"env": env, "policy": policy, "wrappers": wrappers}
-        return plan.run(line, "FedClassification-v0", baseline, delta=DELTA, **more)
-
+    plain, by_arm = ({"contexts": contexts} for contexts in (digits, {**digits, "features": "shared"}))
+    run = partial(plan.run, env_id="FedClassification-v0", env=plain, policy=RADIUS, delta=DELTA)
+    noise = {at: {"privatizer": {"epsilon": at, "delta": DELTA}} for at in (1.0, 10.0)}
+    private = product((PAPER, OURS), noise)
     return [
-        run(RANDOM, "random-arm", {}),
-        run(ALONE, "LinUCB"),
-        run(BY_ARM, "LinUCB-disjoint", {"alpha": 1.0}),
-        run(SHARED, "FedUCB-every-round"),
-        *(
-            run(f"{name}, epsilon = {epsilon:g}", name, privatizer={"epsilon": epsilon, "delta": DELTA})
-            for name in (PAPER, OURS)
-            for epsilon in (1.0, 10.0)
-        ),
-        run(PLACEBO, "FedUCB-weighted-placebo", privatizer={"epsilon": 10.0, "delta": DELTA}),
+        run(RANDOM, baseline="random-arm", policy={}),
+        run(ALONE, baseline="LinUCB"),
+        run(BY_ARM, baseline="LinUCB-disjoint", env=by_arm, policy={"alpha": 1.0}),
+        run(SHARED, baseline="FedUCB-every-round"),
+        *(run(f"{name}, epsilon = {at:g}", baseline=name, wrappers=noise[at]) for name, at in private),
+        run(PLACEBO, baseline="FedUCB-weighted-placebo", wrappers=noise[10.0]),
     ]
 
 

@@ -33,7 +33,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import source_digest
-from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, Verdict, over_rounds, ratio
+from fedbandit_envs.papers.stats import Curves, Mean, Ratio, Row, Verdict, each_judged, over_rounds, ratio
 
 LINEAR = {"xscale": "linear", "yscale": "linear"}
 COLUMNS = ("panel", "name", "quantity", "x", "value", "low", "high", "instances", "printed")
@@ -362,6 +362,11 @@ class Section:
         """
         heads = ("what", "here", "verdict")
         self.table(name, [dict(zip(heads, line, strict=True)) for line in lines])
+
+    def judge(self, values: Mapping[str, Mean], *more: Verdict) -> None:
+        """Adds values to the numbers, and a table of verdicts: whether each is at most 1, then further lines."""
+        self.say(values)
+        self.verdicts([*each_judged(values), *more])
 
     def claims(self, claims: Iterable[Claim]) -> None:
         """Adds the table ``claims`` with a line for each privacy claim, such as those of a result."""

@@ -1,6 +1,6 @@
 """Experiments on exposure fairness: four of the thesis (Solanki 2024, section 6.5), and this project's own."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import pairwise, product
 from math import log
@@ -11,7 +11,7 @@ import numpy as np
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section, baseline_of
-from fedbandit_envs.papers.stats import Mean, Row, Verdict, each, final_regret, judged, mean_of, ratio
+from fedbandit_envs.papers.stats import Mean, Ratio, Row, each, final_regret, judged, mean_of, ratio
 
 THESIS_ROUNDS = 100_000
 
@@ -38,6 +38,8 @@ SOLVERS = {"frank_wolfe": (1, 2, 3, 5, 10), "projected_gradient": (3, 10, 30), "
 
 ``at the estimate`` stands for no search: the policy acts on the estimate.
 """
+_FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
+_SEARCHED = [*product((SILENT, FED), _FEW_AND_MANY)]
 
 _SMALL: Mapping[str, tuple[float, ...]] = {
     "agents": (2, 5, 10),
@@ -106,7 +108,8 @@ def _solver(plan: Plan) -> list[RunSpec]:
     """Returns the runs that vary two constants that no paper specifies: the solver's steps and the radius' scale."""
     if plan.panel == "radius":
         return _grid(plan, [SILENT, FED, PRIV], "radius")
-    return [run for solver in SOLVERS for run in _grid(plan, [SILENT, FED], solver)]
+    kinds = [*_SEARCHED, *product((SILENT, FED), ["at the estimate"])]
+    return [run for line, solver in kinds for run in _grid(plan, [line], solver)]
 
 
 def _private(plan: Plan) -> list[RunSpec]:
@@ -135,12 +138,10 @@ NEVER_ABOVE = 1.05
 """Bound set in advance for the fairness regret of this project's private baseline, relative to tuned silent agents."""
 
 
-def _verdicts(page: Section, runs: PanelRuns, *pairs: tuple[str, str]) -> Iterator[Verdict]:
-    """Adds ratios of two algorithms' fairness regret to the numbers, and returns whether each is below 1."""
+def _ratios(runs: PanelRuns, *pairs: tuple[str, str]) -> dict[str, Ratio]:
+    """Returns the ratio of two algorithms' fairness regret for each pair of them, by name."""
     b0 = "B0" if runs.plan.panel == "thesis" else SILENT
-    found = {f"{one} / {b0 if other == SILENT else other}": runs.ratio(one, other) for one, other in pairs}
-    page.say(found)
-    return stats.each_judged(found)
+    return {f"{one} / {b0 if other == SILENT else other}": runs.ratio(one, other) for one, other in pairs}
 
 
 def power_of_rounds(result: RunResult) -> Mean:
@@ -181,7 +182,7 @@ def _constants(result: RunResult) -> str:
 def _report_exp1(page: Section, runs: PanelRuns) -> None:
     if runs.plan.panel == "thesis":
         _regrets(page, runs, (SILENT, FED, PRIV))
-        page.verdicts(_verdicts(page, runs, *((line, SILENT) for line in THESIS[1:])))
+        page.judge(_ratios(runs, *((line, SILENT) for line in THESIS[1:])))
         page.claims(runs[PRIV].claims)
         return
     _regrets(page, runs)
@@ -191,12 +192,12 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         (PRIV, SILENT), (PRIV, best), (best, SILENT), (WEIGHTED, best), (ours, best), (sum_, SILENT),
         ("Priv-FairX-LinUCB-printed", SILENT), ("best-arm", "equal-shares"),
     ]  # fmt: skip
-    page.verdicts([*_verdicts(page, runs, *pairs), ("least fairness regret", stats.least(lines), "-")])
+    page.judge(_ratios(runs, *pairs), ("least fairness regret", stats.least(lines), "-"))
 
 
 def _report_exp2(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs, ("B2", PRIV))
-    page.verdicts(_verdicts(page, runs, (PRIV, "B1"), (PRIV, "B2")))
+    page.judge(_ratios(runs, (PRIV, "B1"), (PRIV, "B2")))
 
 
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
@@ -237,9 +238,6 @@ def _report_exp4(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
 
 
-_FEW_AND_MANY = {"frank_wolfe": (1, 10), "projected_gradient": (10, 30)}
-
-
 def _report_solver(page: Section, runs: PanelRuns) -> None:
     if runs.plan.panel == "radius":
         curves = each(runs.lines("radius"), final_regret)
@@ -251,20 +249,16 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
         page.say({f"{line}, radius 0 / printed": ratio(free[line], printed[line]) for line in (SILENT, FED)})
         page.say({f"{FED} / {SILENT}": printed.ratio(FED, SILENT)})
         return
-    kinds = [*product((SILENT, FED), _FEW_AND_MANY)]
-    lines = [
-        {
-            "run, steps": f"{line}, {solver} {steps:g}",
-            "fairness regret at T (± 95 %)": final_regret(result),
-            "/ 3 steps of Frank and Wolfe": ratio(result, runs.one(line, frank_wolfe=3)),
-        }
-        for line, solver in [*kinds, (SILENT, "at the estimate"), (FED, "at the estimate")]
-        for steps, result in runs.by(solver, line=line).items()
-    ]
-    page.table("regrets", lines)
-    page.draw(each({f"{line}, {solver}": runs.by(solver, line=line) for line, solver in kinds}, final_regret))
+    usual = runs.where(frank_wolfe=3).by()
+    columns = {
+        "fairness regret at T (± 95 %)": final_regret,
+        "/ 3 steps of Frank and Wolfe": lambda result: ratio(result, usual[result.labels["line"]]),
+    }
+    page.table("regrets", runs.table("run, steps", columns, *SOLVERS))
+    found = {f"{line}, {solver}": runs.by(solver, line=line) for line, solver in _SEARCHED}
+    page.draw(each(found, final_regret))
     fewer = {}
-    for line, solver in kinds:
+    for line, solver in _SEARCHED:
         few, many = (runs.one(line, **{solver: count}) for count in _FEW_AND_MANY[solver])
         fewer[f"{line}, {solver}: fewer steps / more"] = ratio(few, many)
     pairs = [ratio(runs.one(**{**labels, "line": FED}), own) for labels, own in runs.where(line=SILENT).rows]

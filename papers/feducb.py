@@ -11,7 +11,6 @@ from fedbandit_envs.experiments import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of
-from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
 
 DELTA = 0.1
 
@@ -23,6 +22,7 @@ PRIVATE = ("FedUCB-printed", "FedUCB", "FedUCB-floor", "FedUCB-min")
 """Private federations, all of which send in the same rounds."""
 
 SHARED, PLACEBO = "FedUCB-nonprivate", "FedUCB-placebo"
+WITHOUT_NOISE = (RANDOM, SILENCE, "LinUCB-0.5", SHARED)
 TRIGGERED = ("FedUCB-printed-trigger", "FedUCB-nonprivate-trigger")
 """Federations that synchronise when an agent asks for it."""
 
@@ -93,7 +93,7 @@ def _fig1a(plan: Plan) -> list[RunSpec]:
     return [
         linear_run(plan, name, epsilon=epsilon)
         for name in names
-        for epsilon in (swept if name in (PRIVATE_SILENCE, *PRIVATE, PLACEBO) else [None])
+        for epsilon in ([None] if name in WITHOUT_NOISE else swept)
     ]
 
 
@@ -147,12 +147,11 @@ def _fig1c(plan: Plan) -> list[RunSpec]:
 def _fig2(plan: Plan) -> list[RunSpec]:
     """Returns the runs of Figure 2: regret at T against the gap, for several epsilons."""
     sweeps = plan.scale.sweeps
-    without, private = (RANDOM, SILENCE, "LinUCB-0.5", SHARED), (PRIVATE_SILENCE, *FEDERATIONS)
     return [
         linear_run(plan, name, agents=sweeps["agents"][0], gap=gap, epsilon=epsilon)
         for gap in sweeps["gap"]
         for epsilon in (None, *sweeps["epsilon"])
-        for name in _played(plan, without if epsilon is None else private)
+        for name in _played(plan, WITHOUT_NOISE if epsilon is None else (PRIVATE_SILENCE, *FEDERATIONS))
     ]
 
 
@@ -176,7 +175,7 @@ def _graphs(plan: Plan) -> list[RunSpec]:
     return runs
 
 
-def _equal_privacy(runs: PanelRuns) -> Iterable[Row]:
+def _equal_privacy(runs: PanelRuns) -> Iterable[stats.Row]:
     """Yields a table of the noise and the privacy claims of FedUCB as the paper prints it, and as corrected here.
 
     Both forms promise the same epsilon. The noise is the largest standard deviation of a diagonal entry of a sum of
@@ -200,8 +199,8 @@ def _equal_privacy(runs: PanelRuns) -> Iterable[Row]:
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
     columns: dict[str, Callable[[Any], Any]] = {
-        "regret at T (± 95 %)": final_regret,
-        "/ silent": partial(ratio, denominator=runs[SILENCE]),
+        "regret at T (± 95 %)": stats.final_regret,
+        "/ silent": partial(stats.ratio, denominator=runs[SILENCE]),
         "messages an agent": lambda run: f"{run.traffic['messages'].mean():.0f}" if run.traffic else "-",
     }
     page.table("regrets", runs.table("algorithm", columns, "budget"))
@@ -225,10 +224,10 @@ def _report_fig1a(page: Section, runs: PanelRuns) -> None:
     page.say({name: shown.ratio(*pair) for name, pair in _USUAL.items()})
     if panel == "epsilon":
         page.table("equal privacy", _equal_privacy(shown))
-    page.table("sweep", stats.by_x(stats.each(lines, final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
+    page.table("sweep", stats.by_x(stats.each(lines, stats.final_regret), panel, "{:g}", (*PRIVATE, SHARED)))
     found = stats.over_line(lines, SILENCE)
     page.verdicts(
-        judged(f"{name}, {panel} {x:g}, over silence at most 1", [value])
+        stats.judged(f"{name}, {panel} {x:g}, over silence at most 1", [value])
         for name in PRIVATE
         for x, value in found[name].items()
     )
@@ -241,7 +240,7 @@ def _report_fig1b(page: Section, runs: PanelRuns) -> None:
     form = FIG1B_FORMS[runs.plan.panel]
     rivals = () if form == SHARED else (RANDOM, SILENCE)
     page.verdicts([
-        judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values())),
+        stats.judged(f"{form}: {' < '.join(by_budget)}", stats.links(by_budget.values())),
         *((f"over {rival}", stats.joined(stats.over(by_budget, runs[rival]).values()), "-") for rival in rivals),
     ])  # fmt: skip
     # The first rounds are left out, since all curves agree there.
@@ -254,7 +253,7 @@ def _report_fig1b(page: Section, runs: PanelRuns) -> None:
 
 def _report_fig1c(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("dim")
-    curves = stats.each(lines, final_regret)
+    curves = stats.each(lines, stats.final_regret)
     powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in lines.items()}
     page.table("regrets", stats.by_x(curves, "d", "{:g}"))
     head = "exponent of d, fitted (± 95 % over trials)"
@@ -266,9 +265,9 @@ def _report_fig1c(page: Section, runs: PanelRuns) -> None:
 
 def _report_fig2(page: Section, runs: PanelRuns) -> None:
     lines, epsilons = runs.lines("gap", "epsilon"), runs.values("epsilon")
-    curves, over_random = stats.each(lines, final_regret), stats.over_line(lines, RANDOM)
+    curves, over_random = stats.each(lines, stats.final_regret), stats.over_line(lines, RANDOM)
     least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
-    by_gap = stats.each(least, ratio, most)
+    by_gap = stats.each(least, stats.ratio, most)
     page.table("regrets", stats.by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
     page.table("over random", stats.by_line(over_random, "over random arms'", "gap {:g}"))
     page.verdicts((f"{name}: falls with the gap", "-", stats.falls(own)) for name, own in lines.items())
@@ -282,7 +281,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     page.draw(curves)
 
 
-def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
+def nearer_to_one(first: stats.Ratio, last: stats.Ratio) -> stats.Statement:
     """Returns the verdict on whether the last ratio is nearer to 1 than the first.
 
     The distance of a ratio r from 1 is max(r, 1 / r), which is at least 1 if the interval of r contains 1. The verdict
@@ -293,14 +292,14 @@ def nearer_to_one(first: Ratio, last: Ratio) -> Statement:
         low, high = sorted(max(end, 1 / end) for end in (value.low, value.high))
         ends.append((1.0 if value.low <= 1 <= value.high else low, high))
     (first_low, first_high), (last_low, last_high) = ends
-    return Ratio(nan, last_low / first_high, last_high / first_low, last.instances).at_most(1)
+    return stats.Ratio(nan, last_low / first_high, last_high / first_low, last.instances).at_most(1)
 
 
 def _report_graphs(page: Section, runs: PanelRuns) -> None:
     _regrets(page, runs)
     alone = runs.ratio("line", SILENCE)
     page.verdicts([
-        judged(f"regret orders {' < '.join(GRAPHS)}", stats.links(runs.by("diameter").values())),
+        stats.judged(f"regret orders {' < '.join(GRAPHS)}", stats.links(runs.by("diameter").values())),
         (f"line / {SILENCE} is 1", alone, alone.contains(1)),
     ])  # fmt: skip
     page.draw_over_rounds(runs)
@@ -313,7 +312,7 @@ def _report_horizon(page: Section, runs: PanelRuns) -> None:
     decades = [int(abs(rounds - 10**power).argmin()) for power in range(min(2, digits - 2), digits)]
     page.table("decades", [
         {"round": f"{rounds[k]:,}"}
-        | {f"{name} / {RANDOM}": ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}
+        | {f"{name} / {RANDOM}": stats.ratio(runs[name], runs[RANDOM], k) for name in FEDERATIONS}
         for k in decades
     ])  # fmt: skip
     for name in FEDERATIONS:

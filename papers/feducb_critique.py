@@ -23,7 +23,6 @@ from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import experiment, stats
 from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
-from fedbandit_envs.papers.stats import Row
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 
@@ -354,7 +353,7 @@ def _messages(section: Section, runs: PanelRuns) -> None:
         PRINTED: ("printed form", "its bound", "is it kept?"),
         TRUE: ("true data", "its bound with true data", "is that kept?"),
     }  # fmt: skip
-    rows: dict[float | None, Row] = {}
+    rows: dict[float | None, stats.Row] = {}
     broken = []
     for line, own in runs.lines("rate").items():
         name, of_bound, of_verdict = heads[line]

@@ -4,17 +4,16 @@ The paper's figures have 100 agents who synchronise every 25 rounds over 10,000 
 quantity about that setting.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
 from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE
 from fedbandit_envs.baselines.linear.batched import NoiseName, released_constants
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.papers import stats
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.stats import Row, bounded, final_regret, ratio
+from fedbandit_envs.papers.stats import bounded, by_line, final_regret, over_line, pays_at, ratio
 from fedbandit_envs.papers.trust import HALF, LOCAL, MOST, SERVER, Releases, against_fellow
 
 SILENT, EXACT, RELEASED = "silence", "true data, as released", "local, as released"
@@ -47,7 +46,7 @@ RELEASES = Releases(0.3, 32, 3)
 on other seeds. The usual norm of the first release is about the number of rounds before it."""
 FIGURES = {"zhou-fig2a": (AMPLIFIED, 0.001, 0.0001), "zhou-fig2b": (VECTOR_SUM, 0.2, 0.1)}
 """The private line beside the local one, and the released program's epsilon and delta, in each figure of the paper."""
-TWIN = {RELEASED: 1108.0, VECTOR_SUM: 824.0, EXACT: 19.0}
+TWIN = {RELEASED: "1108", VECTOR_SUM: "824", EXACT: "19"}
 """Regret per agent in Figure 2b of a NumPy rewrite of the released program; no number can be read off the paper's."""
 TARGETS = {(LOCAL, SILENT): 0.55, (LOCAL, RELEASED): 0.08, (MOST, TRUE): 1.25}
 """Largest ratios of two lines' regret that were set as targets before the runs."""
@@ -127,40 +126,36 @@ def _runs(plan: Plan) -> list[RunSpec]:
     return swept if name == "agents" else [run(SILENT, scale), *swept]
 
 
-def _row(line: str, found: Mapping[str, RunResult], more: Row, rivals: Sequence[str] = (SILENT,)) -> Row:
-    """Returns a line's row: regret, more cells, regret over that of rivals, and the claim."""
+def _columns(found: Mapping[str, RunResult], *rivals: str, **more: Any) -> dict[str, Any]:
+    """Returns the columns of a table of lines: regret, more columns, regret over that of rivals, and the claim."""
     return {
-        "line": line,
-        "baseline": BASELINE_OF[line],
-        "regret per agent (± 95 %)": final_regret(found[line]),
+        "baseline": lambda result: BASELINE_OF[result.labels["line"]],
+        "regret per agent (± 95 %)": final_regret,
         **more,
-        **{f"/ {rival}": ratio(found[line], found[rival]) for rival in rivals},
-        "claim against a fellow agent": against_fellow(found[line]),
+        **{f"/ {rival}": partial(ratio, denominator=found[rival]) for rival in rivals},
+        "claim against a fellow agent": against_fellow,
     }
 
 
 def _figure(section: Section, runs: PanelRuns) -> None:
     """Reports regret and claim of each line of a figure, beside the regret of the program's rewrite."""
-    rows, found = [], runs.by()
-    for line, result in found.items():
-        more = {"regret per agent and round": f"{final_regret(result).value / result.rounds[-1]:.4f}"}
-        if runs.plan.panel == "zhou-fig2b":
-            more["numpy twin"] = f"{TWIN[line]:.0f}" if line in TWIN else "-"
-        rows.append(_row(line, found, more))
-    section.table("lines", rows)
+    more = {"regret per agent and round": lambda run: f"{final_regret(run).value / run.rounds[-1]:.4f}"}
+    if runs.plan.panel == "zhou-fig2b":
+        more["numpy twin"] = lambda run: TWIN.get(run.labels["line"], "-")
+    section.table("lines", runs.table("line", _columns(runs.by(), SILENT, **more)))
     section.draw_over_rounds(runs)
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret over silence's by the panel's quantity; in the panel ``order`` also the order and the targets."""
     column = {"order": "delta", "level": "epsilon"}.get(runs.plan.panel, runs.plan.panel)
-    curves = stats.over_line(runs.lines(column, "delta"), SILENT)
+    curves = over_line(runs.lines(column, "delta"), SILENT)
     if runs.plan.panel == "order":
         _order(section, runs)
     else:
         head = "regret / silence's"
-        rows = stats.by_line(curves, head, "{:g}")
-        section.table("ratios", [{**row, "below 1 at": stats.pays_at(curves[row[head]])} for row in rows])
+        rows = by_line(curves, head, "{:g}")
+        section.table("ratios", [{**row, "below 1 at": pays_at(curves[row[head]])} for row in rows])
     section.draw(curves)
 
 
@@ -175,7 +170,8 @@ def _order(section: Section, runs: PanelRuns) -> None:
             for (above, below), bound in asked
         ])  # fmt: skip
         ranked = sorted(found, key=lambda line: final_regret(found[line]).value)
-        section.table(f"lines{delta:g}", [_row(line, found, {}, (SILENT, TRUE)) for line in ranked])
+        table = PanelRuns(runs.plan, [({"line": line}, found[line]) for line in ranked])
+        section.table(f"lines{delta:g}", table.table("line", _columns(found, SILENT, TRUE)))
 
 
 _SWEEPS = {

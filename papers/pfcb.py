@@ -244,7 +244,7 @@ def is_linear(points: Mapping[float, RunResult]) -> Statement:
     line, power = explained(points)
     if statement != "holds" or line >= power:
         return statement
-    return stats.all_hold(s for value in chords(points).values() for s in (value.at_least(), value.at_most()))
+    return stats.all_within(chords(points).values(), 1, 1)
 
 
 def _violations(result: RunResult) -> str:
@@ -266,9 +266,8 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
     if page.plan.mode == "printed":
         ways = {"holds": "rises", "does **not** hold": "falls"}
         found = {change: runs.ratio(*pair) for change, pair in _CHANGES.items()}
-        page.verdicts(
-            (change, value, ways.get(says := value.at_least(), says)) for change, value in found.items()
-        )
+        says = {change: stats.verdict(value, low=1) for change, value in found.items()}
+        page.verdicts((change, found[change], ways.get(one, one)) for change, one in says.items())
         return
     names = {"P-FCB saves": "P-FCB", "the placebo saves": "P-FCB-placebo", "radius 0.8 saves": "SS-UCB-0.8"}
     page.say({what: f"{1 - main.ratio(name, 'SS-UCB').value:.1%}" for what, name in names.items()})

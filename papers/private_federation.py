@@ -15,7 +15,6 @@ from fedbandit_envs.experiments.result import Middle, RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.stats import Curves, Ratio, Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
 from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
@@ -188,7 +187,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.table("agents", [
             {
                 "problem": f"{name}, {agents:g} agents",
-                f"{TUNED} (± 95 %)": final_regret(result),
+                f"{TUNED} (± 95 %)": stats.final_regret(result),
                 **{f"{line} / {TUNED}": curves[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
             }
             for name, own in groups.items()
@@ -199,9 +198,9 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.table("targets", _targets(runs))
         columns: dict[str, Any] = {
             "baseline": lambda result: BASELINE_OF[runs.plan.panel][result.labels["line"]],
-            "regret (± 95 %)": final_regret,
+            "regret (± 95 %)": stats.final_regret,
             "median": _median,
-            **{f"/ {below}": partial(ratio, denominator=level[below]) for below in (SILENT, TUNED)},
+            **{f"/ {below}": partial(stats.ratio, denominator=level[below]) for below in (SILENT, TUNED)},
         }
         section.table("lines", of_sweeps.table("run", columns))
         section.table("epsilon", _against_epsilon(groups, curves))
@@ -211,11 +210,11 @@ def _report(section: Section, runs: PanelRuns) -> None:
         )
     section.draw(curves)
     if not by_agents:
-        heights = {line: ratio(level[line], level[TUNED]).value for line in (SILENT, PLACEBO, TRUE)}
+        heights = {line: stats.ratio(level[line], level[TUNED]).value for line in (SILENT, PLACEBO, TRUE)}
         section.draw({line: dict.fromkeys(runs.values("epsilon"), y) for line, y in heights.items()})
 
 
-def pays_from(points: Mapping[float, Ratio]) -> str:
+def pays_from(points: Mapping[float, stats.Ratio]) -> str:
     """Returns a text with the smallest x from which on private federation pays: all intervals of ratios are below 1."""
     verdicts = {x: value.at_most(1) for x, value in points.items()}
     if "exploratory" in verdicts.values():
@@ -226,11 +225,11 @@ def pays_from(points: Mapping[float, Ratio]) -> str:
     return f"from {paying[-1]:g} on" + (", the least tried" if len(paying) == len(points) else "")
 
 
-def _controlled(level: Mapping[str, RunResult]) -> Iterator[Row]:
+def _controlled(level: Mapping[str, RunResult]) -> Iterator[stats.Row]:
     """Yields a row for each ratio that separates what tuning, communication and data do."""
     pairs = [(TUNED, SILENT), (PAPER_TUNED, PAPER), (PAPER, SILENT), (PAPER_TUNED, TUNED)]
     for above, below in pairs + [(line, TUNED) for line in (OURS, OURS_TUNED, TRUE, PLACEBO)]:
-        value = ratio(level[above], level[below])
+        value = stats.ratio(level[above], level[below])
         is_1 = stats.lies_within(1, value) if above == PLACEBO else ""
         yield {"regret": f"{above} / {below}", "here": value, "is it 1?": is_1}
 
@@ -239,7 +238,7 @@ def _median(result: RunResult) -> str:
     return f"{np.median(stats.regret_by_instance(result)):.0f}"
 
 
-def _targets(runs: PanelRuns) -> Iterator[Row]:
+def _targets(runs: PanelRuns) -> Iterator[stats.Row]:
     """Yields a row for each setting and algorithm: regret at the full horizon, and ratios of ours to it.
 
     The row says whether a ratio is at most the bound that was set in advance.
@@ -248,34 +247,34 @@ def _targets(runs: PanelRuns) -> Iterator[Row]:
     for case in problem.cases:
         results = runs.where(case=case.title).by()
         for line, result in results.items():
-            row: Row = {
+            row: stats.Row = {
                 "setting: run": f"{case.title}: {line}",
                 "baseline": BASELINE_OF[runs.plan.panel][line],
-                "regret at T (± 95 %)": final_regret(result),
+                "regret at T (± 95 %)": stats.final_regret(result),
                 "median": _median(result),
             }
             for ours in (OURS, OURS_TUNED):
                 row |= {f"{ours} / this run": "", f"target of {ours}": ""}
                 if line in case.asked:
-                    value, bound = ratio(results[ours], result, middle=problem.middle), case.asked[line]
+                    value, bound = stats.ratio(results[ours], result, middle=problem.middle), case.asked[line]
                     text = "no target" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
                     row |= {f"{ours} / this run": value, f"target of {ours}": text}
             yield row
 
 
-def _against_epsilon(groups: Mapping[str, Curves], curves: Curves) -> Iterator[Row]:
+def _against_epsilon(groups: Mapping[str, stats.Curves], curves: stats.Curves) -> Iterator[stats.Row]:
     """Yields a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'."""
     for delta, lines in groups.items():
         for epsilon, result in lines[OURS].items():
             value, paper = curves[f"{OURS}, {delta}"][epsilon], PAPER in lines
             yield {
                 "all releases": f"epsilon {epsilon:g}, {delta}",
-                f"{OURS} (± 95 %)": final_regret(result),
+                f"{OURS} (± 95 %)": stats.final_regret(result),
                 f"/ {TUNED}": value,
                 f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
                 "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
                 f"{PAPER} / {TUNED}": curves[f"{PAPER}, {delta}"][epsilon] if paper else "-",
-                f"{OURS} / {PAPER}": ratio(result, lines[PAPER][epsilon]) if paper else "-",
+                f"{OURS} / {PAPER}": stats.ratio(result, lines[PAPER][epsilon]) if paper else "-",
             }
 
 

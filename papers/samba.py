@@ -390,15 +390,14 @@ def _report_privacy(page: Section, runs: PanelRuns) -> None:
     found, best = each(runs.lines("epsilon"), regret_a_pull), max(open_.means)
     lines = []
     for labels, result in runs.rows:
-        line, at = labels["line"], labels.get("epsilon", runs.values("epsilon")[0])
-        regret = found[line][at]
+        line, regret = labels["line"], regret_a_pull(result)
         sent, spent, trust, epsilon = _facts(result)
         lines.append({
-            "run": f"{line} {at:g}" if "epsilon" in labels else line,
+            "run": f"{line} {labels['epsilon']:g}" if "epsilon" in labels else line,
             "regret a pull (± 95 %)": mean_of(regret, ",.4f"),
             "reward a pull": f"{best - regret.mean():.4f}",
             "cumulative reward": f"{pulls * (best - regret.mean()):,.0f}",
-            "/ silent regret": "1" if line == SILENT else compare(regret, found[SILENT][at]),
+            "/ silent regret": "1" if line == SILENT else compare(regret, regret_a_pull(runs[SILENT])),
             "bytes a pull": f"{sent / pulls:,.2f}",
             "CPU µs a pull": f"{spent / pulls:,.2f}",
             "trust": trust,

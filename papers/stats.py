@@ -64,10 +64,6 @@ class Mean:
         """Returns the verdict on whether the value is at most ``bound``; undecided if the interval contains it."""
         return verdict(self, high=bound)
 
-    def at_least(self, bound: float = 1) -> Statement:
-        """Returns the verdict on whether the value is at least ``bound``; undecided if the interval contains it."""
-        return verdict(self, low=bound)
-
 
 class Ratio(Mean):
     """A ratio with its 95 % interval; the value is NaN if this is only a prediction interval."""

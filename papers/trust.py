@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.privacy import Claim
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
-from fedbandit_envs.papers.stats import Row, final_regret, ratio
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
 
@@ -206,7 +204,7 @@ def _claimed(claim: Claim) -> str:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
     name, _, level = runs.plan.panel.partition("-")
-    over = partial(ratio, middle=COMPARED[name].middle)
+    over = partial(stats.ratio, middle=COMPARED[name].middle)
     epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
     before = dict(zip(steps[1:], steps, strict=False))
     found = {agents: runs.where(agents=agents).lines("epsilon") for agents in runs.values("agents")}
@@ -219,9 +217,9 @@ def _report(section: Section, runs: PanelRuns) -> None:
         rows = []
         for epsilon, line in product(epsilons, (TUNED, PLACEBO, *steps)):
             result = lines[line][epsilon]
-            row: Row = {
+            row: stats.Row = {
                 "epsilon: line": f"{epsilon:g}: {line}",
-                "regret per agent (± 95 %)": final_regret(result),
+                "regret per agent (± 95 %)": stats.final_regret(result),
                 f"/ {TUNED}": over(result, lines[TUNED][epsilon]),
                 "/ the step before": over(result, lines[before[line]][epsilon]) if line in before else "-",
                 "claim against a fellow agent": _claimed(result.privacy),

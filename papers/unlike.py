@@ -13,7 +13,6 @@ from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section, baseline_of, named
 from fedbandit_envs.papers.servers import sent
-from fedbandit_envs.papers.stats import Mean, Ratio, Row, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 
 HORIZON = 1_000_000
@@ -56,7 +55,7 @@ _TEN = {**_LONG, "env": {"num_agents": 10}}
 # deviations of the mean .75.
 _SAME: dict[str, Any] = {"env": {"law": "exact", "reward_bound": 2.25, "num_agents": 10}}
 # Without given means each agent's are drawn.
-_DRAWN = {"env": {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}}
+_DRAWN = {"means": None, "num_agents": 4, "num_arms": 9, "regret": 0.5}
 LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "exact": {
         "Fed1-UCB": {},
@@ -78,18 +77,15 @@ LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     },
     "tuned": {"Fed1-UCB": {}, "Fed1-UCB-tuned": {}, "Fed2-UCB": _LONG, "Fed2-UCB-tuned": _LONG},
     "private": dict.fromkeys(("true data", "placebo", "silence, tuned"), _SAME),
-    "enhanced": dict.fromkeys(("PF-UCB", "PF-UCB-enhanced"), _DRAWN),
 }
 """The lines of panels that vary no quantity, with what they change."""
-BY_ALPHA: Mapping[str, Mapping[str, str]] = {
-    "alpha": {"alone": "alone"},
-    "controls": {
-        "printed": "PF-UCB-printed", "growth 1.2": "growth 1.2", "leader": "leader against challenger",
-    },
-    "tuned": {"tuned": "PF-UCB-tuned"},
-    "films": {"alone": "alone", "shared": "shared"},
-}  # fmt: skip
-"""The lines beside PF-UCB in panels that vary alpha, by a short name."""
+BY_ALPHA = {
+    "alpha": ("alone",),
+    "controls": ("PF-UCB-printed", "growth 1.2", "leader against challenger"),
+    "tuned": ("PF-UCB-tuned",),
+    "films": ("alone", "shared"),
+}
+"""The lines beside PF-UCB in panels that vary alpha."""
 
 
 def _run(
@@ -182,8 +178,8 @@ def mixed_aims(plan: Plan) -> list[RunSpec]:
     """
     run = partial(_run, plan, env_id="FedMixed-v0")
     if plan.panel == "enhanced":
-        return [run(line, **changes) for line, changes in LINES["enhanced"].items()]
-    lines, alphas = ["PF-UCB", *BY_ALPHA[plan.panel].values()], plan.scale.sweeps["alpha"]
+        return [run(line, env=_DRAWN) for line in ("PF-UCB", "PF-UCB-enhanced")]
+    lines, alphas = ["PF-UCB", *BY_ALPHA[plan.panel]], plan.scale.sweeps["alpha"]
     env: dict[str, Any] = {}
     if plan.panel == "films":
         alphas, env = (0.0, 0.1, 0.9, 1.0), {"means": _films(plan, 40, 10), "num_agents": 10}
@@ -224,8 +220,8 @@ def unsettled(result: RunResult) -> str:
     return f"{int(regretting.sum())} of {regretting.size}"
 
 
-def _thousands(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], Mean]:
-    return lambda result: mean_of(measure(result), ",.0f")
+def _thousands(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], stats.Mean]:
+    return lambda result: stats.mean_of(measure(result), ",.0f")
 
 
 def _median(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], str]:
@@ -249,12 +245,12 @@ def agrees(result: RunResult) -> str:
     """Returns whether our mean and the other program's differ by no more than both intervals together, as text."""
     if (known := _known(result)) is None:
         return "-"
-    own = mean_of(total(result))
+    own = stats.mean_of(total(result))
     close = abs(own.value - known[0]) <= float(np.hypot(known[1], (own.high - own.low) / 2))
     return "exploratory" if own.instances < stats.ENOUGH else "agrees" if close else "does **not** agree"
 
 
-def regret_table(runs: PanelRuns) -> list[Row]:
+def regret_table(runs: PanelRuns) -> list[stats.Row]:
     """Returns a table with a line for each algorithm (and aim): regret, messages, and the released program's number."""
     known = {"released program": released, "joint interval": agrees}
     columns = {
@@ -270,15 +266,9 @@ def regret_table(runs: PanelRuns) -> list[Row]:
     return runs.table("line", columns, "alpha")
 
 
-def _ratio(above: RunResult, below: RunResult) -> Ratio:
+def _ratio(above: RunResult, below: RunResult) -> stats.Ratio:
     """Returns the ratio of two runs' regret of all agents until the horizon, without messages."""
     return stats.compare(regret_at_horizon(above), regret_at_horizon(below))
-
-
-def _judge(page: Section, found: Mapping[str, Ratio]) -> None:
-    """Writes ratios to the numbers, and whether they are below 1."""
-    page.say(found)
-    page.verdicts(stats.each_judged(found))
 
 
 def _report_global(page: Section, runs: PanelRuns) -> None:
@@ -298,7 +288,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
     if panel == "private":
         columns: dict[str, Any] = {
             "regret (± 95 %)": stats.of_all_agents,
-            "/ silence": partial(ratio, denominator=runs["silence, tuned"]),
+            "/ silence": partial(stats.ratio, denominator=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }
         page.table("regrets", runs.table("line", columns, "epsilon"))
@@ -309,29 +299,30 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
         page.draw_over_rounds(runs)
     else:
         page.draw({own["line"]: stats.curve_of(run, run.regret.sum(axis=2)) for own, run in runs.rows})
+    whose = {"exact": ("",), "films": ("", ", real users")}.get(panel, ())
+    pairs = [(line + end, f"Fed1-UCB{end}") for end in whose for line in ("alone", "epochs")]
     if panel == "tuned":
         pairs = [(f"{line}-tuned", line) for line in ("Fed1-UCB", "Fed2-UCB")]
-    else:
-        whose = {"exact": ("",), "films": ("", ", real users")}.get(panel, ())
-        pairs = [(line + end, f"Fed1-UCB{end}") for end in whose for line in ("alone", "epochs")]
     if pairs:
-        _judge(page, {f"{a} / {b}": _ratio(runs[a], runs[b]) for a, b in pairs})
+        page.judge({f"{a} / {b}": _ratio(runs[a], runs[b]) for a, b in pairs})
 
 
 def _report_mixed(page: Section, runs: PanelRuns) -> None:
     page.table("regrets", regret_table(runs))
     if runs.plan.panel == "enhanced":
         page.draw_over_rounds(runs)
-        _judge(page, {"PF-UCB-enhanced / PF-UCB": _ratio(runs["PF-UCB-enhanced"], runs["PF-UCB"])})
+        page.judge({"PF-UCB-enhanced / PF-UCB": _ratio(runs["PF-UCB-enhanced"], runs["PF-UCB"])})
         return
     lines = runs.lines("alpha")
     page.draw(stats.each(lines, _thousands(total)))
+    rivals = BY_ALPHA[runs.plan.panel]
+    short = {line: line.removeprefix("PF-UCB-").partition(" against")[0] for line in rivals}
     found = {
-        f"{short} / PF-UCB, alpha {alpha:g}": _ratio(lines[line][alpha], ours)
+        f"{name} / PF-UCB, alpha {alpha:g}": _ratio(lines[line][alpha], ours)
         for alpha, ours in lines["PF-UCB"].items()
-        for short, line in BY_ALPHA[runs.plan.panel].items()
+        for line, name in short.items()
     }
-    _judge(page, found)
+    page.judge(found)
 
 
 _ROUNDS = {"x": "round", "y": "regret per agent, without messages"}

@@ -6,7 +6,7 @@ import pytest
 from pages import check_section, parts_of
 from toy_paper import TOY
 
-from fedbandit_envs.papers.experiment import Plan, Section
+from fedbandit_envs.papers.experiment import Plan, Scale, Section
 from fedbandit_envs.papers.page import filled, read_numbers, write_numbers
 from fedbandit_envs.papers.stats import Mean, Ratio
 
@@ -90,3 +90,11 @@ def test_numbers_are_sorted_and_the_same_file_each_time(tmp_path, written):
     rows = read_numbers(tmp_path / "one.csv.gz")
     assert [row["experiment"] for row in rows] == ["a"] * len(first) + ["b"] * len(made)
     assert rows[0]["value"] == "2280.4"
+
+
+def test_judged_ratios_are_numbers_and_verdicts_before_further_lines():
+    section = Section(Plan("all", Scale(50, 2)))
+    section.judge({"a / b": Ratio(0.9, 0.8, 0.95, 20)}, ("least", "a", "-"))
+    cells = "| a / b | 0.900 [0.800, 0.950] |"
+    assert section.tables["numbers"].endswith(cells)
+    assert section.tables["verdicts"].splitlines()[2:] == [f"{cells} holds |", "| least | a | - |"]

@@ -94,7 +94,7 @@ def test_no_verdict_follows_from_fewer_than_twenty_instances():
     few, enough = (Ratio(0.7, 0.68, 0.72, count) for count in (19, 20))
     for verdict in (
         lambda value: value.at_most(100),
-        lambda value: value.at_least(0),
+        lambda value: stats.verdict(value, low=0),
         lambda value: value.contains(0.7),
         lambda value: stats.all_within([enough, value]),
     ):
@@ -113,7 +113,7 @@ def test_bounds_hold_do_not_or_are_undecided():
     assert [value.at_most(bound) for bound in (0.6, 0.7, 0.72, 0.8)] == [
         "does **not** hold", "undecided", "holds", "holds",
     ]  # fmt: skip
-    assert [value.at_least(bound) for bound in (0.6, 0.68, 0.7, 0.8)] == [
+    assert [stats.verdict(value, low=bound) for bound in (0.6, 0.68, 0.7, 0.8)] == [
         "holds", "holds", "undecided", "does **not** hold",
     ]  # fmt: skip
     above, below = Ratio(1.2, 1.1, 1.3, 20), Ratio(0.9, 0.8, 1.0, 20)
