@@ -113,9 +113,10 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         if not self.agents:
             return {}, {}, {}, {}, {}
         names = self.possible_agents
-        observation, reward, truncated, info = self.step_batch(
-            stacked(actions, self.single_action_space, names)
-        )
+        if actions.keys() != set(names):
+            raise ValueError(f"actions are of {sorted(actions)}; one action for each of {names} is required")
+        action = _stack_rows([actions[agent] for agent in names], self.single_action_space)
+        observation, reward, truncated, info = self.step_batch(action)
         over = bool(truncated[0, 0])
         if over:
             self.agents = []
@@ -152,21 +153,12 @@ def _rows(arrays: Mapping[str, Array]) -> list[dict[str, Array]]:
     return [{name: array[0, j, ...] for name, array in arrays.items()} for j in range(agents)]
 
 
-def stacked(actions: Mapping[str, Any], space: spaces.Space, agents: Sequence[str]) -> Any:
-    """Returns actions keyed by agent as an array with one replica, ``(1, agents, ...)``, or as a dict of such arrays.
+def _stack_rows(rows: list[Any], space: spaces.Space) -> Any:
+    """Returns agents' actions as an array with one replica, ``(1, agents, ...)``, or as a dict of such arrays.
 
     Raises:
-        ValueError: Agents are missing or unknown, or an action has the wrong shape.
+        ValueError: An action has the wrong shape, or is no mapping of the space's names.
     """
-    if actions.keys() != set(agents):
-        raise ValueError(
-            f"actions are of {sorted(actions)}; one action for each of {list(agents)} is required"
-        )
-    return _stack_rows([actions[agent] for agent in agents], space)
-
-
-def _stack_rows(rows: list[Any], space: spaces.Space) -> Any:
-    """Stacks one element of a space for each agent, and elements of ``Dict`` spaces entry by entry."""
     if isinstance(space, spaces.Dict):
         if not all(isinstance(row, Mapping) and row.keys() == space.keys() for row in rows):
             raise ValueError(f"actions are {rows}; a mapping of {list(space)} is required of each agent")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, flatten
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.privacy import Adjacency, Claim
 
@@ -128,9 +128,7 @@ class ReleaseLedger:
         Raises:
             ValueError: A sender's release is not finite.
         """
-        flat = np.concatenate(
-            [array.reshape(*self.shape, -1) for array in statistic.values()], axis=2, dtype=np.float64
-        )
+        flat = flatten(statistic)
         if not np.isfinite(flat[senders]).all():
             raise ValueError(
                 "a release has numbers that are not finite; finite ones are required where it is clipped"

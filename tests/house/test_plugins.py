@@ -18,7 +18,7 @@ from fedbandit_envs.leaderboard.suites import Edition, tracks_of
 from fedbandit_envs.registry import registration
 from fedbandit_envs.registry.registration import Plugin, PluginWarning, Registry, plugins
 from fedbandit_envs.wrappers import Privatizer
-from fedbandit_envs.wrappers.privacy.audits import attacks_of, run_audits
+from fedbandit_envs.wrappers.privacy.audits import run_audits
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Laplace
 
 ROOT = Path(__file__).parents[2]
@@ -237,10 +237,8 @@ def test_a_mechanism_is_attacked_by_its_entry_point(own_module):
         "one-quantity",
         "one-outcome",
     }
-    with pytest.raises(TypeError, match="a subclass of Mechanism is required"):
+    with pytest.raises(TypeError, match="'epsilon'"):
         run_audits(f"{own_module.stem}:Env")
-    with pytest.raises(TypeError, match="epsilon and releases are required"):
-        attacks_of("fedbandit_envs.wrappers.privacy.mechanisms.additive:Mechanism")
 
 
 def test_the_tutorial_is_the_example_to_the_letter():

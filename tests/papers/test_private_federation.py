@@ -41,7 +41,7 @@ def test_claims_that_cannot_be_are_refused():
         ((1.0, 1.0, 1), "delta is 1.0"),
         ((1.0, 0.1, 0), "releases is 0; an integer >= 1"),
         ((1.0, 0.1, 1, 0.0), "norm is 0.0"),
-        ((1e-12, 1e-12, 100), "more is required for each"),
+        ((1e-12, 1e-12, 100), "epsilon is 0.0"),
     ):
         with pytest.raises(ValueError, match=message):
             equal_shares(*arguments)

@@ -41,7 +41,7 @@ import numpy as np
 from gymnasium import spaces
 from scipy.special import betaincinv, logsumexp, ndtri
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, flatten, zeros
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, History, Neighbours, variance_of
 from fedbandit_envs.core.problem import Problem
@@ -262,35 +262,32 @@ class _Samples:
         size = sum(array.size for arrays in clear for array in arrays.values())
         self._episodes = ceil(samples / min(_AGENTS, max(_HELD // size, 1)))
         self.env = privatize(make(num_agents=ceil(samples / self._episodes)))
-        self.clear = np.concatenate(
-            [_side_by_side(arrays, self.env.single_release_space) for arrays in clear]
-        )
+        self.clear = np.concatenate([self._numbers(arrays) for arrays in clear])
 
     def _play(self, env: Privatizer, seed: int, release: Callable[[Array], Arrays]) -> Iterator[Arrays]:
-        """Plays an episode of one replica and yields the releases of each window, arrays by name ``(agents, ...)``."""
+        """Plays an episode of one replica and yields the releases of each window, arrays by name."""
         env.reset_batch([seed])
         everyone = np.ones((1, env.max_num_agents), np.bool_)
         for action in self._actions:
             env.step_batch(np.broadcast_to(action, (*everyone.shape, *action.shape)))
-            yield {name: array[0] for name, array in release(everyone).items()}
+            yield release(everyone)
+
+    def _numbers(self, arrays: Arrays) -> Array:
+        return _side_by_side(arrays, self.env.single_release_space)[0]
 
     def draw(self) -> Iterator[Array]:
         """Yields the releases of each episode, ``(releases, agents, values)``."""
         for seed in np.random.SeedSequence(self._seed).generate_state(self._episodes, np.uint64).tolist():
-            windows = self._play(self.env, seed, self.env.release)
-            yield np.stack([_side_by_side(arrays, self.env.single_release_space) for arrays in windows])
+            yield np.stack([self._numbers(arrays) for arrays in self._play(self.env, seed, self.env.release)])
 
 
-def _side_by_side(
-    arrays: Arrays, layout: spaces.Dict, lead: int = 1, of: Callable[[str], str] = str
-) -> Array:
-    """Returns all numbers in a release side by side, ``(..., values)``, in the order of the names in ``layout``.
+def _side_by_side(arrays: Arrays, layout: spaces.Dict, of: Callable[[str], str] = str) -> Array:
+    """Returns all numbers in a release as :func:`.flatten` does, in the order of the names in ``layout``.
 
-    Arrays have ``lead`` leading axes and names made by ``of``; those that are missing are filled with 0.
+    Arrays have the names made by ``of``; those that are missing are filled with 0.
     """
-    rows = next(iter(arrays.values())).shape[:lead]
-    parts = [arrays.get(of(name), np.zeros((*rows, *(space.shape or ())))) for name, space in layout.items()]
-    return np.concatenate([part.reshape(*rows, -1) for part in parts], axis=lead, dtype=np.float64)
+    missing = zeros(layout, next(iter(arrays.values())).shape[:2])
+    return flatten({name: arrays.get(of(name), missing[name]) for name in layout})
 
 
 def attack_stage(
@@ -422,7 +419,7 @@ class _View:
 
     def _numbers(self, arrays: Arrays, of: Callable[[str], str] = str) -> Array:
         """Returns the numbers of released arrays side by side, ``(..., values)``; see :func:`_side_by_side`."""
-        return _side_by_side(arrays, self._private.env.single_release_space, 2, of)
+        return _side_by_side(arrays, self._private.env.single_release_space, of)
 
     def draw(self, samples: int, seed: Sequence[int], clear: Array) -> Array:
         """Returns what the observer sees in each of some samples, reduced to a few numbers.

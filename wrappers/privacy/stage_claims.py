@@ -37,7 +37,7 @@ needs fresh noise: nothing is claimed for correlated noise.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from math import exp, inf, log, sqrt, tanh
 from typing import Any
 
@@ -46,7 +46,6 @@ import scipy  # imports its large parts, such as stats, only when they are used
 from scipy.special import expit
 
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.core.privacy import AGENT, Claim
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier, gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
@@ -169,13 +168,11 @@ def _summed(
 ) -> Claim:
     """Returns the claim for sums in which an observer does not know ``unknown`` shares of each agent's noise."""
     gaussian = all(event.kind == "gaussian" for event in accounts.events)
-    reason = ""
+    unclaimed = partial(replace, own, epsilon=None, trust=stage.trust)
     if not all(event.adds_up for event in accounts.events):
-        reason = "the noise of sums is accounted for Gaussian noise only"
-    elif not (gaussian or complete):
-        reason = "where agents are absent, sums are accounted for Gaussian noise only"
-    if reason:
-        return replace(own, epsilon=None, reason=reason, trust=stage.trust)
+        return unclaimed(reason="the noise of sums is accounted for Gaussian noise only")
+    if not (gaussian or complete):
+        return unclaimed(reason="where agents are absent, sums are accounted for Gaussian noise only")
     claim = accounts.rescaled(1 / unknown).epsilon(**asked)
     # A real secure sum adds up integers, whose noise is discrete.
     reason = "; ".join(filter(None, (claim.reason, "idealised: real-valued noise" * gaussian)))
@@ -193,17 +190,15 @@ def _shuffled(stage: Stage, accounts: Accountant, own: Claim, unknown: Array, co
             int ``(replicas, agents)``.
         correlated: Whether the noises of an agent's releases are correlated; then nothing is amplified.
     """
-    reason = ""
+    unclaimed = partial(replace, own, epsilon=None, trust=stage.trust)
     if correlated:
-        reason = "the noise of an agent's messages is correlated"
-    elif any(event.kind != "gaussian" for event in accounts.events):
-        reason = "shuffled batches are accounted for Gaussian noise only"
-    elif any(event.change(AGENT).norm == inf for event in accounts.events):
-        reason = "shuffling hides whole payloads only, which must have a clip"
-    elif not own.delta:
-        reason = "shuffled Gaussian noise gives no finite epsilon at delta 0"
-    if reason:
-        return replace(own, epsilon=None, reason=reason, trust=stage.trust)
+        return unclaimed(reason="the noise of an agent's messages is correlated")
+    if any(event.kind != "gaussian" for event in accounts.events):
+        return unclaimed(reason="shuffled batches are accounted for Gaussian noise only")
+    if any(event.change(AGENT).norm == inf for event in accounts.events):
+        return unclaimed(reason="shuffling hides whole payloads only, which must have a clip")
+    if not own.delta:
+        return unclaimed(reason="shuffled Gaussian noise gives no finite epsilon at delta 0")
     losses = [event.mu(AGENT) for event in accounts.events]
     rows = np.concatenate([unknown[np.newaxis], accounts.counts]).reshape(len(losses) + 1, -1)
     amplified = 0.0
@@ -231,17 +226,8 @@ def shuffled_epsilon(delta: float, batches: Iterable[tuple[int, float]]) -> floa
         batches: The shuffled batches that contain messages of one agent: of each the number n of messages whose noise
             the observer does not know, including the agent's own; and the privacy loss of one message for any two
             payloads, mu = 2 C/s for Gaussian noise of standard deviation s and a clip C.
-
-    Raises:
-        TypeError: A number of messages is not an integer.
-        ValueError: An argument is out of its range.
     """
-    require_number("delta", delta, 0, 1, open_below=True, open_above=True)
-    counted = Counter(batches)
-    for messages, mu in counted:
-        require_integer("messages", messages, 1)
-        require_number("mu", mu, 0, inf)
-    return _epsilon(delta, tuple(counted.items()))
+    return _epsilon(delta, tuple(Counter(batches).items()))
 
 
 @lru_cache(maxsize=4096)  # Each episode needs the same results again.
@@ -354,15 +340,8 @@ def largest_loss(epsilon: float, delta: float, messages: Sequence[int]) -> float
     Args:
         epsilon: Epsilon of all batches together, > 0 and finite.
         delta: Delta of all batches together, in (0, 1).
-        messages: The number of messages in each batch; see :func:`shuffled_epsilon`.
-
-    Raises:
-        TypeError: A number of messages is not an integer.
-        ValueError: An argument is out of its range, or there is no batch.
+        messages: The number of messages in each batch, at least one of them; see :func:`shuffled_epsilon`.
     """
-    require_number("epsilon", epsilon, 0, inf, open_below=True, open_above=True)
-    if not messages:
-        raise ValueError("messages is empty; at least one batch is required")
 
     def suffices(mu: float) -> bool:
         return shuffled_epsilon(delta, [(n, mu) for n in messages]) <= epsilon

@@ -69,15 +69,13 @@ def test_zcdp_bounds_gaussian_privacy_from_above(mu, delta):
     assert zcdp_epsilon(delta, mu**2 / 2) >= gaussian_epsilon(delta, mu)
 
 
-@pytest.mark.parametrize("multiplier", [classic_noise_multiplier, analytic_noise_multiplier])
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "name"), [(0.0, 0.1, "epsilon"), (np.nan, 0.1, "epsilon"), (1.0, 1.0, "delta")]
+    ("epsilon", "delta", "name"),
+    [(0.0, 0.1, "epsilon"), (np.nan, 0.1, "epsilon"), (1.0, 1.0, "delta"), (1.0, 9e-301, "delta")],
 )
-def test_bad_parameters_are_named(multiplier, epsilon, delta, name):
-    with pytest.raises(ValueError, match=f"{name} is"):
-        multiplier(epsilon, delta)
-    with pytest.raises(ValueError, match="delta is 9e-301; at least 1e-300 is required"):
-        analytic_noise_multiplier(1.0, 9e-301)
+def test_bad_parameters_are_named(epsilon, delta, name):
+    with pytest.raises(ValueError, match=f"{name} is .*1e-300"):
+        analytic_noise_multiplier(epsilon, delta)
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-150, 1e-40, 1e-16, 1e-12, 1e-9, 1e-7, 1e-5])

@@ -156,16 +156,3 @@ def test_the_largest_loss_spends_what_is_given(messages):
     loss = largest_loss(0.5, 1e-4, messages)
     assert shuffled_epsilon(1e-4, [(n, loss) for n in messages]) <= 0.5
     assert shuffled_epsilon(1e-4, [(n, 1.0003 * loss) for n in messages]) > 0.5
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: shuffled_epsilon(0.0, []), r"delta is 0.0; a number in \(0, 1\)"),
-        (lambda: shuffled_epsilon(0.1, [(0, 1.0)]), "messages is 0"),
-        (lambda: largest_loss(1.0, 0.1, []), "messages is empty"),
-    ],
-)
-def test_errors_name_what_is_allowed(call, words):
-    with pytest.raises(ValueError, match=words):
-        call()

@@ -39,12 +39,12 @@ def classic_noise_multiplier(epsilon: float, delta: float) -> float:
     Args:
         epsilon: Privacy of one release, > 0; infinity gives 0.
         delta: Privacy of one release, in (0, 1).
-
-    Raises:
-        ValueError: A parameter is out of its range.
     """
-    _check(epsilon, delta)
     return float(np.sqrt(2 * np.log(1.25 / delta)) / epsilon)
+
+
+# Smaller numbers, and the noise that they need, leave the range of floating-point numbers.
+_LEAST = 1e-300
 
 
 @lru_cache(maxsize=4096)  # Each episode needs the same results again.
@@ -58,9 +58,10 @@ def analytic_noise_multiplier(epsilon: float, delta: float) -> float:
     Raises:
         ValueError: A parameter is out of its range.
     """
-    _check(epsilon, delta, _LEAST)
-    if np.isinf(epsilon):
+    require_number("delta", delta, _LEAST, 1, open_above=True)
+    if epsilon == inf:
         return 0.0
+    require_number("epsilon", epsilon, _LEAST, inf)
     target = np.log(delta)
 
     def excess(log_mu: float) -> float:
@@ -198,7 +199,7 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
     Raises:
         TypeError: A parameter has the wrong type.
         ValueError: A parameter is out of its range, or epsilon and delta are so small that the epsilon of a single
-            release is 0 in floating-point arithmetic.
+            release is 0 in floating-point arithmetic; the error names that one.
     """
     require_integer("releases", releases, 1)
     require_number("norm", norm, 0, np.inf, open_below=True)
@@ -206,11 +207,6 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
     if multiplier > 0:
         # A slightly smaller epsilon makes slightly more noise, so that rounding cannot make the loss exceed epsilon.
         share = float(gaussian_epsilon(_DELTA_OF_ONE, 1 / multiplier)) * (1 - 1e-9)
-        if share == 0:
-            raise ValueError(
-                f"epsilon is {epsilon!r} and delta {delta!r} for {releases} releases; more is required for each "
-                f"of them to have an epsilon at delta {_DELTA_OF_ONE:g}"
-            )
         # Multiplied and divided to have the same rounding as in earlier versions, where privatizers were given the
         # epsilon of all releases and divided it: so the noise is equal to the bit.
         multiplier = analytic_noise_multiplier(releases * share / releases, _DELTA_OF_ONE)
@@ -221,19 +217,6 @@ def equal_shares(epsilon: float, delta: float, releases: int, norm: float = 1.0)
         "releases": releases,
         "noise_multiplier": multiplier,
     }
-
-
-# Smaller numbers, and the noise that they need, leave the range of floating-point numbers.
-_LEAST = 1e-300
-
-
-def _check(epsilon: float, delta: float, least: float = 0.0) -> None:
-    if epsilon != inf:
-        require_number("epsilon", epsilon, 0, inf, open_below=True)
-    require_number("delta", delta, 0, 1, open_below=True, open_above=True)
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if value < least:
-            raise ValueError(f"{name} is {value!r}; at least {least:g} is required for exact calibration")
 
 
 # Privacy losses are rounded up to multiples of an interval. This is its default; it is narrower where losses are small,

@@ -3,15 +3,13 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from math import ceil, prod, sqrt
-from multiprocessing import parent_process
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, flatten
 from fedbandit_envs.basics.checks import (
     require_choice,
     require_epsilon,
@@ -476,8 +474,7 @@ class Gaussian(AdditiveMechanism):
         """
         super().prepare(env)
         most = float(self._shares.max())
-        # Workers of a sweep leave the warning to the process that started them.
-        if self._classic and 1 <= most < np.inf and parent_process() is None:
+        if self._classic and 1 <= most < np.inf:
             true = float(gaussian_delta(most, 1 / classic_noise_multiplier(most, self._delta)))
             if true > self._delta:
                 warnings.warn(
@@ -686,27 +683,16 @@ class RandomizedResponse(AdditiveMechanism):
         }
 
 
-# Cached, since every release needs the same names.
-_announced = lru_cache(variance_of)
-
-
-def flatten(arrays: Arrays) -> Array:
-    """Returns all numbers of each agent side by side, as a new float64 array ``(replicas, agents, values)``."""
-    return np.concatenate(
-        [array.reshape(*array.shape[:2], -1) for array in arrays.values()], axis=2, dtype=np.float64
-    )
-
-
 def unflatten(values: Array, variances: Array, like: Arrays) -> Arrays:
     """Returns the named arrays of a release, and beside them arrays of noise variances; all are views.
 
     Args:
-        values: The numbers of each agent side by side, ``(replicas, agents, values)``, as :func:`flatten` returns them.
+        values: The numbers of each agent as :func:`.flatten` returns them, ``(replicas, agents, values)``.
         variances: The variance of the noise in each of them, same shape.
         like: Arrays with the names and shapes of the release, ``(replicas, agents, ...)``.
     """
     arrays: Arrays = {}
-    for rename, flat in ((str, values), (_announced, variances)):
+    for rename, flat in ((str, values), (variance_of, variances)):
         start = 0
         for name, array in like.items():
             stop = start + prod(array.shape[2:])

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, flatten
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_size
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -26,7 +26,6 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Mechanism,
     PlannedReleases,
     checked_plan,
-    flatten,
     require_one_of,
     unflatten,
 )
