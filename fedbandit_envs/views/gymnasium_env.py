@@ -86,8 +86,8 @@ class FederationEnv(gymnasium.Env[Observation, Any]):
 
     @spec.setter
     def spec(self, spec: EnvSpec | None) -> None:
-        horizon = self._control.federation.max_cycles
-        self._spec = spec and replace(spec, max_episode_steps=min(spec.max_episode_steps or horizon, horizon))
+        # gymnasium.make leaves the number out here; its own limit of steps is in the specification of TimeLimit.
+        self._spec = spec and replace(spec, max_episode_steps=self._control.federation.max_cycles)
 
     def privacy(self) -> Claim:
         """Returns the privacy guarantee of this episode's releases; see :meth:`FederatedEnv.privacy`."""

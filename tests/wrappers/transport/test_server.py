@@ -53,6 +53,15 @@ def test_without_an_echo_ones_own_uploads_do_not_come_back():
     np.testing.assert_array_equal(later["inbox_delivered"][0, 1, 0], later["delivered"][0, 0])
 
 
+def test_a_lost_upload_is_one_message_and_a_doubled_one_is_two():
+    env = Server(small(), "every_round", {"name": "fixed_gap", "gap": 100}, loss=0.5, duplication=0.5)
+    env.reset_batch(range(9))
+    info = env.step_batch(buying(env, 9)).info
+    lost = info["lost"] > 0
+    assert (info["messages"][lost] == 1).all()
+    assert set(info["messages"][~lost]) == {1, 2}
+
+
 def test_everybody_is_answered_on_schedule():
     env = Server(small(), "every_round", {"name": "fixed_gap", "gap": 3})
     env.reset_batch([0, 1])
