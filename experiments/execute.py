@@ -32,20 +32,20 @@ def play(
 ) -> None:
     """Plays the shards of some runs that have no result file in a folder yet, and writes their files.
 
-    It may be killed at any moment and called again. Several processes may do this with one folder at the same time: a
-    shard that two of them play has the same result twice. An error in a shard ends the others that are being played;
-    what was written before stays.
+    You may kill it at any moment and call it again; it then plays what is missing. Several processes may do this with
+    one folder at the same time: a shard that two of them play has the same result twice. An error in a shard ends the
+    others that are being played; what was written before stays.
 
     Args:
         cells: The runs, each of which is split into shards (each with some of the run's seeds).
         folder: Folder for the shards' files; made if it does not exist.
-        workers: Number of processes; with 1 shards are played in this process.
+        workers: Number of processes; if it is 1, this process plays all shards.
         scheduler: Address of a Dask scheduler, ``tcp://host:port``, whose workers play instead. Workers may come and
             go; the shard of a worker that has died is given to another one.
-        advance: Called with the number of agent-rounds of a shard when it has been played.
+        advance: Called with the number of agent-rounds of a shard once its file exists.
 
     Raises:
-        BackendError: The processes or the workers of Dask cannot play.
+        BackendError: The processes or the workers of Dask cannot play, or a worker has another source.
     """
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)

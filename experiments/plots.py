@@ -110,12 +110,12 @@ def plot(
     log_x: bool = False,
     log_y: bool = False,
 ) -> "Figure":
-    """Returns a ``matplotlib`` figure of means of a table's column, with 95 % intervals over seeds, against another.
+    """Plots the mean of one column against another one, with 95 % intervals over seeds, and returns the figure.
 
-    Rows without a value of ``x``, such as those of a policy without noise where ``x`` is epsilon, become a horizontal
-    line, and so do those where it is infinite. Of each run only the last round is drawn, if the table has ``rounds``
-    (the horizon) and ``round`` is neither drawn nor selected. If the table has ``agent``, and it is neither drawn nor
-    selected, means over agents are drawn. Where runs or seeds are missing, as in a table that was cut, it warns.
+    Rows without a finite ``x`` become a horizontal line, such as a policy without noise where ``x`` is epsilon. Rows
+    without a value of ``y`` are left out. The figure shows only the last round of each run, unless ``x``, ``by`` or
+    ``where`` names ``round``, and means over agents, unless one of them names ``agent``. It warns if runs or seeds are
+    missing, as in a table that was cut.
 
     Args:
         frame: A ``pandas.DataFrame`` with a row for each seed, such as :func:`~.sweep.sweep` and
@@ -123,7 +123,7 @@ def plot(
         x: Column of the horizontal axis; its values are numbers or texts.
         y: Column of the vertical axis, numbers.
         by: Column or columns whose values tell curves apart.
-        where: Values that drawn rows have, by column.
+        where: Columns, each with the one value that rows must have; other rows are left out.
         log_x: Whether the horizontal axis is logarithmic.
         log_y: Whether the vertical axis is logarithmic.
 

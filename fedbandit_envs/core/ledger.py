@@ -81,14 +81,16 @@ class ReleaseLedger:
     ) -> Arrays:
         """Returns ``release(senders)``, data that pass a wrapper or leave the problem, and counts those that leave.
 
-        Data leave unless the next wrapper outside has asked for them, in a release of its own, which then has them. If
-        an error ends the release, what has been taken from inside has left.
+        A release is counted here unless a running release of the same wrapper or of the next one outside asked for the
+        data: that release then holds them, and is counted in its place. If an error ends the release, the data that it
+        had already taken from inside count all the same.
 
         Args:
             level: The wrapper or problem.
             release: The function that takes the data.
             senders: Whose data, bool ``(replicas, agents)``.
-            holds: Whether a data layer keeps what it takes, as the agents' own; for other layers it is ignored.
+            holds: Whether a data layer stores the data for its agents and sends nothing yet; then no release is
+                counted. Other layers ignore it.
         """
         layer, height, taken = getattr(type(level), "layer", ""), level._height, np.array(senders, np.bool_)
         if layer == "noise":
@@ -158,11 +160,11 @@ class ReleaseLedger:
         return below, above
 
     def claims(self) -> list[Claim]:
-        """Returns the privacy claims for all releases of this episode, against every observer, least trust first.
+        """Returns the privacy claims for all releases of this episode, one for each observer, least trust first.
 
-        If data pass a privatizer, its accountant makes the claims. Otherwise epsilon is infinite once anything has been
-        released without passing a layer of noise. Before that it is None if there is an ``unclaimable_reason``, or if
-        no accountant has booked the noise, and 0 if nothing has been released.
+        If data pass a privatizer, its accountant makes the claims. Otherwise there is one claim, and the first rule
+        that applies sets its epsilon: it is infinite if data have left without noise, None if there is an
+        ``unclaimable_reason`` or if data have left with noise that no accountant booked, and else 0.
         """
         height = np.inf
         if self.noise is not None:

@@ -56,10 +56,12 @@ _LEVELS = np.array([0.01, 0.1, 0.25, 0.4, 0.6, 0.75, 0.9, 0.99])
 
 
 def check_noise(wrap: Wrap, make: Make) -> None:
-    """Checks that noise is what is announced and booked, and independent of data, and attacks a stranger's mechanism.
+    """Checks that noise has the announced variance and the booked distribution, and does not depend on data.
+
+    Mechanisms of other packages are attacked, too.
 
     Args:
-        wrap: A function that puts the noise layer, and perhaps other wrappers, around a federation.
+        wrap: A function that puts the noise layer around a federation. Wrappers outside of the layer are left out.
         make: A function that makes the federation inside.
 
     Raises:
@@ -117,11 +119,13 @@ def check_noise(wrap: Wrap, make: Make) -> None:
 
 
 def _sampled(wrap: Wrap, make: Make) -> tuple[Any, list[Arrays], list[dict[Any, Array]]]:
-    """Plays one episode with noise, once more with other noise, without, and where one agent acts otherwise.
+    """Plays an episode four times: with noise, with other noise, without, and with noise where agents act otherwise.
+
+    In the last one a single agent of each replica does so, and noise has the seed of the first.
 
     Returns:
-        The noise layer after the episode; the releases of these four episodes, arrays by name with a leading axis for
-        the releases; and the events that each release added to the books, with the agents that had it.
+        The noise layer after the first episode; the releases of all four, arrays by name with a leading axis for the
+        releases; and for each release of the first one the booked events, each with the agents that it applies to.
     """
     values = sum(int(np.prod(space.shape or ())) for space in make().single_release_space.values())
     seeds = range(max(REPLICAS, -(-VALUES // (make().max_num_agents * values))))

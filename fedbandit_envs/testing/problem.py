@@ -58,13 +58,15 @@ def check_neighbours(trial: Trial) -> None:
 def check_worse_neighbours(trial: Trial) -> None:
     """Checks that an altered action or outcome changes its own round only, and one release by the declared sensitivity.
 
-    In each replica one agent acts differently in one round, or the outcomes of that round come from other random
-    numbers, among them the smallest and the largest of 65,536. One release may then differ, by the change of the widest
-    adjacency that is declared. All later releases must be the same, and a problem's rewards and regret too, by common
-    random numbers. Regret must not change with the outcomes of its own round either, since it is an expectation over
-    them. What two replicas release after a single round may not differ more. Problems whose rounds depend on earlier
-    ones (``stateful``) are compared in the first release only. Byzantine agents (the group ``liars``) are not
-    protected, and not compared.
+    In each replica one agent acts differently in one round, or other random numbers bring about the outcomes of that
+    round, in some replicas the smallest or the largest of 65,536. At most one release may then differ, by no more than
+    the declared adjacency that fits the alteration allows, or the widest one where none fits. All later releases must
+    be equal, and so must a problem's rewards and regret of other rounds, which takes common random numbers. Regret must
+    not change with the outcomes of its own round either, since it is an expectation over them. If ``agent`` is
+    declared, an agent also acts differently in all rounds, and every release may differ within its bound. Two replicas
+    that both release after one round may differ by no more than the change of one round. Problems whose rounds depend
+    on earlier ones (``stateful``) are compared in the first release that differs. Byzantine agents (the group
+    ``liars``) have no protection, and are left out.
 
     Args:
         trial: A problem, perhaps with data layers around it. The seeds and the horizon are this check's own.
@@ -270,15 +272,15 @@ def check_hidden(trial: Trial) -> None:
 
 
 def check_isolation(trial: Trial) -> None:
-    """Checks that agents see the data of another agent only in their inboxes, after releases that the ledger counted.
+    """Checks that agents see the data of others in inboxes and server arrays only, after releases that were counted.
 
-    Two episodes are compared. In each replica one agent acts differently in the second episode, from some round on. The
-    observations, rewards and releases of all other agents must be equal to the bit in both episodes until the ledger
-    counts the next release of that agent; afterwards only their ``inbox_*`` and ``server_*`` arrays may differ, and
-    these only with a transport. Nothing at all may differ if no data of that agent leave it: if releases of the noise
-    layer, or else of the environment, are replaced by zeros, or if the environment does not allow the agent to send. If
-    agents choose when to send, the times of messages may differ. Problems whose agents interact are not checked; a
-    warning says so.
+    Two episodes are compared. In each replica one agent acts differently in the second episode, from the first round
+    on, and once more from the middle. The observations, rewards and releases of all other agents must be equal to the
+    bit in both episodes until the ledger counts the next release of that agent; afterwards only their ``inbox_*`` and
+    ``server_*`` arrays may differ, and these only with a transport. Nothing else may differ if no data of that agent
+    leave it: if releases of the noise layer, or else of the environment, are replaced by zeros, or if the environment
+    does not allow the agent to send. If agents choose when to send, all that can show these times may differ: inboxes,
+    server arrays, ``sent``, rewards and information. Problems whose agents interact are not checked; a warning says so.
     """
     if getattr(trial.env, "interacting", False):
         unchecked = "not checked is whether agents see of others what was not released"

@@ -217,7 +217,7 @@ class AdditiveMechanism(Mechanism):
 
     If a release spends the share e, the noise in a number of sensitivity s is ``s * noise_multiplier(e)`` times
     a random number from :meth:`draw`. A subclass defines :meth:`noise_multiplier` and the privacy :meth:`event` to
-    account for; and unless the random number is standard normal, :meth:`draw` and its variance (:meth:`unit_variance`).
+    account for. If its random number is not standard normal, it also overrides :meth:`draw` and :meth:`unit_variance`.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class AdditiveMechanism(Mechanism):
         generator.standard_normal(out=out)
 
     def prepare(self, env: FederatedEnv) -> None:
-        """Computes each release's share of epsilon, as far as it does not depend on sensitivities, and its noise."""
+        """Computes shares and noise multipliers; those of a finite ``epsilon`` need sensitivities, at the reset."""
         self._share_out(env.max_cycles)
 
     def _share_out(self, horizon: int, changes: Changes | None = None) -> None:
