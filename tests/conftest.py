@@ -53,6 +53,11 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 50)
 
 
+def pytest_sessionfinish():
+    """Leaves garbage to the end of the process; pytest would collect it five times."""
+    gc.freeze()
+
+
 @pytest.fixture
 def in_this_process():
     """Plays shards here: a new process imports and loads kernels for longer than tests play."""

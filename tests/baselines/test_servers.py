@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from gymnasium import spaces
+from pairs import every_second
 
 from fedbandit_envs import make_federation
 from fedbandit_envs.baselines import BASELINES
@@ -38,7 +39,7 @@ def inside(baseline):
     return env
 
 
-@pytest.mark.parametrize("name", COMPUTING)
+@pytest.mark.parametrize("name", every_second(COMPUTING))
 def test_servers_keep_replicas_apart(name, monkeypatch):
     """In 15 rounds, each with as many questions as a model takes."""
     if BASELINES[name].only == "FedLogistic-v0":

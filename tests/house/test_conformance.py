@@ -12,7 +12,7 @@ from undrawn import undrawn
 from wide_intervals import wide_intervals as wide_intervals
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.registry.registration import REGISTRY, make_federation
 from fedbandit_envs.testing import check_federation, check_policy, check_wrapper, policy
 from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.testing.episodes import Trial
@@ -49,7 +49,9 @@ STATISTICS = [list(alike) for _, alike in groupby(sorted(SMALL, key=kind_of_stat
 
 
 def pairs_tried():
-    """Returns the examples and problems that ordinary runs try together; what remains of all pairs is slow.
+    """Returns the examples and problems that continuous integration tries together; other pairs are slow.
+
+    Ordinary runs try those with the wrapper's first example.
 
     They are every example around one problem at least, every mechanism around a problem of every kind of statistic, and
     every other wrapper around two. Wrappers take problems in turn, so that every problem is tried with data layers, a
@@ -68,7 +70,7 @@ TRIED = set(pairs_tried())
 AROUND = [
     pytest.param(
         wrapper, example, problem, id=f"{name}-{place}-{problem}",
-        marks=() if (wrapper, place, problem) in TRIED else pytest.mark.slow,
+        marks=pytest.mark.slow if (wrapper, place, problem) not in TRIED else pytest.mark.ci if place else (),
     )
     for name, wrapper in WRAPPERS.items()
     for place, example in enumerate(wrapper.examples)
@@ -76,6 +78,11 @@ AROUND = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "env_id",
+    [pytest.param(env_id, marks=() if env_id in FIRST else pytest.mark.ci) for env_id in REGISTRY],
+    indirect=True,
+)
 def test_registered_environments(make_federation, env_id):
     """With pictures those that are the first of their problem, since ids of one problem are drawn by the same code."""
     with nullcontext() if env_id in FIRST else undrawn():
@@ -128,7 +135,14 @@ LONG = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name.endswith(("-placebo", "-true", "-tuned")) else ())
+        pytest.param(
+            name,
+            marks=pytest.mark.slow
+            if name.endswith(("-placebo", "-true", "-tuned"))
+            else ()
+            if name in LONG
+            else pytest.mark.ci,
+        )
         for name in sorted(BASELINES)
     ],
 )
