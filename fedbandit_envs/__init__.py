@@ -4,6 +4,7 @@ Importing this package registers its environments: ``gymnasium.make("FedProcurem
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -51,6 +52,7 @@ def _attack() -> Callable[..., Any]:
     return attack
 
 
+@cache
 def _privatizer() -> Callable[..., Any]:
     from fedbandit_envs.wrappers import Privatizer
 

@@ -29,13 +29,6 @@ def zeros(space: Mapping[str, spaces.Space], rows: tuple[int, ...], dtype: Any =
     return {name: np.zeros((*rows, *(part.shape or ())), dtype or part.dtype) for name, part in space.items()}
 
 
-def flatten(arrays: Mapping[str, Array]) -> Array:
-    """Returns all numbers of each agent side by side, as a new float64 array ``(replicas, agents, values)``."""
-    return np.concatenate(
-        [array.reshape(*array.shape[:2], -1) for array in arrays.values()], axis=2, dtype=np.float64
-    )
-
-
 def everyone(*rows: int) -> Array:
     """Returns an array that marks all agents as active: True everywhere, read-only, of the shape ``rows``.
 

@@ -10,9 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import cache_from_source, find_spec, module_from_spec, spec_from_file_location
 from inspect import Parameter, Signature, signature
 from operator import attrgetter
 from pathlib import Path, PurePath
@@ -71,15 +72,15 @@ def file_module(file: str) -> ModuleType:
         spec = spec_from_file_location(name, path)
         assert spec is not None
         module = sys.modules[name] = module_from_spec(spec)
-        # Bytecode in ``__pycache__`` may be older than the file by less than a second, and is not used.
-        writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        for imported_file in imports.values():
+            # Bytecode may be older than its source by less than a second.
+            with suppress(OSError):
+                Path(cache_from_source(str(imported_file))).unlink()
         try:
             exec(compile(source, path, "exec"), vars(module))
         except BaseException:
             del sys.modules[name]
             raise
-        finally:
-            sys.dont_write_bytecode = writes_none
     return sys.modules[name]
 
 

@@ -8,19 +8,26 @@ where the next one has not asked for them. A claim follows from this count and f
 the layer of noise has booked. Nothing else can make one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fedbandit_envs.basics.arrays import Array, Arrays, flatten
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.core.privacy import Adjacency, Claim
 
 Counts = npt.NDArray[np.int64]
 
 _INTERACTING = "what agents do changes what others experience, whatever they release"
+
+
+def flatten(arrays: Mapping[str, Array]) -> Array:
+    """Returns all numbers of each agent side by side, as a new float64 array ``(replicas, agents, values)``."""
+    return np.concatenate(
+        [array.reshape(*array.shape[:2], -1) for array in arrays.values()], axis=2, dtype=np.float64
+    )
 
 
 class ReleaseLedger:

@@ -9,6 +9,7 @@ the variance of the noise in this release and never negative. If the noise of an
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -212,6 +213,7 @@ COVARIANCE = "noise_covariance"
 """Name of the array in a release with the covariance of the noise in two other arrays, entry by entry, if not 0."""
 
 
+@cache
 def variance_of(name: str) -> str:
     """Returns the name of the array that holds the variance of the noise in the array ``name``."""
     return f"{name}_noise_variance"

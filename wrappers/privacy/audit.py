@@ -41,8 +41,9 @@ import numpy as np
 from gymnasium import spaces
 from scipy.special import betaincinv, logsumexp, ndtri
 
-from fedbandit_envs.basics.arrays import Array, Arrays, flatten, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, History, Neighbours, variance_of
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import FederatedWrapper

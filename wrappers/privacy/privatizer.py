@@ -323,7 +323,9 @@ class Privatizer(FederatedWrapper):
         self.mechanism.start(own, self.max_cycles, generators)
         # Correlated noise of agents that do not send is kept here until they send again, so that the variances which
         # releases announce still add up to the variance of the sum of releases.
-        self._shares, self._kept = Shares(rows), dict[str, Array]()
+        self._kept = dict[str, Array]()
+        if stage is not None:
+            self._shares = Shares(rows)
         if stage is not None and stage.trust == "aggregator":
             first = self.mechanism.events(np.ones(rows, np.bool_), np.zeros(rows, np.int64))
             if all(event.adds_up for event in first):

@@ -511,7 +511,8 @@ class Accountant:
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, str]:
         """Returns epsilon by agent (NaN for none), the delta used, and a reason for a missing or infinite epsilon."""
-        require_choice("composition", composition, COMPOSITIONS)
+        if composition not in COMPOSITIONS:
+            require_choice("composition", composition, COMPOSITIONS)
         if (self._adjacencies or self._ledger is not None) and adjacency not in (*self._adjacencies, AGENT):
             require_choice("adjacency", adjacency, list(dict.fromkeys((*self._adjacencies, AGENT))))
         if delta is not None and not 0 <= delta < 1:

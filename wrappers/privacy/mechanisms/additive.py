@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays, flatten
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import (
     require_choice,
     require_epsilon,
@@ -18,6 +18,7 @@ from fedbandit_envs.basics.checks import (
     require_size,
 )
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import (
     AGENT,
     COVARIANCE,

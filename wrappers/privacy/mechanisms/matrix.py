@@ -10,10 +10,11 @@ from typing import Literal
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays, flatten
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_epsilon, require_number, require_size
 from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Change, Sensitivity, with_variances
 from fedbandit_envs.wrappers.privacy.accounting.calibration import (
     analytic_noise_multiplier,
