@@ -105,7 +105,8 @@ class Byzantine(FederatedWrapper):
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
         self._attack: Attack = make_rule("attack", attack, ATTACKS)
-        # False releases have the shape and dtype of true ones, and no bounds.
+        # False releases have the shape and dtype of true ones, and no bounds. Releases are boxes, whose dtype is set;
+        # Gymnasium's type allows None for other spaces.
         self.single_release_space = spaces.Dict(
             {
                 name: spaces.Box(-np.inf, np.inf, space.shape, space.dtype.type)  # type: ignore[union-attr]

@@ -254,6 +254,7 @@ class FederatedEnv(PettingZooApi, ABC):
                 )
         release = getattr_static(cls, "_release")
         if release not in _COUNTED:
+            # The type checker takes every assignment to a class's method for a mistake; here it is meant.
             cls._release = _counted(release)  # type: ignore[assignment, method-assign]
 
     def __setattr__(self, name: str, value: Any) -> None:

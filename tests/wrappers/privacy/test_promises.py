@@ -55,6 +55,7 @@ def test_the_epsilon_asked_is_claimed_at_the_end(problem, name, schedule):
     entry, kind = PROBLEMS[problem], problem.__name__
     needs_counts, clipped = name in ("response", "good and defective"), name.endswith("-agent")
     if (needs_counts and kind not in COUNTS) or (kind in UNBOUNDED and not clipped):
+        # Such a pair is refused at construction, and has no claim to compare.
         pytest.skip("the mechanism does not fit the problem")
     env = make_federation(next(iter(entry.presets)), **{**entry.small, "num_agents": 2, "max_cycles": ROUNDS})
     env = Channel(PRIVATIZERS[name](env, epsilon=EPSILON, releases=schedule), schedule=schedule)
