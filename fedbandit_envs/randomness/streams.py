@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from hashlib import blake2b
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -61,8 +61,13 @@ def _sequence(*name: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(int.from_bytes(_hash(repr([int(part) for part in name])), "little"))
 
 
-def _hash(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=16).digest()
+_EMPTY = blake2b(digest_size=16)
+
+
+def _hash(text: str, start: blake2b = _EMPTY) -> bytes:
+    whole = start.copy()
+    whole.update(text.encode())
+    return whole.digest()
 
 
 Entropy = int | Sequence[int]
@@ -109,21 +114,22 @@ def noise_streams(
             earlier[seed] += 1
     # The sequences are those of `_sequence`, with the agent's number as the last part of the name. Made at once they
     # take a quarter of the time.
-    hashes = b"".join(_hash(f"[{name}, {agent}]") for name in names for agent in range(num_agents))
+    starts = [blake2b(f"[{name}".encode(), digest_size=16) for name in names]
+    hashes = b"".join(_hash(f", {agent}]", start) for start in starts for agent in range(num_agents))
     states = generate_states(np.frombuffer(hashes, "<u4").reshape(-1, 4), 6).view(np.uint64)
-    generators = (np.random.Generator(np.random.SFC64(cast(Any, _KnownState(state)))) for state in states)
-    return [list(islice(generators, num_agents)) for _ in names]
+    known = cast(Any, _KnownStates(states))
+    return [[np.random.Generator(np.random.SFC64(known)) for _ in range(num_agents)] for _ in names]
 
 
-class _KnownState(ISeedSequence):
-    """A seed sequence whose words have been generated already."""
+class _KnownStates(ISeedSequence):
+    """Seed sequences, taken one after the other, whose words have been generated already."""
 
     def __init__(self, words: Array) -> None:
-        self._words = words
+        self._words = iter(words)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Array:
-        """Returns the words."""
-        return self._words
+        """Returns the words of the next one."""
+        return next(self._words)
 
 
 def generate_states(entropy: Array, words: int) -> Array:

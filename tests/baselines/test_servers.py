@@ -41,9 +41,9 @@ def inside(baseline):
 
 @pytest.mark.parametrize("name", every_second(COMPUTING))
 def test_servers_keep_replicas_apart(name, monkeypatch):
-    """In 15 rounds, each with as many questions as a model takes."""
+    """In 10 rounds, each with as many questions as a model takes."""
     if BASELINES[name].only == "FedLogistic-v0":
-        monkeypatch.setattr("fedbandit_envs.testing.policy.SERVER_HORIZON", 15)
+        monkeypatch.setattr("fedbandit_envs.testing.policy.SERVER_HORIZON", 10)
     policy = BASELINES[name].wrappers["server"].kwargs["policy"]
     policy = {"name": policy} if isinstance(policy, str) else policy
     check_server_policy({**policy, **SHORT.get(policy["name"], {})}, lambda: inside(BASELINES[name]))

@@ -117,7 +117,9 @@ WHEN = {"name": "fixed_gap", "gap": 3}
 
 
 @pytest.mark.parametrize(("pool", "echo"), every_pair(POOLS, [False, True]))
-def test_policies_with_pools_keep_to_their_rows(pool, echo):
+def test_policies_with_pools_keep_to_their_rows(pool, echo, monkeypatch):
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 50)
+
     def federation(make, **kwargs):
         return Participation(make(num_agents=4, **kwargs), {"name": "probability", "probability": 0.7})
 

@@ -29,7 +29,7 @@ from fedbandit_envs.wrappers.transport.server import Server
 @pytest.mark.parametrize(("agents", "arms"), [(2, 10), (4, 3)])
 def test_a_policy_pulls_what_its_twin_does(name, constants, twin, agents, arms):
     """With fewer agents than arms, and with more: a loop over the one in place of the other is seen."""
-    rounds = 400
+    rounds = 250
     env = parallel_env(num_agents=agents, num_arms=arms, max_cycles=rounds)
     policy, seeds = BASELINES[name].make_policy(**constants), row_seeds([3], agents)
     twins = [twin(int(seed), arms, rounds) for seed in seeds[0]]

@@ -19,9 +19,9 @@ from fedbandit_envs.linear_v0 import parallel_env as linear_env
 from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
-    "FairX-LinUCB": (300, {}),
+    "FairX-LinUCB": (150, {}),
     "FairX-tuned": (200, {"beta_scale": 0.0}),
-    "Fed-FairX-LinUCB": (300, {"hear": fairx_reference.added}),
+    "Fed-FairX-LinUCB": (200, {"hear": fairx_reference.added}),
     "Priv-FairX-LinUCB": (200, {"hear": fairx_reference.lifted, "echo": True}),
     "B2": (400, {"hear": fairx_reference.lifted, "echo": True}),
     "Priv-FairX-weighted": (200, {"hear": fairx_reference.weighed, "beta_scale": 0.0}),

@@ -76,7 +76,7 @@ def play(name, rounds, seeds=SEEDS, server=None, **kwargs):
 
 @pytest.mark.parametrize("name", ["Fed-PE", "Fed-PE-enhanced"])
 def test_it_decides_like_the_twin(name):
-    phases = 11
+    phases = 10
     env, features, arms, rewards = play(name, 2 ** (phases + 1), **LONG)
     assert env.unwrapped._info["clipped"].sum() == 0
     dropped = []

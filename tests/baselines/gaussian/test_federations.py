@@ -90,8 +90,8 @@ def test_epochs_decide_like_the_twin():
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
 def test_leader_against_challenger_decides_like_the_twin(alpha):
-    twins = [Leader(3, 4, 150, alpha, 1.0, 0.5) for _ in SEEDS]
-    require_equal(play("PF-leader", "FedMixed-v0", 150, regret=alpha, **MIXED), twins)
+    twins = [Leader(3, 4, 100, alpha, 1.0, 0.5) for _ in SEEDS]
+    require_equal(play("PF-leader", "FedMixed-v0", 100, regret=alpha, **MIXED), twins)
 
 
 def test_a_phase_is_complete_once_all_agents_have_uploaded_in_it():

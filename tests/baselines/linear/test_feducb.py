@@ -60,7 +60,7 @@ def test_every_round_sharing_makes_one_agent_that_sees_all(combine):
     """Each agent pulls what OFUL pulls that has all agents' observations, or by the smaller of two bounds."""
     env = Channel(linear(), schedule="every_round")
     x_all, y_all = [[] for _ in range(2)], [[] for _ in range(2)]
-    for t, (arm, seen, _) in enumerate(played(env, FedUCB(combine=combine), (0, 1), 300)):
+    for t, (arm, seen, _) in enumerate(played(env, FedUCB(combine=combine), (0, 1), 160)):
         for r in range(2):
             if t:
                 x_all[r].extend(seen["pulled_context"][r])

@@ -132,7 +132,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
                 reference.learn(pulls[t], x, y)
 
 
-@pytest.mark.parametrize(("alpha", "horizon"), [(None, 150), (0.3, 400), (0.1, 200), (0.05, 400), (0.3, 2)])
+@pytest.mark.parametrize(("alpha", "horizon"), [(None, 100), (0.3, 400), (0.1, 100), (0.05, 200), (0.3, 2)])
 def test_suplinucb_is_algorithm_2_7(alpha, horizon):
     arms, dim = 8, 3
     env = parallel_env(max_cycles=horizon, **features_or_ball("unit_ball", arms, dim))

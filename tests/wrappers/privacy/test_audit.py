@@ -268,13 +268,7 @@ TIGHT, CAUGHT = 4_200, 2_000
 
 def attack_agent(privatize, problem, releases, samples=TIGHT) -> Audit:
     evidence = audit_module.attack(
-        privatize,
-        problem,
-        AGENT,
-        releases=releases,
-        samples=samples,
-        horizon=releases,
-        error=1e-3,
+        privatize, problem, AGENT, releases=releases, samples=samples, horizon=releases, error=1e-3
     )
     return evidence.against(DELTA, "exact")
 

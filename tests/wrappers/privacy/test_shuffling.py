@@ -31,8 +31,7 @@ def pair(n: int, eps0: float) -> tuple[np.ndarray, np.ndarray]:
     """The two distributions of the reduction, outcome by outcome, for almost all of their mass."""
     right, keep = 1 / (1 + math.exp(-eps0)), math.exp(-eps0)
     ps, qs = [], []
-    for c in range(n):
-        weight = binom.pmf(c, n - 1, keep)
+    for c, weight in enumerate(binom.pmf(np.arange(n), n - 1, keep).tolist()):
         if weight > 1e-30:
             half = binom.pmf(np.arange(-1, c + 2), c, 0.5)
             ps.append(weight * (right * half[:-1] + (1 - right) * half[1:]))

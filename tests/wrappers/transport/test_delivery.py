@@ -12,8 +12,8 @@ from pairs import every_pair, every_second
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers.transport.channel import Channel, clique_cover
 
-ROUNDS = 16
-"""So many that a message of the first round crosses every graph with the longest delay: four hops of three rounds."""
+LEAST = 8
+"""More where delays are long: so many that a message of the first round crosses every graph, in four hops."""
 
 
 def hearing(graph, num_agents, gamma):
@@ -29,9 +29,7 @@ def hearing(graph, num_agents, gamma):
     return clique[:, np.newaxis] == clique
 
 
-def assert_equals_reference(
-    graph, delay, time_to_live, loss, duplication, seeds, rounds, echo=False, cliques=False
-):
+def assert_equals_reference(graph, delay, time_to_live, loss, duplication, seeds, echo=False, cliques=False):
     """Random sending, compared in every round with one simulation of single messages a replica."""
     num_agents, topology, reference = graph
     env = Channel(
@@ -50,7 +48,7 @@ def assert_equals_reference(
     hears = [hearing(network.graph, num_agents, time_to_live if cliques else None) for network in networks]
     luck = np.random.default_rng(3)
     total = np.zeros((len(seeds), num_agents), np.int64)
-    for t in range(1, rounds + 1):
+    for t in range(1, max(LEAST, 4 * (delay + 1)) + 1):
         send = luck.random((len(seeds), num_agents)) < 0.4
         action = luck.integers(0, 9, (len(seeds), num_agents, PRODUCERS))
         step = env.step_batch({"action": action, "send": send})
@@ -93,7 +91,7 @@ def assert_equals_reference(
 def test_delivery_equals_single_messages(graph, delay, time_to_live):
     if graph == "star" and time_to_live == 1:
         time_to_live = 3
-    assert_equals_reference(GRAPHS[graph], delay, time_to_live, 0.0, 0.0, [4, 5], ROUNDS)
+    assert_equals_reference(GRAPHS[graph], delay, time_to_live, 0.0, 0.0, [4, 5])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +102,7 @@ def test_delivery_equals_single_messages(graph, delay, time_to_live):
 )
 def test_delivery_under_faults_equals_single_messages(graph, delay, faults, echo):
     for time_to_live, seed in ((None, 4), (6, 5)):
-        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [seed], ROUNDS, echo)
+        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [seed], echo)
 
 
 @pytest.mark.parametrize(
@@ -113,9 +111,7 @@ def test_delivery_under_faults_equals_single_messages(graph, delay, faults, echo
 )
 def test_delivery_to_cliques_equals_single_messages(graph, delay, faults, echo):
     for time_to_live, seed in ((2, 4), (3, 5)):
-        assert_equals_reference(
-            GRAPHS[graph], delay, time_to_live, *faults, [seed], ROUNDS, echo, cliques=True
-        )
+        assert_equals_reference(GRAPHS[graph], delay, time_to_live, *faults, [seed], echo, cliques=True)
 
 
 def play_to_accumulate(env, seeds, sending, silent_rounds):

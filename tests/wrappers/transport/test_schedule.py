@@ -21,7 +21,7 @@ EVERY_SPEC = [
     {"name": "doubling", "start": 3, "stop": None, "mode": "printed"},
     {"name": "fixed_gap", "gap": 7},
     {"name": "growing_then_fixed", "limit": 40},
-    {"name": "geometric", "count": 9, "horizon": 2000},
+    {"name": "geometric", "count": 9, "horizon": 700},
     "on_request",
     "synchronise",
     "announced",
@@ -41,7 +41,7 @@ def rounds(schedule, horizon: int) -> list[int]:
     return (np.flatnonzero(sent[:, 0]) + 1).tolist()
 
 
-@pytest.mark.parametrize(("start", "stop"), [(1, 1), (1, 100), (3, 3), (5, 70), (64, 64), (200, 40_000)])
+@pytest.mark.parametrize(("start", "stop"), [(1, 1), (1, 100), (3, 3), (5, 70), (64, 64), (200, 4000)])
 def test_doubling_equals_the_listing(start, stop):
     """Algorithm 1 of P-FCB, line by line."""
     printed, tau, horizon = [], 1, 2 * stop
@@ -57,23 +57,23 @@ def test_doubling_equals_the_listing(start, stop):
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 31, 32, 33, 1000])
 def test_growing_then_fixed_equals_the_listing(limit):
     """Algorithm 6.1 of the thesis, lines 10 to 17."""
-    listed, tau = [], 1
-    for t in range(1, 5000):
+    listed, tau, horizon = [], 1, 4 * limit + 200
+    for t in range(1, horizon + 1):
         if t == tau:
             listed.append(t)
             tau = 2 * tau if t < limit else tau + limit
-    assert rounds(of("growing_then_fixed", limit=limit), 4999) == listed
+    assert rounds(of("growing_then_fixed", limit=limit), horizon) == listed
 
 
 def test_geometric_rounds_by_hand():
-    assert rounds(of("geometric", count=4, horizon=100_000), 100_000) == [10, 100, 1000, 10_000]
+    assert rounds(of("geometric", count=3, horizon=10_000), 10_000) == [10, 100, 1000]
     # 2^(1/4), 2^(1/2), ... of the horizon 16; then its 9th roots, which coincide at the beginning.
     assert rounds(of("geometric", count=3, horizon=16), 16) == [2, 4, 8]
     assert rounds(of("geometric", count=8, horizon=10), 10) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert rounds(of("geometric", count=1, horizon=1), 5) == [1]
 
 
-@pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 10_000])
+@pytest.mark.parametrize("horizon", [1, 2, 3, 10, 64, 101, 1000, 3000])
 def test_geometric_rounds_are_as_many_as_asked_for_and_distinct(horizon):
     counts = {1, 2, 3, 10, 31, horizon // 2, horizon - 1, horizon}
     for count in counts & {*range(1, min(horizon, 1000) + 1)}:
@@ -144,7 +144,7 @@ def test_specifications_are_json_and_schedules_pickle(spec):
     schedule = make_schedule(json.loads(json.dumps(spec)))
     assert make_schedule(schedule) is schedule
     twin = pickle.loads(pickle.dumps(schedule))
-    assert rounds(twin, 3000) == rounds(schedule, 3000)
+    assert rounds(twin, 800) == rounds(schedule, 800)
     assert schedule.fixed_in_advance == (spec not in ASKED if isinstance(spec, str) else True)
     assert schedule.needs_all_connected == (spec == "synchronise")
     assert schedule.announced == (spec == "announced")

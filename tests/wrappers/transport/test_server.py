@@ -129,7 +129,7 @@ def test_faults_lose_nothing_for_good_and_count_nothing_twice(faults, seed):
     luck = np.random.default_rng(seed)
     heard = {name: np.zeros((1, 4, PRODUCERS)) for name in NAMES}
     sent = lost = asked = 0
-    for t in range(300):
+    for t in range(170):
         # At the end nothing new is bought, and everybody asks until all is through.
         send = luck.random((1, 4)) < 0.2 if t < 100 else np.ones((1, 4), bool)
         action = {"action": buying(env) * (t < 100), "send": send}

@@ -20,7 +20,9 @@ def talking():
     return Messages(small_linear(), ARRAYS, reporter=Gradients())
 
 
-def test_a_good_conversation_passes():
+def test_a_good_conversation_passes(monkeypatch):
+    """In few rounds, each with several questions."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.SERVER_HORIZON", 15)
     check_server_policy(Pooled(rate=0.5, tolerance=0.1), talking)
 
 
@@ -127,6 +129,7 @@ def test_policies_that_break_the_rules_are_caught(mutant, message):
         check_server_policy(mutant(), small_linear)
 
 
-def test_a_conversation_that_ends_for_all_at_once_is_caught():
+def test_a_conversation_that_ends_for_all_at_once_is_caught(monkeypatch):
+    monkeypatch.setattr("fedbandit_envs.testing.policy.SERVER_HORIZON", 15)
     with pytest.raises(AssertionError, match="alone and among the others"):
         check_server_policy(Everybody(rate=0.5, tolerance=0.1), talking)

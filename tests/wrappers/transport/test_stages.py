@@ -311,8 +311,9 @@ def test_announced_variances_are_those_of_samples(stage):
         ("aggregator", "Priv-FairX-weighted"),
     ],
 )  # fmt: skip
-def test_policies_that_weigh_by_noise_run_on_every_stage(baseline, stage):
+def test_policies_that_weigh_by_noise_run_on_every_stage(baseline, stage, monkeypatch):
     """Received sums announce the variance of their noise, so that policies weigh them as they weigh messages."""
+    monkeypatch.setattr("fedbandit_envs.testing.policy.HORIZON", 40)
     registered = BASELINES[baseline]
     make = partial(registered.federation, **PROBLEMS[registered.federation].small)
     check_policy(

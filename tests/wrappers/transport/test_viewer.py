@@ -25,6 +25,7 @@ def federation(env_id, make_federation, **kwargs):
     )
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("env_id", FIRST_IDS, indirect=True)
 def test_every_problem_is_drawn_and_not_changed(env_id, make_federation, sample_actions):
     drawn, plain = (federation(env_id, make_federation, **kwargs) for kwargs in (DRAWN, {}))
@@ -60,7 +61,9 @@ CASES = [*((name, 5) for name in TRANSPORTS), ("alone", 1), ("server", 1)]
 
 
 @pytest.mark.parametrize(("name", "num_agents"), CASES)
-def test_every_transport_is_drawn_and_not_changed(name, num_agents):
+def test_every_transport_is_drawn_and_not_changed(name, num_agents, request):
+    if name != "server":
+        request.getfixturevalue("blank_pictures")
     make = TRANSPORTS[name]
     drawn, plain = (make(small(num_agents, **kwargs)) for kwargs in (DRAWN, {}))
     for number, (one, other) in enumerate(zip(run_of(drawn, [0], 3), run_of(plain, [0], 3), strict=True)):

@@ -664,18 +664,14 @@ class RandomizedResponse(AdditiveMechanism):
         good = np.clip(statistic[self._names.good], 0, total)
         # The share gets as many axes as the counts have, so that arrays broadcast.
         share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
-        reported = np.zeros(good.shape)
-        agents = index.shape[1]
-        for replica, agent in np.argwhere(sends):
-            generator = self._generators[replica * agents + agent]
-            flip = self._multipliers[share[replica, agent]]
-            units, hits = total[replica, agent], good[replica, agent]
-            reported[replica, agent] = (
-                hits - generator.binomial(hits, flip) + generator.binomial(units - hits, flip)
-            )
         # 1 - 2 flip = tanh(share/2). The expected number of outcomes reported as good is
         # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
         flips, contrasts = self._multipliers[share], np.tanh(self._shares / 2)[share]
+        counts, reported = np.stack([good, total - good], axis=2), np.zeros(good.shape)
+        for replica, agent in np.argwhere(sends).tolist():
+            generator = self._generators[replica * index.shape[1] + agent]
+            lost, won = generator.binomial(counts[replica, agent], flips[replica, agent])
+            reported[replica, agent] = good[replica, agent] - lost + won
         return {
             self._names.total: total.astype(np.float64),
             self._names.good: (reported - flips * total) / contrasts,
