@@ -6,7 +6,7 @@ others.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from itertools import pairwise
@@ -49,25 +49,23 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    return np.random.Generator(np.random.SFC64(_sequence(seed, purpose, *key)))
+    return np.random.Generator(
+        np.random.SFC64(np.random.SeedSequence(_entropy([_name(seed, purpose, *key)])[0]))
+    )
 
 
-def _sequence(*name: int) -> np.random.SeedSequence:
-    """Returns the ``SeedSequence`` of a seed, a purpose and further integers, made from their hash.
+def _name(*parts: int) -> str:
+    return repr([int(part) for part in parts])
+
+
+def _entropy(names: Sequence[str]) -> Array:
+    """Returns the entropy of seed sequences, uint32 ``(names, 4)``: the hash of each name.
 
     NumPy's seed sequences can be inverted: without the hash, two policy seeds would reveal an episode's seed of up to
     128 bits, and with it all later random numbers.
     """
-    return np.random.SeedSequence(int.from_bytes(_hash(repr([int(part) for part in name])), "little"))
-
-
-_EMPTY = blake2b(digest_size=16)
-
-
-def _hash(text: str, start: blake2b = _EMPTY) -> bytes:
-    whole = start.copy()
-    whole.update(text.encode())
-    return whole.digest()
+    hashes = b"".join(blake2b(name.encode(), digest_size=16).digest() for name in names)
+    return np.frombuffer(hashes, "<u4").reshape(-1, 4)
 
 
 Entropy = int | Sequence[int]
@@ -112,12 +110,9 @@ def noise_streams(
         for seed in seeds:
             names.append(f"{[len(words), *words, seed]}, {noise}, {episode}, {earlier[seed]}")
             earlier[seed] += 1
-    # The sequences are those of `_sequence`, with the agent's number as the last part of the name. Made at once they
-    # take a quarter of the time.
-    starts = [blake2b(f"[{name}".encode(), digest_size=16) for name in names]
-    hashes = b"".join(_hash(f", {agent}]", start) for start in starts for agent in range(num_agents))
-    states = generate_states(np.frombuffer(hashes, "<u4").reshape(-1, 4), 6).view(np.uint64)
-    known = cast(Any, _KnownStates(states))
+    # Without entropy these are the streams of the seed and purpose, with the agent's number as the key.
+    entropies = _entropy([f"[{name}, {agent}]" for name in names for agent in range(num_agents)])
+    known = cast(Any, _KnownStates(generate_states(entropies, 6).view(np.uint64)))
     return [[np.random.Generator(np.random.SFC64(known)) for _ in range(num_agents)] for _ in names]
 
 
@@ -142,25 +137,23 @@ def generate_states(entropy: Array, words: int) -> Array:
     Returns:
         Their words, uint32 ``(sequences, words)``.
     """
-    constants = _constants(0x43B0D7E5, 0x931E8875)
-    pool = [_hashed(word, constants) for word in entropy.T]
+    if len(entropy) < 12:
+        # Of few sequences NumPy makes each sooner than these steps are taken.
+        return np.array([np.random.SeedSequence(each).generate_state(words) for each in entropy], np.uint32)
+    # Two constants for each word that is hashed; the second is the first of the next word.
+    constants = pairwise(np.cumprod([0x43B0D7E5, *[0x931E8875] * 16], dtype=np.uint32))
+    pool = [_hashed(word, *next(constants)) for word in entropy.T]
     for source in range(4):
         for target in range(4):
             if target != source:
                 mixed = pool[target] * np.uint32(0xCA01F9DD)
-                mixed -= _hashed(pool[source], constants) * np.uint32(0x4973F715)
+                mixed -= _hashed(pool[source], *next(constants)) * np.uint32(0x4973F715)
                 pool[target] = mixed ^ mixed >> np.uint32(16)
-    constants = _constants(0x8B51F9DD, 0x58F38DED)
-    return np.stack([_hashed(pool[i % 4], constants) for i in range(words)], axis=1)
+    last = np.cumprod([0x8B51F9DD, *[0x58F38DED] * words], dtype=np.uint32)
+    return _hashed(np.stack(pool, axis=1).take(np.arange(words) % 4, axis=1), last[:-1], last[1:])
 
 
-def _constants(first: int, multiplier: int) -> Iterator[tuple[np.uint32, np.uint32]]:
-    """Returns two constants for each of 16 words that are hashed; the second is the first of the next word."""
-    return pairwise(np.cumprod([first, *[multiplier] * 16], dtype=np.uint32))
-
-
-def _hashed(words: Array, constants: Iterator[tuple[np.uint32, np.uint32]]) -> Array:
-    first, second = next(constants)
+def _hashed(words: Array, first: Array, second: Array) -> Array:
     words = (words ^ first) * second
     return words ^ words >> np.uint32(16)
 
@@ -197,8 +190,8 @@ def row_keys(seeds: Sequence[int], num_agents: int, purpose: Purpose, *key: int)
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    words = [_sequence(seed, purpose, *key).generate_state(2 * num_agents) for seed in seeds]
-    return np.array(words, np.uint32).reshape(-1, num_agents, 2)
+    entropy = _entropy([_name(seed, purpose, *key) for seed in seeds])
+    return generate_states(entropy, 2 * num_agents).reshape(-1, num_agents, 2)
 
 
 class EpisodeSeeds:

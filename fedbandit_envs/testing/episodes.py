@@ -1,6 +1,7 @@
 """Short episodes of federations, in which random actions are played."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,37 +37,39 @@ class Trial:
         everyone: An array that is all true, to let all agents send, bool ``(replicas, agents)``. The attribute
             ``nobody`` is an array that is all false.
         chosen: One agent of each replica, which :meth:`altered` lets act otherwise, bool ``(replicas, agents)``.
-        actions: Actions of all agents, one array for each round.
+        horizon: Number of rounds.
         senders: Whether each agent sends after each round, bool ``(rounds, replicas, agents)``; all false if the
             federation has a transport, which decides when agents send.
     """
 
     def __init__(self, make: Make, seeds: Sequence[int] = SEEDS, rounds: int = HORIZON) -> None:
-        """Makes the federation and draws actions and senders; the same arguments always give the same draws.
+        """Makes the federation and draws senders; the same arguments always give the same draws, of actions too.
 
         Args:
             make: A function that makes the federation.
             seeds: Seed of each replica.
             rounds: Number of rounds of the episode.
         """
-        self.make = make
+        self.make, self.seeds, self.horizon = make, seeds, rounds
         self.env = env = make()
         env.max_cycles = rounds
         for level in layers(env):
             found = f"{type(level).__name__} inside has {level.max_cycles}; let wrappers pass it on"
             require(level.max_cycles == rounds, f"max_cycles was set to {rounds}, but {found}")
-        self.seeds = seeds
         self.rows = replicas, agents = len(seeds), env.max_num_agents
-        self.everyone = np.ones(self.rows, np.bool_)
-        self.nobody = ~self.everyone
+        self.everyone, self.nobody = np.ones(self.rows, np.bool_), np.zeros(self.rows, np.bool_)
         self.chosen: Array = np.arange(agents) == np.arange(replicas)[:, np.newaxis] % agents
-        self.actions = random_choices(env.single_action_space, self.rows, rounds)
         probability = 0.5 if find_layer(env, "transport") is None else 0.0
         self.senders = np.random.default_rng(0).random((rounds, *self.rows)) < probability
 
+    @cached_property
+    def actions(self) -> list[Any]:
+        """Actions of all agents, one array for each round."""
+        return random_choices(self.env.single_action_space, self.rows, self.horizon)
+
     def again(self, part: slice = slice(None)) -> "Trial":
         """Returns a trial of a new federation with the same settings, actions and senders, perhaps of some replicas."""
-        other = Trial(self.make, self.seeds[part], len(self.actions))
+        other = Trial(self.make, self.seeds[part], self.horizon)
         other.actions = [taken(action, part) for action in self.actions]
         other.senders = self.senders[:, part].copy()
         return other
@@ -81,8 +84,8 @@ class Trial:
             one_component: Whether actions of several components differ in one component only, the same one in all
                 rounds.
         """
-        other, space, horizon = self.again(), self.env.single_action_space, len(self.actions)
-        choices = random_choices(space, self.rows, 2 * horizon)[horizon:]
+        other, space = self.again(), self.env.single_action_space
+        choices = random_choices(space, self.rows, 2 * self.horizon)[self.horizon :]
         components = space.nvec.size if one_component and isinstance(space, spaces.MultiDiscrete) else 1
         differs = np.arange(components) == np.arange(self.rows[0])[:, np.newaxis, np.newaxis] % components
         for t, choice in enumerate(choices):
@@ -111,11 +114,16 @@ def _merged(chosen: Array, differs: Array, old: Any, new: Any) -> Any:
 
 
 def _ends(space: spaces.Space[Any]) -> list[Array]:
-    """Returns the largest and the smallest element of a space of numbers, as far as it has these."""
-    if isinstance(space, spaces.MultiDiscrete):
-        return [space.start + space.nvec - 1, space.start]
-    ends = [space.high, space.low] if isinstance(space, spaces.Box) else []
+    """Returns the largest and the smallest element of a space of several numbers, as far as it has these."""
+    ends = _bounds(space) if isinstance(space, spaces.Box | spaces.MultiDiscrete) else ()
     return [end for end in ends if np.isfinite(end).all() and space.contains(end)]
+
+
+def _bounds(space: Any) -> tuple[Any, Any]:
+    """Returns the upper and the lower bounds of a box, or of a space of one or several integers."""
+    if isinstance(space, spaces.Box):
+        return space.high, space.low
+    return space.start + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1, space.start
 
 
 def inside_of(layer: Layer, make: Make) -> Make:
@@ -195,8 +203,9 @@ def require_in_space(
             f"{what} is {getattr(found, 'dtype', type(found).__name__)} {np.shape(found)}"
             f"; {dtype} {shape}, as its space {space} says after (replicas, agents), is required"
         )
-    # Only a box itself is compared at once: a class derived from it may contain less.
-    if type(space) is spaces.Box and ((found >= space.low) & (found <= space.high)).all():
+    # Only these spaces themselves are compared at once: a class derived from them may contain less.
+    bounds = type(space) in (spaces.Box, spaces.Discrete, spaces.MultiDiscrete) and _bounds(space)
+    if bounds and ((found <= bounds[0]) & (found >= bounds[1])).all():
         return
     for row in np.ndindex(rows):
         if not space.contains(np.asarray(found[row], dtype)):

@@ -16,8 +16,7 @@ def check_release(trial: Trial) -> None:
 
     Releases with noise may exceed the bounds of their space; of them only the shapes are checked.
     """
-    env, rows = trial.env, trial.rows
-    space = env.single_release_space
+    env, rows, space = trial.env, trial.rows, trial.env.single_release_space
     env.reset_batch(SEEDS)
     # Only three rounds are played, since a privacy budget may allow for few releases.
     for action, sends in zip(trial.actions[:3], trial.senders[:3], strict=True):
@@ -75,10 +74,9 @@ def check_sensitivity(trial: Trial) -> None:
 
     It must be finite; for authored messages that are not clipped infinite, without adjacencies.
     """
-    env = trial.env
+    env, noisy = trial.env, find_layer(trial.env, "noise") is not None
     env.reset_batch(SEEDS)
     first = env.sensitivity()
-    noisy = find_layer(env, "noise") is not None
     unbounded = bool(env.message_bits) and not first.changes
     # A noise layer may release further numbers, such as variances, which do not depend on data.
     names = first.scale.keys() if noisy else env.single_release_space.keys()

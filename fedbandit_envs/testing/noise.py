@@ -67,8 +67,7 @@ def check_noise(wrap: Wrap, make: Make) -> None:
     Raises:
         AssertionError: A requirement does not hold.
     """
-    layer, samples, booked = _sampled(wrap, make)
-    released, others, plain, altered = samples
+    layer, (released, others, plain, altered), booked = _sampled(wrap, make)
     epsilon, sensitivity = layer.privacy().epsilon, layer.sensitivity()
     each = independent(layer.single_release_space)
     kinds = {event.kind for events in booked for event in events}

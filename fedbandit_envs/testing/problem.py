@@ -234,8 +234,7 @@ def check_regret(trial: Trial) -> None:
     observation, over = env.reset_batch(trial.seeds).observation, False
     while not over and (action := env.clairvoyant(observation)) is not None:
         step = env.step_batch(action)
-        observation, over = step.observation, bool(step.truncated.all())
-        worst = np.abs(step.info["regret"]).max()
+        observation, over, worst = step.observation, step.truncated.all(), np.abs(step.info["regret"]).max()
         require(worst <= _SLACK, f"regret is {worst} under the actions of clairvoyant; 0 is required")
         require(regret.any(), "regret is 0 under all random actions; that of most is required to be > 0")
 

@@ -48,8 +48,7 @@ class ParallelView(PettingZooApi):
         self.single_observation_space = self._learners.observation_space
         self.single_action_space = self._learners.action_space
         self.federation = federation
-        self.metadata = federation.metadata
-        self.render_mode = federation.render_mode
+        self.metadata, self.render_mode = federation.metadata, federation.render_mode
         self.possible_agents = self._learners.agents
 
     def reset_batch(self, seeds: Sequence[int]) -> tuple[Observation, Arrays]:

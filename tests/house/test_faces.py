@@ -32,17 +32,14 @@ def assert_rows_equal(whole, part, rows):
 
 
 def test_replica_alone_equals_replica_of_a_hundred_on_one_and_two_threads(make_federation, make_peers):
-    seeds = list(range(100))
-    whole = play(make_federation(max_cycles=12), make_peers(), seeds)
+    def of(seeds):
+        return play(make_federation(max_cycles=12), make_peers(), seeds)
+
+    whole = of(range(100))
     for i in (0, 37, 99):
-        assert_rows_equal(whole, play(make_federation(max_cycles=12), make_peers(), [i]), slice(i, i + 1))
+        assert_rows_equal(whole, of([i]), slice(i, i + 1))
     with ThreadPoolExecutor(2) as threads:
-        halves = list(
-            threads.map(
-                lambda part: play(make_federation(max_cycles=12), make_peers(), part),
-                (seeds[:50], seeds[50:]),
-            )
-        )
+        halves = list(threads.map(of, (range(50), range(50, 100))))
     assert_rows_equal(whole, halves[0], slice(0, 50))
     assert_rows_equal(whole, halves[1], slice(50, 100))
 

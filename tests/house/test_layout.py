@@ -32,9 +32,10 @@ def check(path: Path, own: int) -> None:
             if re.fullmatch(r"fedbandit_envs(\.\w+)+:\w*", node.value):
                 names = [node.value.partition(":")[0]]
         elif isinstance(node, ast.Call) and node.args:
-            called, first = ast.unparse(node.func), node.args[0]
+            first = node.args[0]
             literal = isinstance(first, ast.Constant) and str(first.value).startswith("fedbandit_envs.")
-            assert not (literal and called.split(".")[-1] in ("resolve", "import_module", "__import__")), (
+            called = ast.unparse(node.func) if literal else ""
+            assert called.split(".")[-1] not in ("resolve", "import_module", "__import__"), (
                 f"{path} imports {first.value} by a string"
             )
         for name in names:

@@ -20,6 +20,7 @@ from fedbandit_envs.wrappers import WRAPPERS
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize(("env_id", "view"), every_second(views(stack)))
 @pytest.mark.filterwarnings("error", r"ignore:.*A Box observation space m\w+ value is -?infinity")
 def test_gymnasium_check_env(env_id, view):
@@ -93,7 +94,10 @@ def test_presets_are_written_as_json(env_id):
 
 
 @pytest.mark.parametrize("env_id", FIRST_IDS, indirect=True)
-def test_pictures_show_the_round(make_federation, sample_actions):
+def test_pictures_show_the_round(make_federation, env_id, sample_actions, monkeypatch):
+    """Labels of arms are drawn where they have room, those of other problems where matplotlib first puts them."""
+    if env_id != "FedArms-v0":
+        monkeypatch.setattr("matplotlib.layout_engine.ConstrainedLayoutEngine.execute", lambda *figure: {})
     for mode in make_federation().metadata["render_modes"]:
         env = make_federation(render_mode=mode)
         env.reset(seed=0)
@@ -128,6 +132,4 @@ def test_every_folder_is_registered():
 @pytest.mark.parametrize("federation", PROBLEMS, ids=lambda federation: federation.__name__)
 def test_every_problem_has_a_baseline(federation):
     played = {baseline.federation for baseline in BASELINES.values()}
-    assert federation in played, (
-        f"no baseline plays {federation.__name__}: add one to its family in baselines/"
-    )
+    assert federation in played, f"no baseline plays {federation.__name__}: add one in baselines/"

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
+from gymnasium.spaces import Discrete, MultiDiscrete
 from lying_wrappers import ClaimsNothing
 
 from fedbandit_envs.basics.arrays import Buffers, zeros
 from fedbandit_envs.core.wrapper import FederatedWrapper, find_layer
 from fedbandit_envs.testing import check_policy, check_wrapper
+from fedbandit_envs.testing.episodes import require_in_space
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -182,3 +184,13 @@ def test_the_layer_of_a_class_is_what_counts():
     assert find_layer(env, "noise") is env
     with pytest.raises(ValueError, match="ClaimsNothing, of layer"):
         ClaimsNothing(env)
+
+
+@pytest.mark.parametrize("space", [Discrete(3, start=-1), MultiDiscrete([3, 3], start=[-1, -1])])
+def test_integers_lie_between_the_bounds_of_their_space(space):
+    array = np.ones((2, 2, *space.shape), np.int64)
+    array[0] = -1
+    require_in_space("it", array, space, (2, 2))
+    for array[1, 1] in (-2, 2):
+        with pytest.raises(AssertionError, match="in row"):
+            require_in_space("it", array, space, (2, 2))

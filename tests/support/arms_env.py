@@ -6,7 +6,8 @@ from gymnasium import spaces
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.privacy import Change, Pair, Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
-from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.randomness.draws import Draws
+from fedbandit_envs.randomness.streams import Purpose, row_keys
 
 
 class Arm:
@@ -42,7 +43,8 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def _start(self, randomness, instance_seeds):
         arms = self._observation["total_pulls"].shape[2]
-        self._mean = np.stack([stream(seed, Purpose.PARAMETER).random(arms) for seed in instance_seeds])
+        keys = row_keys(instance_seeds, 1, Purpose.PARAMETER)
+        self._mean = Draws(keys, np.zeros(keys.shape[:2], np.uint32)).uniforms(arms)[:, 0]
         self._outcomes = randomness.draws(Purpose.OUTCOME)
 
     def _play_round(self, action):

@@ -130,7 +130,7 @@ class AltersRegret(Clairvoyant):
 
 @lies_beside(arms_env.ArmsEnv)
 class GainsInPlaceOfRegret(AltersRegret):
-    """regret is -0.8\\d* under random actions; a number >= 0 is required"""
+    """regret is -0.9\\d* under random actions; a number >= 0 is required"""
 
     clairvoyant = arms_env.ArmsEnv.clairvoyant
 

@@ -3,7 +3,6 @@
 The docstring of a liar is a regular expression that the error message must match.
 """
 
-from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +10,8 @@ from gymnasium.spaces import Box, Dict
 
 from fedbandit_envs.core.privacy import Change
 from fedbandit_envs.core.problem import MOST
+from fedbandit_envs.randomness.draws import Draws
+from fedbandit_envs.randomness.streams import noise_streams
 from fedbandit_envs.wrappers import Privatizer
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplace
@@ -23,6 +24,12 @@ EPSILON = 20.0
 def behind(mechanism, releases=None):
     each = EPSILON / (releases or 1)
     return lambda env: Privatizer(env, mechanism(releases=releases, epsilon_per_release=each))
+
+
+def shared(generators, rows):
+    """Returns a generator for each of some rows, the same noise for the same row."""
+    seeds = [each.integers(2**63) for each in generators]
+    return [one for (one,) in noise_streams([seeds[row] for row in rows], 1, None, 0)]
 
 
 class HalfOfTheNoise(Laplace):
@@ -52,9 +59,10 @@ class SameNoiseInAllReleases(Laplace):
     """noise in two releases of an agent is correlated"""
 
     def randomise(self, statistic, sends, index):
-        kept, self._generators = self._generators, deepcopy(self._generators)
+        kept = [each.bit_generator.state for each in self._generators]
         released = super().randomise(statistic, sends, index)
-        self._generators = kept
+        for each, state in zip(self._generators, kept, strict=True):
+            each.bit_generator.state = state
         return released
 
 
@@ -63,8 +71,8 @@ class SameNoiseForAllAgents(Laplace):
 
     def start(self, sensitivity, horizon, generators):
         agents = sensitivity.scale["pulls"].shape[1]
-        generators = [deepcopy(generators[row - row % agents]) for row in range(len(generators))]
-        super().start(sensitivity, horizon, generators)
+        rows = [row - row % agents for row in range(len(generators))]
+        super().start(sensitivity, horizon, shared(generators, rows))
 
 
 class SameNoiseInTwoReplicas(Laplace):
@@ -72,8 +80,8 @@ class SameNoiseInTwoReplicas(Laplace):
 
     def start(self, sensitivity, horizon, generators):
         agents = sensitivity.scale["pulls"].shape[1]
-        pairs = [row % agents + row // (2 * agents) * 2 * agents for row in range(len(generators))]
-        super().start(sensitivity, horizon, [deepcopy(generators[row]) for row in pairs])
+        rows = [row % agents + row // (2 * agents) * 2 * agents for row in range(len(generators))]
+        super().start(sensitivity, horizon, shared(generators, rows))
 
 
 class SameNoiseForAllValues(Laplace):
@@ -167,17 +175,11 @@ class OfTheData(Bell):
     def randomise(self, statistic, sends, index):
         released = super().randomise(statistic, sends, index)
         for name, data in statistic.items():
-            deviation = np.sqrt(released[f"{name}_noise_variance"])
-            for row in np.ndindex(sends.shape):
-                seed = [
-                    len(name),
-                    *row,
-                    index[row],
-                    *np.abs(np.concatenate([*statistic.values()], axis=2)[row]),
-                ]
-                own = np.random.default_rng(seed).standard_normal(data[row].shape) * deviation[row]
-                fresh = (released[name] - data)[row]
-                released[name][row] = data[row] + self.part * own + np.sqrt(1 - self.part**2) * fresh
+            told = np.concatenate([*statistic.values()], axis=2)
+            keys = np.dstack([np.indices(sends.shape)[0], told @ 7 ** np.arange(told.shape[2])])
+            drawn = Draws(keys.astype(np.uint32), (index + 100 * len(name)).astype(np.uint32))
+            own = drawn.normals(data.shape[2]) * np.sqrt(released[f"{name}_noise_variance"])
+            released[name] = data + self.part * own + np.sqrt(1 - self.part**2) * (released[name] - data)
         return released
 
 

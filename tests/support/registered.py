@@ -73,6 +73,7 @@ def _form(space: spaces.Space[Any]) -> Any:
     return type(space), len(space.shape or ())
 
 
+@cache
 def _first_of_their_kind() -> list[str]:
     """Ids of which no earlier one has the same wrappers, forms of spaces and action formats."""
     found: dict[str, str] = {}
@@ -97,6 +98,7 @@ LISTENERS = {
 """Policies that learn from the messages that they receive, by the folder of their problem."""
 
 
+@cache
 def views(stack: Callable[[Any], list[Any]]) -> list[Any]:
     """Returns ids with arguments of ``gymnasium.make``; of an id in two versions only the newer one.
 
