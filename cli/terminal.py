@@ -126,9 +126,7 @@ def play_missing(
         with progress(name, sum(shard.size for shard in missing)) as update:
             play(missing, folder, workers, scheduler, lambda played: update(advance=played))
     except KeyboardInterrupt:
-        typer.echo(
-            f"Stopped. What is finished is kept in {folder}; the same command plays the rest.", err=True
-        )
+        typer.echo(f"Stopped. {folder} has what is finished; the same command plays the rest.", err=True)
         raise
 
 

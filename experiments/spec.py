@@ -237,6 +237,8 @@ class RunSpec:
         The number of seeds in a shard is a multiple of :attr:`instances`, so that each shard begins with the first one.
         """
         shards = split_seeds(self.all_seeds, self.agents, self.rows, self.instances or 1)
+        if len(shards) == 1:
+            return [self]  # It knows what it has asked its environment.
         return [replace(self, first_seed=seeds[0], seeds=len(seeds)) for seeds in shards]
 
     def federation(self) -> FederatedEnv:
@@ -312,17 +314,20 @@ class RunSpec:
             "env_kwargs": {**entry.kwargs, **self.env_kwargs},
             **({"stack": stack} if stack else {}),
             "policy_kwargs": {**baseline.policy_kwargs, **self.policy_kwargs},
-            "wrapper_kwargs": baseline.wrapper_arguments(self.federation(), self.wrapper_kwargs),
+            "wrapper_kwargs": self._wrappers,
             "rounds": self.rounds,
             "seeds": list(self.all_seeds),
             "version": version("fedbandit-envs"),
         }
 
+    @cached_property
+    def _wrappers(self) -> Mapping[str, Mapping[str, Any]]:
+        return find_baseline(self.baseline).wrapper_arguments(self.federation(), self.wrapper_kwargs)
+
     def _all_labels(self) -> dict[str, Any]:
         """Returns the constant columns of the result's table: environment, baseline, epsilon, and :attr:`labels`."""
-        wrappers = self.recorded()["wrapper_kwargs"].values()
         # Epsilon of all releases, or where a paper's form has it that of one.
-        asked = [given.get("epsilon") or given.get("epsilon_per_release") for given in wrappers]
+        asked = [at.get("epsilon") or at.get("epsilon_per_release") for at in self._wrappers.values()]
         epsilon = next((size for size in asked if isinstance(size, int | float)), None)
         return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
 

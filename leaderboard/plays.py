@@ -36,13 +36,13 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.basics.arrays import Array, Arrays, plain
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import imported, named_files, resolve
+from fedbandit_envs.basics.entry_points import imported, named_files
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.execute import play as play_here
 from fedbandit_envs.experiments.result import simulate, split_seeds
 from fedbandit_envs.experiments.store import Cell, Store, source_digest
-from fedbandit_envs.leaderboard import suites
+from fedbandit_envs.leaderboard import ALONE, suites
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Suite, Task, Track
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable, Row, circumstances
 from fedbandit_envs.randomness.streams import row_seeds
@@ -71,10 +71,7 @@ _SECONDS = 600
 """Longest time that an answer may take."""
 
 _ZIP = b"PK"  # how arrays in NumPy's format begin, and no error does
-_ALONE = "array alone"
-"""Name under which a process sends an action that is an array and has no names."""
-
-_SERVE = "from fedbandit_envs.leaderboard.plays import serve; serve({})"
+_SERVE = "from fedbandit_envs.leaderboard import serve; serve({})"
 
 
 class FilePolicy:
@@ -108,13 +105,10 @@ class FilePolicy:
         for rows in self._rows:
             folder = TemporaryDirectory(ignore_cleanup_errors=True)
             pipe, end = Pipe()
+            words, where = [sys.executable, "-c", _SERVE.format(end.fileno())], folder.name
+            environ = {**os.environ, "TMPDIR": where}
             process = Popen(
-                [sys.executable, "-c", _SERVE.format(end.fileno())],
-                pass_fds=[end.fileno()],
-                stdout=DEVNULL,
-                stderr=DEVNULL,
-                cwd=folder.name,
-                env={**os.environ, "TMPDIR": folder.name},
+                words, pass_fds=[end.fileno()], stdout=DEVNULL, stderr=DEVNULL, cwd=where, env=environ
             )
             end.close()
             self._children.append((pipe, process, folder))
@@ -132,7 +126,7 @@ class FilePolicy:
         whole = {name: np.concatenate([one[name] for one in actions], axis=1) for name in actions[0]}
         if whole and next(iter(whole.values())).shape[1] == 1:
             whole = {name: np.repeat(part, self._agents, axis=1) for name, part in whole.items()}
-        return whole.get(_ALONE, whole)
+        return whole.get(ALONE, whole)
 
     def close(self) -> None:
         """Ends all processes and removes their folders."""
@@ -156,33 +150,6 @@ class FilePolicy:
             raise BoardError(f"round {self.round}: {answer.decode(errors='replace')!a}")
         with np.load(BytesIO(answer)) as arrays:
             return dict(arrays)
-
-
-def serve(descriptor: int) -> None:
-    """Is the process: makes a policy from the first message, and answers the others by its actions.
-
-    Args:
-        descriptor: File descriptor of the pipe.
-    """
-    pipe = Connection(descriptor)
-    action: Mapping[str, Any] = {}
-    try:
-        (code, name, settings), spec, seeds = pipe.recv()
-        Path("entry.py").write_bytes(code)
-        policy = resolve(f"entry.py:{name}")(**settings)
-        policy.reset(spec, seeds)
-        while True:
-            answer = BytesIO()
-            np.savez(answer, **action)
-            pipe.send_bytes(answer.getvalue())
-            acted = policy.act(*pipe.recv())
-            action = acted if isinstance(acted, Mapping) else {_ALONE: acted}
-    except EOFError:
-        pass
-    except BaseException as error:
-        pipe.send_bytes(f"{type(error).__name__}: {error}".encode())
-    # Threads and exit handlers of the policy would keep the process alive.
-    os._exit(0)
 
 
 @dataclass(frozen=True)
@@ -257,8 +224,7 @@ class Play:
             BoardError: The policy of a file fails or returns actions that are not allowed, or the episodes did not keep
                 the track's limits.
         """
-        env, policy = self.stack(), policy or self.baseline.make_policy()
-        rounds = self.task.rounds
+        env, policy, rounds = self.stack(), policy or self.baseline.make_policy(), self.task.rounds
         try:
             played = simulate(env, policy, self.seeds, checkpoints=(rounds // 2, rounds))
         except (ValueError, TypeError, BudgetExhaustedError) as error:

@@ -8,7 +8,6 @@ and tasks are not resampled (Agarwal et al., NeurIPS 2021).
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from html import escape
 from importlib.util import find_spec
 from itertools import groupby
@@ -16,7 +15,6 @@ from math import floor, inf, isnan, log10, nan
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import trim_mean
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
@@ -29,8 +27,6 @@ from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
 from fedbandit_envs.registry.registration import REGISTRY
 
 UNKNOWN: Estimate = (nan, nan, nan)
-
-_interquartile_mean = partial(trim_mean, proportiontocut=0.25, axis=-1)
 
 Groups = Mapping[Edition, Sequence["Ranked"]]
 """Ranked rows by their edition, see :func:`ranked`."""
@@ -77,6 +73,13 @@ def rounded(value: Estimate) -> str:
     return f"{number} [{', '.join(interval)}]" if interval else number
 
 
+def _middle_mean(values: Array) -> Array:
+    """Returns the mean over the last axis without the lowest and the highest quarter; unknown if one is."""
+    cut = (count := values.shape[-1]) // 4
+    middle = np.partition(values, (cut, count - cut - 1))[..., cut : count - cut]
+    return np.where(np.isnan(values).any(axis=-1), nan, middle.mean(axis=-1))
+
+
 def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
     """Returns the typical ratio of one entry's regret to another's under the same seeds, with its 95 % interval.
 
@@ -88,9 +91,8 @@ def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
         other: Regret of the other entry's runs on the same tasks and seeds, same shape.
         tasks: Index of each run's task, same shape.
     """
-    least = np.finfo(np.float64).tiny
-    logarithms = np.log(np.maximum(mine, least) / np.maximum(other, least))
-    return bootstrapped(lambda each: np.exp(_interquartile_mean(each)), tasks, logarithms)
+    above, below = np.maximum((mine, other), np.finfo(np.float64).tiny)
+    return bootstrapped(lambda each: np.exp(_middle_mean(each)), tasks, np.log(above / below))
 
 
 @dataclass(frozen=True)
@@ -164,11 +166,8 @@ def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
     unranked = []
     for entry, lines in rows:
         regret = np.array([line.regret for line in lines])
-        score = ratio = UNKNOWN
-        if reference is not None:
-            score = bootstrapped(_interquartile_mean, tasks, 1 - regret / reference)
-        if tuned is not None:
-            ratio = regret_ratio(regret, tuned, tasks)
+        score = UNKNOWN if reference is None else bootstrapped(_middle_mean, tasks, 1 - regret / reference)
+        ratio = UNKNOWN if tuned is None else regret_ratio(regret, tuned, tasks)
         place = float(regret.mean()) if reference is None else -score[0]
         unranked.append((entry.track, entry.is_open, place, entry.name, Ranked(entry, lines, score, ratio)))
     places: Counter[str] = Counter()
@@ -304,14 +303,10 @@ def _epsilon(value: float) -> str:
     return "unknown" if isnan(value) else "\N{INFINITY}" if value == inf else f"{value:.3g}"
 
 
-def _amount(number: float) -> str:
-    """Returns a number of messages or bytes as text: three significant digits, or an integer from 100 on."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
 def _cells(row: Ranked) -> dict[str, str]:
     bound, epsilons = row.entry.audited, row.values("epsilon")
     broken = "" if row.entry.holds else ", claim broken"
+    sent = {name: float(row.values(name).mean()) for name in ("messages", "bytes")}
     return {
         "rank": str(row.rank or "open"),
         "entry": row.entry.name,
@@ -320,7 +315,8 @@ def _cells(row: Ranked) -> dict[str, str]:
         # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.
         "epsilon claimed": _epsilon(float(np.max(epsilons))),
         "audited": "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}",
-        **{name: _amount(float(row.values(name).mean())) for name in ("messages", "bytes")},
+        # Three significant digits, or an integer from 100 on.
+        **{name: f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}" for name, mean in sent.items()},
     }
 
 

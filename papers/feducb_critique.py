@@ -380,7 +380,7 @@ def _messages(section: Section, runs: PanelRuns) -> None:
     section.table("messages", rows.values())
 
 
-_TINY = {"epsilon": (1,), "samples": (200,), "horizons": (100, 250), "agents": (2, 5), "dT/D": (1, 64)}
+_TINY = {"epsilon": (1,), "samples": (200,), "horizons": (160, 180), "agents": (2, 5), "dT/D": (1, 64)}
 _ATTACK = {"epsilon": (0.1, 1, 3), "samples": (2000,), "horizons": (100, 2000)}
 _SMALL = {**_ATTACK, "agents": (2, 5, 10, 20), "dT/D": (1, 4, 16, 64, 256)}
 _PAPER = {**_ATTACK, "agents": (*_SMALL["agents"], 50, 100), "dT/D": (*_SMALL["dT/D"], 1024)}

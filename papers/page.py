@@ -65,9 +65,7 @@ class Reproduction:
         panels = [one for one in experiment.panels if panel in (one, "all")]
         needing = [one for one in panels if one in experiment.needs_data]
         if data is not None and not needing:
-            raise ValueError(
-                f"data of {name} is {data!r}; None is required, since no chosen panel needs data"
-            )
+            raise ValueError(f"data of {name} is {data!r}; None is required, since no chosen panel needs it")
         if data is None and panel in needing:
             raise ValueError(f"data of {name} is None; a table of your own is required for panel {panel!r}")
         sizes = {"rounds": rounds, "trials": trials}

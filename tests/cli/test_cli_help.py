@@ -63,13 +63,10 @@ def run_example(tmp_path_factory):
         yield run
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.ci if name in COSTLY else ())
-        for name in COMMANDS
-        if name != "lab"
-    ],
-)
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=pytest.mark.ci if name in COSTLY else ())
+    for name in COMMANDS
+    if name != "lab"
+])  # fmt: skip
 def test_examples_run(name, run_example):
     run_example(name)

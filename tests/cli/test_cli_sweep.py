@@ -86,7 +86,7 @@ def test_a_sweep_that_is_stopped_goes_on_where_it_was(call, monkeypatch, tmp_pat
     monkeypatch.setattr(RunSpec, "play", interrupted)
     stopped = call(*words)
     assert stopped.exit_code not in (0, 2)
-    assert "Stopped. What is finished is kept in out/shards; the same command" in stopped.stderr
+    assert "Stopped. out/shards has what is finished; the same command" in stopped.stderr
     assert len(list((tmp_path / "out/shards").glob("*.npz"))) == 2
     assert not (tmp_path / "out/sweep.csv").exists()
     played[:] = [None] * 3

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from sweep_cells import Drawn, contents, players, plays
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.experiments import execute, store
 from fedbandit_envs.experiments.execute import BackendError, play
 from fedbandit_envs.experiments.spec import RunSpec
@@ -51,18 +52,15 @@ def test_one_shard_that_is_missing_is_named_and_played_again(tmp_path):
 MODULES = (RunSpec.__module__, first_messages.__module__, "fedbandit_envs.leaderboard.plays", "json")
 
 
-@pytest.mark.parametrize(
-    ("folder", "which"),
-    [
-        ("", "yes yes yes yes"),
-        ("baselines", "yes yes yes yes"),
-        ("wrappers", "yes yes yes yes"),
-        ("experiments", "yes yes yes yes"),
-        ("papers", "no yes no no"),
-        ("leaderboard", "no no yes no"),
-        ("cli", "no no no no"),
-    ],
-)
+@pytest.mark.parametrize(("folder", "which"), [
+    ("", "yes yes yes yes"),
+    ("baselines", "yes yes yes yes"),
+    ("wrappers", "yes yes yes yes"),
+    ("experiments", "yes yes yes yes"),
+    ("papers", "no yes no no"),
+    ("leaderboard", "no no yes no"),
+    ("cli", "no no no no"),
+])  # fmt: skip
 def test_changed_code_reads_no_shards_of_before(folder, which):
     for module, word in zip(MODULES, which.split(), strict=True):
         changes = any(name.startswith(f"{folder}/") for name in store._files(module))
@@ -134,6 +132,17 @@ def test_what_is_kept_is_not_played(tmp_path, log):
     assert told == [1.0] * 6
     assert plays(log) == dict.fromkeys(range(6), 1)
     np.testing.assert_array_equal(Store(tmp_path / "shards").load(cell), cell.expected())
+
+
+def test_a_policy_that_was_changed_plays_anew_in_other_processes(tmp_path):
+    """In those that have played the tests above, which need not begin and import the package again."""
+    folder = tmp_path / "shards"
+    for policy in (BASELINES[name].policy for name in ("UCB1", "uniform-arms")):
+        (tmp_path / "mine.py").write_text(f"from {policy.__module__} import {policy.__name__} as Mine")
+        run = RunSpec(f"{tmp_path}/mine.py:Mine", "FedArms-v0", 12, 3)
+        play([run], folder, 2)
+        np.testing.assert_array_equal(Store(folder).load(run).regret, run.run().regret)
+    assert len([*folder.iterdir()]) == 2
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

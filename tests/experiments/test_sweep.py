@@ -113,9 +113,9 @@ def test_a_larger_grid_plays_what_is_new(folder, monkeypatch):
     assert kept.items() <= now.items()
     assert len(now) == len(kept) + 1
     pandas.testing.assert_frame_equal(second[second.arm < 2], first)
-    # A policy that was changed plays anew, in this process and in others.
+    # A policy that was changed plays anew.
     (folder / "mine.py").write_text(OWN.replace("self.arm)", "3 - self.arm)"))
-    third = experiments.sweep(**{**small, "grid": {"arm": [2]}}, folder=folder / "kept", workers=2)
+    third = experiments.sweep(**{**small, "grid": {"arm": [2]}}, folder=folder / "kept")
     np.testing.assert_array_equal(third.regret, first[first.arm == 1].regret)
 
 
@@ -151,24 +151,21 @@ def test_names_that_several_parts_have_are_ambiguous():
     assert spec.changed({"agents": 2}).changed({"arms": 3}).env_kwargs == {"num_agents": 2, "num_arms": 3}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"grid": {"epsilon": [1, 1.0]}}, r"grid: epsilon is \[1, 1.0\]; a list of different values"),
-        ({"grid": {"epsilon": [object()]}}, "not JSON serializable"),
-        ({"grid": {"epsilo": [1]}}, "epsilo=.* is not key=value with a key among env.*privatizer.epsilon"),
-        ({"grid": {"epsilon": [1, -1]}}, "epsilon is -1"),
-        ({"grid": {"agents": [2], "num_agents": [3]}}, "env.num_agents has a value already"),
-        ({"grid": {"arms": [2]}}, "arms is in settings and in the grid"),
-        ({"policies": "UCB1"}, "policies is 'UCB1'; a list"),
-        (
-            {"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]},
-            "labels of policies is .* a list of different values is required",
-        ),
-        ({"policies": [{"policy": "UCB1", "colour": 2}]}, "unexpected keyword argument 'colour'"),
-        ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"grid": {"epsilon": [1, 1.0]}}, r"grid: epsilon is \[1, 1.0\]; a list of different values"),
+    ({"grid": {"epsilon": [object()]}}, "not JSON serializable"),
+    ({"grid": {"epsilo": [1]}}, "epsilo=.* is not key=value with a key among env.*privatizer.epsilon"),
+    ({"grid": {"epsilon": [1, -1]}}, "epsilon is -1"),
+    ({"grid": {"agents": [2], "num_agents": [3]}}, "env.num_agents has a value already"),
+    ({"grid": {"arms": [2]}}, "arms is in settings and in the grid"),
+    ({"policies": "UCB1"}, "policies is 'UCB1'; a list"),
+    (
+        {"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]},
+        "labels of policies is .* a list of different values is required",
+    ),
+    ({"policies": [{"policy": "UCB1", "colour": 2}]}, "unexpected keyword argument 'colour'"),
+    ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
+])  # fmt: skip
 def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folder, changes, message):
     right = {**ARMS, "policies": ["UCB1-weighted"], "grid": {"epsilon": [1]}}
     with pytest.raises(SettingsError, match=message):

@@ -7,7 +7,7 @@ import re
 import shutil
 import signal
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from subprocess import Popen
 
@@ -17,7 +17,7 @@ from tiny_board import TINY
 from typed import call
 
 from fedbandit_envs.cli.leaderboard import _opened
-from fedbandit_envs.leaderboard import plays, report
+from fedbandit_envs.leaderboard import plays, report, serve
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
 from fedbandit_envs.leaderboard.table import ResultTable
 
@@ -79,7 +79,7 @@ class Forked:
         self.pid = os.fork()
         if not self.pid:
             os.chdir(cwd)
-            plays.serve(*pass_fds)
+            serve(*pass_fds)
 
     def kill(self):
         os.kill(self.pid, signal.SIGKILL)
@@ -92,6 +92,12 @@ class Forked:
 def _tiny(monkeypatch):
     monkeypatch.setitem(SUITES, "tiny", TINY)
     monkeypatch.setattr(plays, "Popen", Forked)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A function that plays a baseline once for all tests; what they change they read anew."""
+    return cache(lambda *of: played(tmp_path_factory.mktemp("kept"), *of)[1:])
 
 
 def submitted(folder, name, track="silent"):
@@ -125,8 +131,9 @@ def changed(table, row, **fields):
 
 
 @pytest.mark.parametrize(("name", "track"), [("LinUCB", "silent"), ("FedUCB-min", "private-1")])
-def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
-    table, folder, row = played(tmp_path, name, track)
+def test_a_row_verifies_and_what_was_edited_is_found(name, track, kept):
+    folder, row = kept(name, track)
+    table = ResultTable.load(folder)
     assert sorted(table.lines[row]) == ResultTable.load(folder).lines[row]
     assert refuted(table, row) == ""
     line = table.lines[row][3]
@@ -152,8 +159,9 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, tmp_path):
     assert refuted(table, row) == "entry"
 
 
-def test_half_is_the_regret_of_half_as_many_rounds(tmp_path):
-    table, _, row = played(tmp_path, "LinUCB", "silent")
+def test_half_is_the_regret_of_half_as_many_rounds(kept):
+    folder, row = kept("LinUCB", "silent")
+    table = ResultTable.load(folder)
     (play,) = plays.plays_of(TINY, table.editions[row.edition], table.entries[row])
     short = replace(play, task=replace(play.task, rounds=8))
     assert [line.half for line in play.join([play.play()])] == [
@@ -161,8 +169,9 @@ def test_half_is_the_regret_of_half_as_many_rounds(tmp_path):
     ]
 
 
-def test_other_settings_than_played_are_found(tmp_path):
-    table, _, row = played(tmp_path, "FedUCB-min", "private-1")
+def test_other_settings_than_played_are_found(kept):
+    folder, row = kept("FedUCB-min", "private-1")
+    table = ResultTable.load(folder)
     settings = {**table.entries[row].settings, "policy": {"combine": "min"}}
     table.entries[row] = replace(table.entries[row], settings=settings)
     assert refuted(table, row) == "replay"
@@ -176,6 +185,7 @@ def test_other_settings_than_played_are_found(tmp_path):
 def test_an_honest_file_verifies(name, track, start, monkeypatch, tmp_path):
     """A fork would make the noise repeatable, which a private track refuses; other processes take seconds."""
     monkeypatch.setattr(plays, "Popen", start)
+    monkeypatch.setattr(plays, "_SAMPLES", 500)
     table, _, row = submitted(tmp_path, name, track)
     assert refuted(table, row) == ""
 
@@ -199,21 +209,20 @@ def test_changed_code_is_found(tmp_path):
     assert refuted(ResultTable.load(folder), row) == "entry"
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("Fails", r"Fails, tiny/band, round 1: 'RuntimeError: no \\x1b\[31midea'"),
-        ("Dies", "round 1: 'its process has ended'"),
-        ("Lists", "Lists, tiny/band, action"),
-        ("Missing", 'round 0: "AttributeError'),
-    ],
-)
+@pytest.mark.parametrize(("name", "why"), [
+    ("Fails", r"Fails, tiny/band, round 1: 'RuntimeError: no \\x1b\[31midea'"),
+    ("Dies", "round 1: 'its process has ended'"),
+    ("Lists", "Lists, tiny/band, action"),
+    ("Missing", 'round 0: "AttributeError'),
+])  # fmt: skip
 def test_what_fails_says_where(name, why, tmp_path):
     with pytest.raises(BoardError, match=why):
         submitted(tmp_path, name)
 
 
-def test_a_killed_run_goes_on_with_its_noise(tmp_path):
+def test_a_killed_run_goes_on_with_its_noise(tmp_path, monkeypatch):
+    monkeypatch.setattr(plays, "_SAMPLES", 500)
+
     def killed(cells, folder):
         raise KeyboardInterrupt
 

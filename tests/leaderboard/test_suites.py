@@ -121,14 +121,11 @@ def marks_of(suite, task):
     return pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "task",
-    [
-        pytest.param(task, id=task.id, marks=marks_of(suite, task))
-        for suite in SUITES.values()
-        for task in suite.tasks
-    ],
-)
+@pytest.mark.parametrize("task", [
+    pytest.param(task, id=task.id, marks=marks_of(suite, task))
+    for suite in SUITES.values()
+    for task in suite.tasks
+])  # fmt: skip
 def test_memory_of_other_instances_is_of_no_use(task):
     """40 p-values, none below 1e-6: with other seeds the tests would fail without a reason in 4 of 100,000 runs."""
     repeated, chance = memory(task.federation())
@@ -136,20 +133,17 @@ def test_memory_of_other_instances_is_of_no_use(task):
     assert chance > 1e-6
 
 
-@pytest.mark.parametrize(
-    ("env_id", "changes", "repeated", "useful"),
-    [
-        ("FedArmsMovieLens-v0", {"num_arms": 10}, 2 * INSTANCES - 1, True),
-        ("FedLinearInTurn-v0", {}, 2 * INSTANCES - 1, False),
-        (
-            "FedClassification-v0",
-            {"contexts": {"name": "classification", "data": "wine"}},
-            2 * INSTANCES - 1,
-            True,
-        ),
-        ("FedArms-v0", {"means": [0.6, 0.5, 0.5, 0.5], "spread": 0.2}, 0, True),
-    ],
-)
+@pytest.mark.parametrize(("env_id", "changes", "repeated", "useful"), [
+    ("FedArmsMovieLens-v0", {"num_arms": 10}, 2 * INSTANCES - 1, True),
+    ("FedLinearInTurn-v0", {}, 2 * INSTANCES - 1, False),
+    (
+        "FedClassification-v0",
+        {"contexts": {"name": "classification", "data": "wine"}},
+        2 * INSTANCES - 1,
+        True,
+    ),
+    ("FedArms-v0", {"means": [0.6, 0.5, 0.5, 0.5], "spread": 0.2}, 0, True),
+])  # fmt: skip
 def test_instances_that_can_be_remembered_are_found(env_id, changes, repeated, useful):
     """The same arms in order; one parameter with equal entries; a table as it is; an arm that is mostly the best."""
     found, chance = memory(make_federation(env_id, **changes))

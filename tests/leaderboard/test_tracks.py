@@ -40,7 +40,8 @@ def noise_of_any_size(monkeypatch):
 @pytest.mark.usefixtures("noise_of_any_size")
 @pytest.mark.parametrize("suite", [name for name in SUITES if name.endswith("-quick")])
 def test_every_baseline_fits_one_kind_of_track(suite):
-    tracks = [track for track in tracks_of(SUITES[suite]).values() if not track.messages]
+    # The kind of noise decides, not its size, which is not tried between the smallest and the largest.
+    tracks = [one for one in tracks_of(SUITES[suite]).values() if not one.messages and one.epsilon != 1]
     private = [track.name for track in tracks if track.private]
     for name in baselines_of(SUITES[suite]):
         fitting = [track.name for track in tracks if track.fits(BASELINES[name], SUITES[suite])]
@@ -57,14 +58,11 @@ def test_every_baseline_fits_one_kind_of_track(suite):
             assert fitting == ["non-private"]
 
 
-@pytest.mark.parametrize(
-    ("name", "match"),
-    [
-        ("LDP-FedLinUCB-printed", "no epsilon can be asked of this noise"),
-        ("SDP-FedLinUCB-vector-sum", "no epsilon can be asked of this noise"),
-        ("Central-FedLinUCB", "trust is 'server'; 'local' is required"),
-    ],
-)
+@pytest.mark.parametrize(("name", "match"), [
+    ("LDP-FedLinUCB-printed", "no epsilon can be asked of this noise"),
+    ("SDP-FedLinUCB-vector-sum", "no epsilon can be asked of this noise"),
+    ("Central-FedLinUCB", "trust is 'server'; 'local' is required"),
+])  # fmt: skip
 def test_noise_of_a_given_size_and_trust_in_others_are_refused(name, match):
     with pytest.raises(BoardError, match=f"^{match} on track private-1"):
         TRACKS["private-1"].check(play(TRACKS["private-1"], name))
@@ -116,15 +114,12 @@ def test_what_is_released_past_the_noise_is_found():
         track.check(env)
 
 
-@pytest.mark.parametrize(
-    ("name", "track", "noise", "message"),
-    [
-        ("ES-send", "private-1", SECRET, "epsilon is None"),
-        ("FedUCB-nonprivate", "private-1", SECRET, "epsilon is inf"),
-        ("FedUCB-min", "private-1", 12345, "noise is 'repeatable'"),
-        ("FedUCB-min", "private-1", None, "noise is 'repeatable'"),
-    ],
-)
+@pytest.mark.parametrize(("name", "track", "noise", "message"), [
+    ("ES-send", "private-1", SECRET, "epsilon is None"),
+    ("FedUCB-nonprivate", "private-1", SECRET, "epsilon is inf"),
+    ("FedUCB-min", "private-1", 12345, "noise is 'repeatable'"),
+    ("FedUCB-min", "private-1", None, "noise is 'repeatable'"),
+])  # fmt: skip
 def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
     env = TRACKS[track].wrap(make_federation("FedLinear-v0", max_cycles=32, **SIZE), BASELINES[name], noise)
     simulate(env, BASELINES[name].make_policy(), [5])
@@ -132,30 +127,24 @@ def test_what_does_not_keep_a_track_is_refused(name, track, noise, message):
         TRACKS[track].check(env)
 
 
-@pytest.mark.parametrize(
-    ("settings", "track", "message"),
-    [
-        ({"privatizer": {"epsilon": 9.0}}, "private-1", "epsilon"),
-        ({"privatizer": {"noise_seed": 1}}, "private-1", "noise_seed"),
-        ({"privatizer": {"mechanism": "tree"}}, "non-private", "privatizer"),
-        ({"channel": {"schedule": "every_round"}}, "silent", "channel"),
-        ({"env": {"num_arms": 2}}, "non-private", "env"),
-    ],
-)
+@pytest.mark.parametrize(("settings", "track", "message"), [
+    ({"privatizer": {"epsilon": 9.0}}, "private-1", "epsilon"),
+    ({"privatizer": {"noise_seed": 1}}, "private-1", "noise_seed"),
+    ({"privatizer": {"mechanism": "tree"}}, "non-private", "privatizer"),
+    ({"channel": {"schedule": "every_round"}}, "silent", "channel"),
+    ({"env": {"num_arms": 2}}, "non-private", "env"),
+])  # fmt: skip
 def test_settings_that_are_the_tracks_are_refused(settings, track, message):
     with pytest.raises(BoardError, match=message):
         TRACKS[track].submitted(settings)
 
 
-@pytest.mark.parametrize(
-    ("track", "wrappers"),
-    [
-        ("silent", ["Quota"]),
-        ("non-private", ["Channel"]),
-        ("private-1", ["Channel", "ContinualPrivatizer"]),
-        ("private-1-few", ["Channel", "ContinualPrivatizer", "Quota"]),
-    ],
-)
+@pytest.mark.parametrize(("track", "wrappers"), [
+    ("silent", ["Quota"]),
+    ("non-private", ["Channel"]),
+    ("private-1", ["Channel", "ContinualPrivatizer"]),
+    ("private-1-few", ["Channel", "ContinualPrivatizer", "Quota"]),
+])  # fmt: skip
 def test_a_submission_stands_behind_its_track(track, wrappers):
     entry = Baseline("", "", FederatedEnv, object, {}, TRACKS[track].submitted({}))
     made = make_federation("FedLinear-v0", max_cycles=16, **SIZE)
@@ -164,14 +153,11 @@ def test_a_submission_stands_behind_its_track(track, wrappers):
 
 
 @pytest.mark.parametrize("source", ["mine.py:Mine", "FedUCB-min"])
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"channel": {"schedule": "evil.py:rule"}},
-        {"channel": {"topology": {"edges": [[0, 1], ["evil:graph", 2]]}}},
-        {"privatizer": {"mechanism": "evil.py:Noise"}},
-    ],
-)
+@pytest.mark.parametrize("asked", [
+    {"channel": {"schedule": "evil.py:rule"}},
+    {"channel": {"topology": {"edges": [[0, 1], ["evil:graph", 2]]}}},
+    {"privatizer": {"mechanism": "evil.py:Noise"}},
+])  # fmt: skip
 def test_wrappers_run_no_code_that_an_entry_names(asked, source):
     """They run where the environment runs; also those of a row that is only verified."""
     entry = Entry("tiny", "", "private-1", "mine", source, asked, "", {}, False, "", {}, {}, "")

@@ -19,7 +19,7 @@ CASES = {
     "pfcb-exp1, printed": ("uniform-20", 300, ["| regret with the eight more communications |"]),
     "feducb-critique": ("all", 200, []),
     "byzantine": ("garbage", 30, []),
-    "classification": ("alike", 8, []),
+    "classification": ("alike", 4, []),
     "fed-pe": ("all", 20, []),
     "fedglb": ("all", 20, []),
     "local-trust": ("order", 26, []),
