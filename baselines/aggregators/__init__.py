@@ -77,8 +77,8 @@ from fedbandit_envs.baselines.aggregators.robust import keep_nearest, trim_group
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.entry_points import make
+from fedbandit_envs.core.inbox import add_received, stored
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import COVARIANCE, independent, variance_of
 from fedbandit_envs.linear.actions import weighed
@@ -199,23 +199,6 @@ class Aggregator:
         raise NotImplementedError
 
 
-@kernel
-def _add_up(arrived, received, weight, total):
-    """Adds the received numbers of all senders, times the weight, to the totals; see :meth:`Aggregator.add`."""
-    whole = arrived.shape[3] == 1
-    for r in range(received.shape[0]):
-        for j in range(received.shape[1]):
-            for s in range(received.shape[2]):
-                if whole:
-                    if arrived[r, j, s, 0]:
-                        for i in range(received.shape[3]):
-                            total[r, j, i] += weight * received[r, j, s, i]
-                else:
-                    for i in range(received.shape[3]):
-                        if arrived[r, j, s, i]:
-                            total[r, j, i] += weight * received[r, j, s, i]
-
-
 class Sum(Aggregator):
     """The sum of all received messages: exact if all senders are honest, and not robust against one that is not.
 
@@ -230,10 +213,12 @@ class Sum(Aggregator):
     """
 
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
+        if arrived.shape[3] == 1:
+            add_received(observation, self.totals, arrived[..., 0], weight)
+            return
         for name, total in self.totals.items():
-            messages = observation[f"inbox_{name}"]
-            messages = messages.reshape(*messages.shape[:3], -1)
-            _add_up(arrived, messages, weight, total.reshape(*total.shape[:2], -1))
+            used = np.where(arrived, stored(observation[f"inbox_{name}"]), 0.0)
+            total += weight * used.sum(axis=2).reshape(total.shape)
 
 
 class _BySender(Aggregator):

@@ -229,12 +229,14 @@ class FedUCB(LinUCB):
     def _take_in(self, observation: Arrays, mask: Array) -> None:
         assert self._received is not None
         self._received.add(gram_arrays(observation))
-        self._known_senders |= mask
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
         self._releases += news
-        heads = self._heads * np.maximum(self._known_senders.sum(axis=-1), 1).astype(np.float64)
+        if (mask > self._known_senders).any():
+            self._known_senders |= mask
+            self._heard = self._heads * np.maximum(self._known_senders.sum(axis=-1), 1).astype(np.float64)
+        heads = self._heard
         total, variance = self._received.totals[GRAM], noise_of(self._received.totals, mask.shape[:2])
         made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
         others = total

@@ -16,6 +16,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.core.inbox import stored
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.procurement.oracle import buy, procure
 from fedbandit_envs.randomness.draws import Draws
@@ -326,7 +327,7 @@ def _accept(
 
     Args:
         mask: Which messages have arrived, bool ``(replicas, agents, senders)``.
-        sent_units: Reported units w, ``(replicas, agents, senders, producers)``.
+        sent_units: Reported units w as stored, ``(replicas, agents or 1, senders, producers)``.
         sent_good: Reported good units y, same shape.
         round_: Number of rounds played, ``(replicas, agents, 1)``.
         units: Units delivered to the agent itself so far, ``(replicas, agents, producers)``.
@@ -344,13 +345,14 @@ def _accept(
     weights, goods = np.empty(producers), np.empty(producers)
     for r in range(mask.shape[0]):
         for j in range(mask.shape[1]):
+            row = min(j, sent_units.shape[1] - 1)
             factor = omega1 * omega1 * 1.5 * np.log(num_senders * round_[r, j, 0])
             weights[:] = received_units[r, j]
             goods[:] = received_good[r, j]
             for s in range(num_senders):
                 for i in range(producers):
                     accepted[r, j, s, i] = False
-                    w, y = sent_units[r, j, s, i], sent_good[r, j, s, i]
+                    w, y = sent_units[r, row, s, i], sent_good[r, row, s, i]
                     if not mask[r, j, s] or (guards and not (w > 0.0 and 0.0 <= y <= w)):
                         continue
                     weight = units[r, j, i] + weights[i]
@@ -460,7 +462,7 @@ class PFCB(SSUCB):
         if mask is not None and mask.any():
             own = {name: observation[f"total_{name}"] for name in ("delivered", "good")}
             _accept(
-                mask, observation["inbox_delivered"], observation["inbox_good"], observation["round"], *own.values(),
+                mask, *(stored(observation[f"inbox_{name}"]) for name in own), observation["round"], *own.values(),
                 self._received_units, self._received_good, self._check, self._guards, self._omega1, self._omega2,
                 isinstance(self._pool, Sum), self._accepted,
             )  # fmt: skip

@@ -3,7 +3,7 @@
 Docstrings give shapes and units.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from operator import is_
 from os import PathLike, fspath
 from typing import Any, Generic, TypeVar
@@ -49,16 +49,25 @@ class Buffers:
         views: The read-only views by name, to be returned in a new dict.
     """
 
-    def __init__(self, arrays: Arrays) -> None:
-        """Makes views of ``arrays``."""
-        self.arrays = arrays
+    def __init__(self, arrays: Arrays, agents: int = 0, shared: Collection[str] = ()) -> None:
+        """Makes views of ``arrays``.
+
+        Args:
+            arrays: The arrays by name.
+            agents: Number of agents that see the arrays named in ``shared``.
+            shared: Names of arrays ``(replicas, ...)`` that all agents share; their views are ``(replicas, agents,
+                ...)``, and take no memory.
+        """
+        self.arrays, self._shared = arrays, (agents, shared)
         self.views: Arrays = {}
         for name, array in arrays.items():
-            self.views[name] = array.view()
-            self.views[name].flags.writeable = False
+            one, shape = array, array.shape
+            if name in shared:
+                one, shape = array[:, np.newaxis], (len(array), agents, *array.shape[1:])
+            self.views[name] = np.broadcast_to(one, shape)
 
-    def __reduce__(self) -> tuple[type, tuple[Arrays]]:
-        return Buffers, (self.arrays,)
+    def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
+        return Buffers, (self.arrays, *self._shared)
 
 
 class Parts(Generic[Cut]):

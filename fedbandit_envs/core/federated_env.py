@@ -21,6 +21,7 @@ from pettingzoo import ParallelEnv
 
 from fedbandit_envs.basics.arrays import Array, Arrays, Parts
 from fedbandit_envs.basics.html import html_table
+from fedbandit_envs.core.inbox import conceal
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
 from fedbandit_envs.core.privacy import Claim, Sensitivity
@@ -133,7 +134,7 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         if not isinstance(arrays, Mapping):
             return dict(zip(self.possible_agents, map(np.ndarray.copy, arrays[0]), strict=True))
         return {
-            agent: {name: row.copy() for name, row in own.items()}
+            agent: conceal({name: row.copy() for name, row in own.items()})
             for agent, own in zip(self.possible_agents, self._agent_rows.of(arrays), strict=True)
         }
 

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.inbox import add_received
 from fedbandit_envs.core.privacy import COVARIANCE, variance_of
 
 
@@ -285,14 +286,11 @@ class InboxTotals:
 
     def add(self, observation: Arrays) -> None:
         """Adds the messages of one round's observation."""
-        for name, total in self.totals.items():
-            arrived = observation.get(f"inbox_{name}")
-            if arrived is None:
-                continue
-            if "inbox_own" in observation:
-                own = observation["inbox_own"]
-                arrived = np.where(own.reshape(own.shape + (1,) * (arrived.ndim - 3)), 0.0, arrived)
-            total += arrived.sum(axis=tuple(range(2, 2 + arrived.ndim - total.ndim)))
+        mask = observation["inbox_mask"]
+        if "inbox_own" in observation:
+            mask = mask & ~observation["inbox_own"]
+        told = {name: total for name, total in self.totals.items() if f"inbox_{name}" in observation}
+        add_received(observation, told, mask)
 
 
 def count_names(of: str, good: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
+from fedbandit_envs.core.inbox import conceal
 from fedbandit_envs.core.policy_spec import Features, Policy, Reporter
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing.api import check_seeds
@@ -140,7 +141,7 @@ def require_repeatable(
     reset = reset or (lambda each, seeds: each.reset(trial.env.policy_spec, seeds))
     reset(used, seeds)
     for t in range(len(trial.actions)):
-        seen.append(copied(observation))
+        seen.append(conceal(copied(observation)))
         expected.append(copied(answer(used, t, observation, ALL)))
         observation = trial.env.step_batch(trial.actions[t]).observation
     fresh = "draw from the seeds given to reset only, and copy what is to be kept of what is seen or returned"

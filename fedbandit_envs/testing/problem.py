@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.inbox import conceal
 from fedbandit_envs.core.privacy import AGENT, Sensitivity
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.randomness.draws import Draws, EpisodeRandomness
@@ -334,8 +335,9 @@ def _require_isolation(trial: Trial, releases: str, start: int) -> None:
         if "sent" in env.single_observation_space.spaces or timed:
             continue
         # With `sent` agents can subtract their own messages; without it they cannot.
-        for array in played[0]["observation"]:
-            one, other = (each["observation"][array][chosen] for each in played)
+        seen = [taken(conceal(each["observation"]), chosen) for each in played]
+        for array in seen[0]:
+            one, other = (each[array] for each in seen)
             fits = not array.startswith("inbox_") or np.allclose(one, other, rtol=1e-6, atol=1e-6)
             require(fits, f"{array!r} of {name} contains the agent's own data, and there is no 'sent'")
 

@@ -16,6 +16,7 @@ from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
 from fedbandit_envs.core.actions import add_entry, require_action_entries
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.inbox import conceal
 from fedbandit_envs.core.policy_spec import Features, Policy
 from fedbandit_envs.core.wrapper import Stack, build, checked, find_layer
 from fedbandit_envs.randomness.streams import row_seeds
@@ -368,10 +369,12 @@ class Control:
         part, axes = self._part, self._axes
         if not isinstance(arrays, dict):
             return arrays[part].copy()
-        return {
-            name: array[part].copy() if array.ndim > axes else array[part].item()
-            for name, array in arrays.items()
-        }
+        return conceal(
+            {
+                name: array[part].copy() if array.ndim > axes else array[part].item()
+                for name, array in arrays.items()
+            }
+        )
 
 
 def _default_peers(federation: FederatedEnv) -> Policy:

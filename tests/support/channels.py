@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 
+from fedbandit_envs.core.inbox import conceal
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers import GaussianPrivatizer
@@ -37,13 +38,18 @@ def assert_same(a, b):
         np.testing.assert_array_equal(a, b)
 
 
+def seen(arrays: dict) -> dict:
+    """Copies of arrays of a batch, with inboxes as agents by themselves see them."""
+    return conceal({name: array.copy() for name, array in arrays.items()})
+
+
 def run_of(env, seeds, rounds: int) -> list[dict]:
     """Everything that is observed and told in each round, copied."""
     env.reset_batch(seeds)
     kept = []
     for _ in range(rounds):
         step = env.step_batch(buying(env, len(seeds)))
-        kept.append({name: array.copy() for name, array in (step.observation | step.info).items()})
+        kept.append(seen(step.observation | step.info))
     return kept
 
 

@@ -4,8 +4,9 @@ from collections import defaultdict
 from typing import NamedTuple
 
 import networkx as nx
+from threefry_reference import threefry
 
-from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.randomness.streams import Purpose, row_keys
 
 
 class Message(NamedTuple):
@@ -39,14 +40,14 @@ class SlowNetwork:
         return max(hops for node, hops in away.items() if node < self.num_agents)
 
     def luck(self, t):
-        """The faults of round t by sender and edge, from the stream that is documented."""
-        edges = sorted(self.graph.edges)
-        draws = stream(self.seed, Purpose.CHANNEL, t).random((2, self.num_agents, len(edges)))
-        return {
-            (sender, edge): (draws[0, sender, e] < self.loss, draws[1, sender, e] < self.duplication)
-            for sender in range(self.num_agents)
-            for e, edge in enumerate(edges)
-        }
+        """The faults of round t by sender and edge, from the draws that are documented."""
+        found = {}
+        for sender, key in enumerate(row_keys([self.seed], self.num_agents, Purpose.CHANNEL)[0]):
+            for tail, head in self.graph.edges:
+                e, edge = tail * len(self.graph) + head, (tail, head)
+                lost, doubled = (word / 2**32 for word in threefry(tuple(map(int, key)), (t, e)))
+                found[sender, edge] = lost < self.loss, doubled < self.duplication
+        return found
 
     def pass_on(self, message, node, not_to, hops_left, now, sent):
         if hops_left == 0:

@@ -66,8 +66,8 @@ class TakesWithoutTheLedger(Channel):
 
     def _arrive(self):
         taken = self.env._release(self._everyone)
-        flat = {name: array.astype(float).reshape(*array.shape[:2], -1) for name, array in taken.items()}
-        self._deliver(flat, self._everyone[:, :, np.newaxis] & ~np.eye(self.max_num_agents, dtype=bool))
+        others = self._everyone[:, :, np.newaxis] & ~np.eye(self.max_num_agents, dtype=bool)
+        self._deliver(taken, self._everyone, others)
         self._book(self._everyone.astype(np.int64))
 
 
@@ -76,7 +76,7 @@ class DeliversToItself(Channel):
 
     def _send(self, statistic, senders):
         super()._send(statistic, senders)
-        self._deliver(statistic, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool))
+        self._deliver(statistic, senders, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool))
 
 
 class ReleasesMore(FederatedWrapper):

@@ -425,10 +425,9 @@ class Privatizer(FederatedWrapper):
             # this method returns, hence + 1.
             self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases + 1
-        return {
-            name: np.where(sends.reshape(sends.shape + (1,) * (array.ndim - 2)), array, 0.0)
-            for name, array in randomised.items()
-        }
+        for array in () if sends.all() else randomised.values():
+            array[~sends] = 0.0
+        return randomised
 
     def _events(self, sends: Array) -> dict[Event, Array]:
         """Returns the events of each agent's own noise in its next release, where the mechanism's are of a whole."""

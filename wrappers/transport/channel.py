@@ -34,12 +34,15 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
-from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel
 from fedbandit_envs.basics.entry_points import by_name, checked, make_rule
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
-from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.randomness.draws import threefry
+from fedbandit_envs.randomness.streams import Purpose, row_keys, stream
 from fedbandit_envs.wrappers.transport.schedule import Combined, Schedule, StageSpec, spread
 from fedbandit_envs.wrappers.transport.transport import Transport, star
+
+Where = Array | tuple[Array, ...]
 
 
 class Channel(Transport):
@@ -65,11 +68,11 @@ class Channel(Transport):
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
         >>> env = Channel(parallel_env(num_agents=4), topology="ring", schedule="every_round", time_to_live=1)
-        >>> reset = env.reset_batch([0])
-        >>> step = env.step_batch(np.zeros((1, 4), np.int64))
-        >>> step.observation["inbox_mask"][0, 0].tolist()
+        >>> _ = env.reset(seed=0)
+        >>> observations, *_ = env.step(dict.fromkeys(env.agents, 0))
+        >>> observations["agent_0"]["inbox_mask"].tolist()
         [False, True, False, True]
-        >>> step.observation["inbox_pulls"][0, 0, :, 0].tolist()
+        >>> observations["agent_0"]["inbox_pulls"][:, 0].tolist()
         [0.0, 1.0, 0.0, 1.0]
     """
 
@@ -144,6 +147,7 @@ class Channel(Transport):
                 raise ValueError(f"topology is {topology!r}; 'complete' is required with a stage")
             return
         self._reach = self.max_num_agents, time_to_live, cliques, self._schedule.needs_all_connected
+        self._shared = delay == 0 or (time_to_live == 1 and not echo)
         graph = make_topology(topology, self.max_num_agents)
         if callable(graph):
             self._draw = graph
@@ -152,12 +156,13 @@ class Channel(Transport):
             raise ValueError("time_to_live is 1; None or at least 2 is required with a controller")
         self._graphs = [graph]
         self._explored = self._explore(self._graphs)
+        self._shared |= self._explored[1].max() <= 1 and not echo
 
-    def _explore(self, graphs: list[Array]) -> tuple[Array, Array, Array, Array]:
+    def _explore(self, graphs: list[Array]) -> tuple[Any, Array, Array, Array]:
         """Returns where messages arrive, see :func:`explore`; warns of graphs on which none does."""
         if graphs and not (self._echo or self.max_num_agents == 1 or any(one.any() for one in graphs)):
             warn("topology is a graph without edges: no message arrives", stacklevel=3)
-        return explore(graphs, *self._reach)
+        return explore(np.stack(graphs), *self._reach)
 
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with empty inboxes and no messages in transit.
@@ -169,17 +174,20 @@ class Channel(Transport):
         graphs, explored = self._graphs, self._explored
         if self._draw is not None:
             graphs = [self._draw(stream(seed, Purpose.CHANNEL, 0)) for seed in seeds]
-            explored = self._explore(graphs)
+            explored = self._explore(graphs) if graphs else None
         reset = super().reset_batch(seeds)
         self._graphs = graphs
         if explored is not None:
-            self._edges, *paths = explored
-            self._limits, self._hops, self._traversals = (
-                np.repeat(array, len(seeds) // len(array), axis=0) for array in paths
+            self._network, *paths = explored
+            limits, self._hops, self._traversals, self._reached = (
+                np.broadcast_to(array, (len(seeds), *array.shape[1:])) for array in (*paths, paths[1] > 0)
             )
-        # Key: the round in which a hop ends. Value: the releases, the agents at which they then arrive for the first
-        # time, bool (replicas, agents, senders), and the number of transmissions of the next hop, (replicas, senders).
-        self._in_transit: dict[int, list[tuple[Arrays, Array, Array]]] = {}
+            # Numba would compile the kernel again for limits that are no plain array.
+            self._limits = limits.copy()
+            self._keys = row_keys(self._seeds, self.max_num_agents, Purpose.CHANNEL)
+        # Key: the round in which a hop ends. Value: the releases, who released, where their messages then arrive for
+        # the first time, and the number of transmissions of the next hop, (replicas, senders).
+        self._in_transit: dict[int, list[tuple[Arrays, Array, Where, Array]]] = {}
         self._sums: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
 
@@ -199,57 +207,77 @@ class Channel(Transport):
         self._sums[self._round + self._delay] = received, content, combined.arrived & received
 
     def _send(self, statistic: Arrays, senders: Array) -> None:
-        hops, traversals = self._carried(senders)
-        at_once = np.zeros_like(hops, np.bool_) if self._delay else hops > 0
+        hops, reached, traversals = self._carried(senders)
         if self._echo:
-            self.inbox["inbox_own"][...] = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
-            self.inbox["sent"][..., 0] = senders
-            at_once |= self.inbox["inbox_own"]
-        self._deliver(statistic, at_once)
+            own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
+            self._inbox["inbox_own"][...] = own
+            self._inbox["sent"][..., 0] = senders
+            self._deliver(statistic, senders, own if self._shared else np.nonzero(own))
         if self._delay == 0:
+            self._deliver(statistic, senders, reached)
             self._book(traversals.sum(axis=-1))
             return
         self._book(traversals[..., 0])
+        statistic = {name: array.copy() for name, array in statistic.items()}
         # The transmissions of a hop start, and are counted, when the hop before it ends. After the last hop there is no
         # next one, hence the zeros.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
-        for hop in range(1, traversals.shape[-1] + 1):
-            arrives, follows = hops == hop, following[..., hop - 1]
+        places: Sequence[Where] = [reached] if self._shared else by_hop(hops, following.shape[-1])
+        for hop, where in enumerate(places):
             # A hop may end only at the controller of a star: then the message reaches no agent yet, but is passed on.
-            if arrives.any() or follows.any():
-                due = self._in_transit.setdefault(self._round + hop * self._delay, [])
-                due.append((statistic, arrives, follows))
+            due = self._in_transit.setdefault(self._round + (hop + 1) * self._delay, [])
+            due.append((statistic, senders, where, following[..., hop]))
 
-    def _carried(self, senders: Array) -> tuple[Array, Array]:
+    def _carried(self, senders: Array) -> tuple[Array, Array, Array]:
         """Returns where the messages of this round arrive, and how many transmissions each of their hops takes.
 
-        Both are 0 for agents that do not send; see :func:`.explore`. Losses and doublings are drawn for all agents,
-        whichever of them send. So random numbers depend neither on actions nor on other replicas, and losses do not
-        depend on the probability of doubling.
+        Losses and doublings depend on the replica's seed, the round, the sender and the edge. So they depend neither on
+        actions nor on other replicas, and losses do not depend on the probability of doubling.
+
+        Returns:
+            Numbers of hops and of transmissions as :func:`flood` returns them, and between them where messages of this
+            round arrive, bool ``(replicas, agents, senders)``. Numbers of hops may be those of all agents.
         """
-        hops, traversals = self._hops, self._traversals
+        hops, reached, traversals = self._hops, self._reached, self._traversals
         if self._loss or self._duplication:
-            faults = np.ones((2, *senders.shape, self._edges.shape[1]))
-            for replica in np.flatnonzero(senders.any(axis=1)):
-                # Lists of edges are padded to the longest in the batch. Faults are drawn for the replica's own edges
-                # only, so that they do not depend on other replicas.
-                own = int((self._edges[replica % len(self._edges), :, 0] >= 0).sum())
-                generator = stream(self._seeds[replica], Purpose.CHANNEL, self._round)
-                faults[:, replica, :, :own] = generator.random((2, senders.shape[1], own))
-            lost, duplicated = faults[0] < self._loss, faults[1] < self._duplication
-            arrival, traversals = flood(self._edges, lost, duplicated, self._limits, len(self._graphs[0]))
+            luck = self._keys, self._round, self._loss, self._duplication
+            hops, traversals = flood(*self._network, self._limits, senders, False, *luck)
             # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does
             # not.
-            hops = arrival[:, : senders.shape[1]] * (self._hops > 0)
-        if senders.all():
-            return hops, traversals
-        return hops * senders[:, np.newaxis], traversals * senders[..., np.newaxis]
+            hops *= reached
+            reached = hops > 0
+        elif not senders.all():
+            reached, traversals = reached & senders[:, np.newaxis], traversals * senders[..., np.newaxis]
+        return hops, reached, traversals
+
+    def _deliver(self, statistic: Arrays, senders: Array, where: Where) -> None:
+        """Shows messages to the agents that receive them in this round.
+
+        Args:
+            statistic: The messages by name, ``(replicas, senders, ...)``.
+            senders: Who has sent one, bool ``(replicas, senders)``.
+            where: Where messages arrive: if all inboxes share them a mask, else index arrays, in which agents that have
+                not sent may stand.
+        """
+        self._dirty, everyone = True, senders.all()
+        if isinstance(where, np.ndarray):
+            self._inbox["inbox_mask"] |= where
+            for name, array in statistic.items():
+                who = True if everyone else spread(senders, array)
+                np.copyto(self._inbox[f"inbox_{name}"], array, where=who)
+            return
+        if not everyone:
+            where = tuple(index[senders[where[0], where[2]]] for index in where)
+        self._inbox["inbox_mask"][where] = True
+        for name, array in statistic.items():
+            self._inbox[f"inbox_{name}"][where] += array[where[0], where[2]]
+        self._arrived.append(where)
 
     def _arrive(self) -> None:
         if self._round in self._sums:
             self._give(*self._sums.pop(self._round))
-        for statistic, arrives, follows in self._in_transit.pop(self._round, ()):
-            self._deliver(statistic, arrives)
+        for statistic, senders, where, follows in self._in_transit.pop(self._round, ()):
+            self._deliver(statistic, senders, where)
             self._book(follows)
 
 
@@ -326,129 +354,139 @@ def _from_networkx(graph: nx.Graph, num_agents: int) -> Array:
     return adjacency
 
 
-def edge_lists(graphs: list[Array]) -> Array:
-    """Returns the lists of directed edges of graphs.
-
-    Args:
-        graphs: Adjacency matrices, bool ``(nodes, nodes)``.
-
-    Returns:
-        int32 ``(graphs, edges, 3)``: tail, head, and the index of the edge from head to tail, -1 if there is none.
-        Shorter lists end with rows of -1.
-    """
-    edges = np.full((len(graphs), max((int(graph.sum()) for graph in graphs), default=0), 3), -1, np.int32)
-    for listed, graph in zip(edges, graphs, strict=True):
-        number = np.full(graph.shape, -1, np.int32)
-        count = int(graph.sum())
-        number[graph] = np.arange(count)
-        listed[:count, 0], listed[:count, 1] = np.nonzero(graph)
-        listed[:count, 2] = number.T[graph]
-    return edges
-
-
 @allocating_kernel
-def flood(
-    edges: Array, lost: Array, duplicated: Array, time_to_live: Array, nodes: int
-) -> tuple[Array, Array]:
-    """Returns when one message of every sender reaches each node, and how many transmissions that takes.
+def flood(graphs, heads, starts, limits, senders, to_furthest, keys, round_, loss, duplication):
+    """Returns when one message of every sender reaches each agent, and how many transmissions that takes.
 
-    No node passes a message back to the node that it has just received it from.
+    No node passes a message back to the node that it has just received it from. The cost grows with the transmissions.
 
     Args:
-        edges: As :func:`edge_lists` returns them, int32 ``(graphs, edges, 3)``: one graph a replica, or one
-            for all.
-        lost: Whether a transmission of a sender's message along an edge loses it, bool ``(replicas, senders, edges)``;
-            with 0 for ``edges`` no transmission is lost or doubled.
-        duplicated: Whether the transmission doubles the message, if it does not lose it, same shape.
-        time_to_live: The largest number of hops of a message, int64 ``(replicas, senders)``.
-        nodes: Number of nodes of each graph.
+        graphs: Adjacency matrices, bool ``(graphs, nodes, nodes)``: one graph a replica, or one for all.
+        heads: The heads of all edges, sorted by graph and tail, int64 ``(edges,)``.
+        starts: Where the edges of each tail start among them, then how many there are, int64 ``(graphs * nodes + 1,)``.
+        limits: The largest number of hops of a message, int64 ``(replicas, agents)``.
+        senders: Who sends a message, bool ``(replicas, agents)``.
+        to_furthest: Whether messages stop at the furthest agent that they reach, if that is nearer than their limit.
+        keys: Keys of the draws of faults, uint32 ``(replicas, agents, 2)``.
+        round_: The round.
+        loss: Probability that a transmission loses the message.
+        duplication: Probability that a transmission doubles the message, if it does not lose it.
 
     Returns:
         Two arrays:
 
-        * The number of hops after which each node first receives the message, int64 ``(replicas, nodes, senders)``: 0
-          for the sender itself, -1 for nodes that it never reaches.
+        * The number of hops after which each agent first receives the message, int32 ``(replicas, agents, senders)``; 0
+          for the sender itself, and for agents that it never reaches.
         * The number of transmissions in each hop, lost and doubled ones included, int64 ``(replicas, senders, hops)``.
     """
-    replicas, senders, faults = lost.shape
-    longest = 1
-    for limit in time_to_live.flat:
+    replicas, agents = limits.shape
+    nodes, longest, faulty = graphs.shape[1], 1, loss > 0.0 or duplication > 0.0
+    for limit in limits.flat:
         longest = max(longest, limit)
-    arrival = np.full((replicas, nodes, senders), -1)
-    traversals = np.zeros((replicas, senders, longest), np.int64)
+    arrival = np.zeros((replicas, agents, agents), np.int32)
+    traversals = np.zeros((replicas, agents, longest), np.int64)
+    seen, queue = np.full(nodes, -1), np.empty(nodes, np.int64)
     for r in range(replicas):
-        graph = edges[r % edges.shape[0]]
-        for s in range(senders):
-            seen = arrival[r, :, s]
-            seen[s] = 0
-            for hop in range(1, time_to_live[r, s] + 1):
-                spreads = False
-                for e in range(edges.shape[1]):
-                    tail, head, back = graph[e, 0], graph[e, 1], graph[e, 2]
-                    if tail < 0:
-                        break
-                    if seen[tail] != hop - 1:
-                        continue
-                    from_head = hop > 1 and back >= 0 and seen[head] == hop - 2
-                    if from_head and not (faults and lost[r, s, back]):
-                        continue
-                    traversals[r, s, hop - 1] += 1
-                    if faults and lost[r, s, e]:
-                        continue
-                    if faults and duplicated[r, s, e]:
-                        traversals[r, s, hop - 1] += 1
-                    if seen[head] < 0:
-                        seen[head] = hop
-                        spreads = True
-                if not spreads:
+        number = r % graphs.shape[0]
+        for s in range(agents):
+            if not senders[r, s]:
+                continue
+            seen[s], queue[0] = 0, s
+            begin, end, unheard, furthest = 0, 1, agents - 1, 0
+            for hop in range(1, limits[r, s] + 1):
+                if begin == end or (to_furthest and unheard == 0):
                     break
+                reached = end
+                for place in range(begin, end):
+                    tail = queue[place]
+                    for e in range(starts[number * nodes + tail], starts[number * nodes + tail + 1]):
+                        head = heads[e]
+                        came = hop > 1 and seen[head] == hop - 2 and graphs[number, head, tail]
+                        if came and not (faulty and _fate(keys[r, s], round_, head * nodes + tail)[0] < loss):
+                            continue
+                        traversals[r, s, hop - 1] += 1
+                        if faulty:
+                            luck = _fate(keys[r, s], round_, tail * nodes + head)
+                            if luck[0] < loss:
+                                continue
+                            if luck[1] < duplication:
+                                traversals[r, s, hop - 1] += 1
+                        if seen[head] < 0:
+                            seen[head] = hop
+                            queue[reached] = head
+                            reached += 1
+                            if head < agents:
+                                arrival[r, head, s] = hop
+                                unheard -= 1
+                                furthest = hop
+                begin, end = end, reached
+            for hop in range(furthest if to_furthest else longest, longest):
+                traversals[r, s, hop] = 0
+            for place in range(end):
+                seen[queue[place]] = -1
     return arrival, traversals
 
 
+@inlined_kernel
+def _fate(key, round_, edge):
+    """Returns two uniform numbers for a transmission: whether it loses the message, and whether it doubles it."""
+    x, y = threefry(key[0], key[1], np.uint32(round_), np.uint32(edge))
+    return np.float64(x) * 2.0**-32, np.float64(y) * 2.0**-32
+
+
+def by_hop(hops: Array, longest: int) -> list[tuple[Array, ...]]:
+    """Returns the places of 1, of 2, ... and of ``longest`` in an array of numbers of hops, as index arrays each."""
+    where = np.nonzero(hops)
+    found = hops[where]
+    order = np.argsort(found, kind="stable")
+    ends = np.searchsorted(found[order], np.arange(1, longest), side="right")
+    return list(zip(*(np.split(index[order], ends) for index in where), strict=True))
+
+
 def explore(
-    graphs: list[Array], agents: int, time_to_live: int | None, cliques: bool, all_connected: bool
-) -> tuple[Array, Array, Array, Array]:
+    graphs: Array, agents: int, time_to_live: int | None, cliques: bool, all_connected: bool
+) -> tuple[tuple[Array, ...], Array, Array, Array]:
     """Returns where messages arrive in each graph, by flooding it without loss or doubling.
 
     Args:
-        graphs: The adjacency matrices, bool ``(nodes, nodes)``.
+        graphs: The adjacency matrices, bool ``(graphs, nodes, nodes)``.
         agents: Number of agents, which are the first nodes.
         time_to_live: The largest number of hops of a message; None for as many as the furthest agent needs.
         cliques: Whether agents receive messages of their own clique only; ``time_to_live`` is then given.
         all_connected: Whether graphs in which some agent cannot reach some other raise an error.
 
     Returns:
-        Four arrays, with one row for each graph:
+        The first three arguments of :func:`flood`, and three arrays with one row for each graph:
 
-        * The edges, see :func:`edge_lists`.
         * The largest number of hops of each sender's message, int64 ``(graphs, senders)``.
-        * The number of hops after which an agent first receives a sender's message, int64 ``(graphs, agents,
-          senders)``; 0 or less where it does not.
+        * The number of hops after which an agent first receives a sender's message, int32 ``(graphs, agents,
+          senders)``; 0 where it does not.
         * The number of transmissions in each hop of a sender's message, int64 ``(graphs, senders, hops)``.
 
     Raises:
         ValueError: Not all agents are connected, and they must be.
     """
-    edges, nodes = edge_lists(graphs), max(map(len, graphs), default=agents)
-    none = np.zeros((len(graphs), agents, 0), np.bool_)
-    limits = np.full(none.shape[:2], nodes if time_to_live is None else min(time_to_live, nodes))
-    arrival, traversals = flood(edges, none, none, limits, nodes)
-    hops = arrival[:, :agents]
-    if all_connected and (hops < 0).any():
-        _, receiver, sender = np.argwhere(hops < 0)[0]
+    network = graphs, np.nonzero(graphs)[2], np.append(0, np.cumsum(graphs.sum(axis=2)))
+    nodes = graphs.shape[1]
+    limits = np.full((len(graphs), agents), nodes if time_to_live is None else min(time_to_live, nodes))
+    everyone, keys = np.ones(limits.shape, np.bool_), np.zeros((*limits.shape, 2), np.uint32)
+    hops, traversals = flood(*network, limits, everyone, time_to_live is None, keys, 0, 0.0, 0.0)
+    missing = (hops == 0) & ~np.eye(agents, dtype=bool)
+    if all_connected and missing.any():
+        _, receiver, sender = np.argwhere(missing)[0]
         raise ValueError(
             f"topology and time_to_live, which is {time_to_live}, do not let agent {sender} reach agent {receiver}; a "
             "connected topology and enough hops are required, since a request must reach every agent"
         )
     if time_to_live is None:
         # No message travels further than to the furthest agent.
-        limits = hops.max(axis=1)
-        _, traversals = flood(edges, none, none, limits, nodes)
+        limits = hops.max(axis=1).astype(np.int64)
+        traversals = traversals[..., : max(int(limits.max(initial=0)), 1)].copy()
     if cliques:
-        for own, reached in zip(hops, hops >= 0, strict=True):
-            clique = clique_cover(reached)
+        for own, found in zip(hops, missing, strict=True):
+            clique = clique_cover(~found)
             own *= clique[:, np.newaxis] == clique
-    return edges, limits, hops, traversals
+    return network, limits, hops, traversals
 
 
 def clique_cover(reaches: Array) -> Array:

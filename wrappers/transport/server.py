@@ -192,7 +192,7 @@ class Server(Transport):
         if self._policy is not None:
             if not early:
                 self._first_answer(self._seeds)
-            self._seen = Buffers(self.inbox | self._kept)
+            self._seen = Buffers(self._inbox | self._kept)
         if self._schedule.announced:
             self._due = np.zeros(self._everyone.shape, np.int64)
             self._announce(self._everyone)
@@ -340,8 +340,8 @@ class Server(Transport):
             super()._give(received, content, complete)
             return
         self._dirty = True
-        self.inbox["server_mask"][..., 0] |= received
-        self.inbox["sent"][..., 0] |= complete
+        self._inbox["server_mask"][..., 0] |= received
+        self._inbox["sent"][..., 0] |= complete
         for name, array in content.items():
             if name == "active":
                 # Those who act stay active.

@@ -10,9 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
-from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.actions import (
     ActionCheck,
     FlatSending,
@@ -53,7 +52,9 @@ class Transport(FederatedWrapper):
     | `inbox_{name}` | (senders, ...) | float64 | sums of the messages received this round, by sender |
     | `inbox_mask` | (senders,) | bool | from which senders a message was received |
 
-    Where the mask is false, ``inbox_{name}`` is 0.
+    What an agent sees of an inbox by itself, in the PettingZoo API and in views for learners, is 0 where the mask is
+    false. In the batch API read by the mask (:func:`~fedbandit_envs.core.inbox.add_received` does): messages are there
+    stored once for all agents, so that an inbox also shows what the agent has not received, such as its own release.
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the batch API a mapping of ``action`` and of ``send``, bool or integers 0
@@ -77,7 +78,6 @@ class Transport(FederatedWrapper):
         traffic: Total ``messages`` and ``bytes`` of the episode so far, int64 ``(replicas, agents)``, from the first
             reset on.
         hub: Name in pictures of the node in the middle, which is no agent.
-        inbox: What agents have received in the last round, by its name in observations.
         regrets: The regret of each round of the episode, arrays ``(replicas, agents)``, which :meth:`render` draws;
             None unless the render mode is ``"rgb_array"``. Then there are also ``sent``, which agents have released
             data in the last round, bool, and ``sent_noise``, the share of noise in the last release, of this shape.
@@ -90,6 +90,8 @@ class Transport(FederatedWrapper):
     # Entries of the info that count events of one round, and are set to 0 before the next.
     _counted: tuple[str, ...] = ("messages", "bytes")
     regrets: list[Array] | None = None
+    # Whether the messages that arrive in a round are of one round, so that all inboxes can be views of them.
+    _shared = False
 
     def __init__(
         self,
@@ -130,6 +132,7 @@ class Transport(FederatedWrapper):
                 stacklevel=3,
             )
         self._stage = make_stage(stage, self.max_num_agents)
+        self._by_sender = senders is None and self._stage is None
         # Other noise layers make noise for single releases only; their claims hold for sums as well.
         self._noise = env if isinstance(env, Privatizer) else None
         released = {name: space.shape or () for name, space in env.single_release_space.items()}
@@ -137,7 +140,7 @@ class Transport(FederatedWrapper):
         asked = {of for name in env.asked_arrays for of in (name, variance_of(name))}
         self._bytes_per_message = message_bytes(bits[name] for name in bits.keys() - asked)
         self._bytes_per_report = message_bytes(bits[name] for name in asked & bits.keys() or bits)
-        senders = 1 if self._stage is not None else senders or self.max_num_agents
+        senders = self.max_num_agents if self._by_sender else 1
         # The spaces of inboxes have infinite bounds, since noise is unbounded.
         self._inbox_spaces: dict[str, spaces.Space] = {
             f"inbox_{name}": spaces.Box(-np.inf, np.inf, (senders, *shape), np.float64)
@@ -163,7 +166,7 @@ class Transport(FederatedWrapper):
         """Sends releases, and delivers those that arrive in the same round.
 
         Args:
-            statistic: The releases by name, float64 ``(replicas, agents, numbers)``; the transport may keep them.
+            statistic: The releases by name, ``(replicas, agents, ...)``, in buffers that the next release overwrites.
             senders: Which agents released, bool ``(replicas, agents)``; at least one did.
         """
 
@@ -193,13 +196,21 @@ class Transport(FederatedWrapper):
             )
         self._round, self._episode = 0, self._ledger.episode
         self._everyone = np.ones(rows, np.bool_)
-        self.inbox = zeros(self._inbox_spaces, rows)
-        self._seen = Buffers(self.inbox)
+        messages = [f"inbox_{name}" for name in self.env.single_release_space] if self._by_sender else []
+        shared = messages if self._shared else []
+        self._inbox = {
+            name: np.zeros((*(rows[:1] if name in shared else rows), *(space.shape or ())), space.dtype)
+            for name, space in self._inbox_spaces.items()
+        }
+        self._seen = Buffers(self._inbox, rows[1], shared)
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._traffic = self._traffic_buffers.arrays
         self.traffic = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
-        self._dirty = self._stale = False
-        self._marks = [one for one in (*self.inbox.values(), *self._traffic.values()) if one.dtype != float]
+        # _apart: inboxes that are no views of shared messages. _arrived: where messages of the last round stand in
+        # them, index arrays.
+        self._apart = [self._inbox[name] for name in messages if name not in shared]
+        self._arrived: list[tuple[Array, ...]] = []
+        self._dirty = False
         if getattr(self.unwrapped, "render_mode", None) == "rgb_array":
             self.regrets, self.sent, self.sent_noise = [], np.zeros(rows, np.bool_), np.zeros(rows)
         return BatchReset(reset.observation | self._seen.views, reset.info | self._traffic_buffers.views)
@@ -231,28 +242,27 @@ class Transport(FederatedWrapper):
             self.regrets.append(info["regret"].copy())
             self.sent.fill(False)
         if self._dirty:
-            for array in self._marks:
-                array.fill(0)
-            self._stale, self._dirty = True, False
+            self._clear()
         if self._schedule.sends(self._round) and (wants := self._wants(asked)).any():
             senders = self._gated(self.env.allowed_senders(wants))
             if self._stage is not None and senders.any():
                 self._send_sum(*self._combined(senders))
             elif senders.any():
-                # astype copies: messages in transit are still needed when the next release overwrites the buffers.
-                statistic = {
-                    name: array.astype(np.float64).reshape(*array.shape[:2], -1)
-                    for name, array in self._released(senders).items()
-                }
-                self._send(statistic, senders)
-        if self._stale:
-            for array in self.inbox.values():
-                array.fill(0)
-            self._stale = False
+                self._send(self._released(senders), senders)
         self._arrive()
         return BatchStep(
             observation | self._seen.views, reward, truncated, info | self._traffic_buffers.views
         )
+
+    def _clear(self) -> None:
+        """Clears what the last round has left: marks, counts and messages."""
+        for array in (*self._inbox.values(), *self._traffic.values()):
+            if not any(array is other for other in self._apart):
+                array.fill(0)
+        for array in self._apart:
+            for where in self._arrived:
+                array[where] = 0.0
+        self._arrived, self._dirty = [], False
 
     def _released(self, senders: Array) -> Arrays:
         """Releases data of the senders, bool ``(replicas, agents)``, and records it where it will be drawn."""
@@ -269,6 +279,11 @@ class Transport(FederatedWrapper):
         draws the problem.
         """
         return self.env.render(replica) if self.regrets is None else render_federation(self, replica)
+
+    @property
+    def inbox(self) -> Arrays:
+        """What agents have received in the last round, by its name in observations, read-only."""
+        return {name: self._seen.views[name] for name in self._inbox}
 
     def graph(self, replica: int) -> Array:
         """Returns the graph of a replica's nodes, agents first: here all agents are joined to a server.
@@ -333,23 +348,6 @@ class Transport(FederatedWrapper):
         lost = rows & (drawn[:, 0] < self._loss)
         return lost, rows & ~lost & (drawn[:, 1] < self._duplication)
 
-    def _deliver(self, statistic: Arrays, arrives: Array) -> None:
-        """Adds messages to the inboxes of the agents that receive them.
-
-        The marks of a round are cleared when the next round begins. Its numbers stay (``_stale``) until the first
-        delivery of the next round replaces them, which is faster than to clear them first. Without a
-        delivery they are cleared.
-
-        Args:
-            statistic: The messages by name, float64 ``(replicas, senders, numbers)``.
-            arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
-        """
-        self.inbox["inbox_mask"] |= arrives
-        for name, array in statistic.items():
-            inbox = self.inbox[f"inbox_{name}"]
-            _add_arrivals(array, arrives, inbox.reshape(*inbox.shape[:3], -1), self._stale)
-        self._stale = False
-
     def _give(self, received: Array, content: Arrays, complete: Array) -> None:
         """Adds sums to inboxes that have a single sender.
 
@@ -360,11 +358,11 @@ class Transport(FederatedWrapper):
                 ``(replicas, agents)``.
         """
         self._dirty = True
-        self.inbox["inbox_mask"][..., 0] |= received
+        self._inbox["inbox_mask"][..., 0] |= received
         if self._echo:
-            self.inbox["sent"][..., 0] |= complete
+            self._inbox["sent"][..., 0] |= complete
         for name, array in content.items():
-            self.inbox[f"inbox_{name}"][:, :, 0] += array
+            self._inbox[f"inbox_{name}"][:, :, 0] += array
 
     def _book(self, messages: Array, size: int | None = None) -> None:
         """Adds messages to the traffic of this round and of the episode.
@@ -391,24 +389,3 @@ def star(num_agents: int, generator: np.random.Generator | None = None) -> Array
     adjacency = np.zeros((num_agents + 1, num_agents + 1), np.bool_)
     adjacency[-1, :-1] = adjacency[:-1, -1] = True
     return adjacency
-
-
-@kernel
-def _add_arrivals(statistic: Array, arrives: Array, inbox: Array, stale: bool) -> None:
-    """Adds messages to the inboxes in which they arrive.
-
-    Args:
-        statistic: The messages, float64 ``(replicas, senders, numbers)``.
-        arrives: Whether a sender's message arrives at an agent, bool ``(replicas, agents, senders)``.
-        inbox: The inboxes that are added to, float64 ``(replicas, agents, senders, numbers)``.
-        stale: Whether the inboxes still hold the messages of an earlier round, which are replaced.
-    """
-    replicas, agents, senders, numbers = inbox.shape
-    for r in range(replicas):
-        for i in range(agents):
-            for j in range(senders):
-                if arrives[r, i, j]:
-                    for k in range(numbers):
-                        inbox[r, i, j, k] = statistic[r, j, k] + (0.0 if stale else inbox[r, i, j, k])
-                elif stale:
-                    inbox[r, i, j] = 0.0

@@ -97,15 +97,33 @@ def test_pools_are_what_numpy_says(pool, senders, seed, ties, whole, waves):
         np.testing.assert_allclose(pooled.totals["sums"][row].ravel(), expected, atol=1e-9)
 
 
-def test_the_sum_is_the_sum_to_the_last_bit():
+def halves(messages):
+    """The sum over a power of two of senders, first axis, as that of the sums of its halves."""
+    middle = len(messages) // 2
+    return halves(messages[:middle]) + halves(messages[middle:]) if middle else messages[0]
+
+
+@pytest.mark.parametrize("senders", [1, 2, 5, 8, 21, 300])
+@pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+@pytest.mark.parametrize("stored_once", [False, True])
+def test_the_sum_is_that_of_halves_to_the_last_bit(senders, share, stored_once):
+    """Agent j does not receive what sender j says, be it infinite, nor some of the others."""
     luck = np.random.default_rng(0)
-    pooled, total = Sum().start(InboxSpec((2, 3), 5, {"sums": (4,)})), np.zeros((2, 3, 4))
-    for _ in range(20):
-        arrived, told = luck.random((2, 3, 5, 1)) < 0.5, luck.standard_normal((2, 3, 5, 4))
-        pooled.add({"inbox_mask": arrived[..., 0], "inbox_sums": told})
-        for s in range(5):
-            total = np.where(arrived[:, :, s], total + told[:, :, s], total)
+    agents = min(senders, 6)
+    pooled, total = Sum().start(InboxSpec((2, agents), senders, {"sums": (4,)})), np.zeros((2, agents, 4))
+    for _ in range(6):
+        arrived = luck.random((2, agents, senders)) < share
+        arrived &= np.eye(agents, senders) == 0
+        told = luck.standard_normal((2, 1 if stored_once else agents, senders, 4))
+        told[0, :, 0] = np.inf
+        shown = np.broadcast_to(told, (2, agents, senders, 4))
+        pooled.add({"inbox_mask": arrived, "inbox_sums": shown})
+        size = 1 << (senders - 1).bit_length()
+        leaves = np.zeros((size, 2, agents, 4))
+        leaves[:senders] = np.moveaxis(np.where(arrived[..., np.newaxis], shown, 0.0), 2, 0)
+        total += halves(leaves)
     np.testing.assert_array_equal(pooled.totals["sums"], total)
+    assert np.isfinite(total[:, 0]).all()
 
 
 POOLS = [

@@ -200,7 +200,8 @@ def test_decisions_are_the_formulas():
     for t in range(rounds):
         x = seen["pulled_context"].astype(float)
         gram += x[..., :, np.newaxis] * x[..., np.newaxis, :] * (t > 0)
-        gram += seen["inbox_statistic"].sum(axis=2)[..., :3, :3]
+        heard_of = np.where(seen["inbox_mask"][..., np.newaxis, np.newaxis], seen["inbox_statistic"], 0)
+        gram += heard_of.sum(axis=2)[..., :3, :3]
         heard = np.where(seen["inbox_mask"].any(axis=-1), t, heard)
         answer = policy.act(seen)
         x = np.take_along_axis(seen["contexts"], answer["action"][..., np.newaxis, np.newaxis], 2)[..., 0, :]

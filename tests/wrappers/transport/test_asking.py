@@ -5,7 +5,7 @@ import re
 import networkx as nx
 import numpy as np
 import pytest
-from channels import PRODUCERS, assert_same, buying, graph_of, private, small
+from channels import PRODUCERS, assert_same, buying, graph_of, private, seen, small
 
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -23,11 +23,10 @@ def test_synchronise_sends_for_everybody_where_somebody_asks():
         step = asking.step_batch({"action": buying(asking, 3), "send": send})
         called = send.any(axis=1)
         assert np.array_equal(step.info["messages"], expected.info["messages"] * called[:, None])
-        assert np.array_equal(
-            step.observation["inbox_mask"], expected.observation["inbox_mask"] & called[:, None, None]
-        )
-        inbox = np.where(step.observation["inbox_mask"][..., None], unheard[:, None], 0)
-        np.testing.assert_array_equal(step.observation["inbox_delivered"], inbox)
+        mask = step.observation["inbox_mask"]
+        assert np.array_equal(mask, expected.observation["inbox_mask"] & called[:, None, None])
+        inbox = np.where(mask[..., None], unheard[:, None], 0)
+        np.testing.assert_array_equal(seen(step.observation)["inbox_delivered"], inbox)
         unheard[called] = 0
     assert 0 < asking.traffic["messages"].sum() < always.traffic["messages"].sum()
 

@@ -183,7 +183,8 @@ def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: f
     """
     if all(event.kind == "gaussian" for event in events):
         square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
-        return np.array([_of_mu(delta, mu) for mu in np.sqrt(square).ravel().tolist()]).reshape(square.shape)
+        mus, place = np.unique(np.sqrt(square), return_inverse=True)
+        return np.array([_of_mu(delta, mu) for mu in mus.tolist()])[place].reshape(square.shape)
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]

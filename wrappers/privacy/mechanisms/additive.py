@@ -3,6 +3,7 @@
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from math import ceil, prod, sqrt
 from typing import Any, ClassVar, Literal
 
@@ -357,13 +358,16 @@ class AdditiveMechanism(Mechanism):
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise, and the variances of the noise; see :meth:`Mechanism.randomise`."""
         share = self._share(index)
+        senders, spent = sends.ravel().tolist(), self._shares[share].ravel().tolist()
         noise = self._noise.reshape(len(self._generators), -1)
-        spent = self._shares[share][sends].tolist()
-        for row, each in zip(np.flatnonzero(sends).tolist(), spent, strict=True):
-            self.draw(self._generators[row], each, noise[row])
+        for generator, each, out in compress(zip(self._generators, spent, noise, strict=True), senders):
+            self.draw(generator, each, out)
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
-        variances = self._unit_variances[share][..., np.newaxis] * deviations**2
-        return unflatten(flatten(statistic) + deviations * self._noise, variances, statistic)
+        values = deviations * self._noise
+        values += flatten(statistic)
+        deviations *= deviations
+        deviations *= self._unit_variances[share][..., np.newaxis]
+        return unflatten(values, deviations, statistic)
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
         """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
