@@ -14,7 +14,7 @@ ALONE = "array alone"
 """Name under which a process sends an action that is an array and has no names."""
 
 
-def serve(descriptor: int) -> None:
+def _serve(descriptor: int) -> None:
     """Is the process of a file's policy: makes it from the first message, and answers the others by its actions.
 
     It stands here since importing what plays entries takes longer than most of them play.

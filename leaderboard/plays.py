@@ -71,7 +71,7 @@ _SECONDS = 600
 """Longest time that an answer may take."""
 
 _ZIP = b"PK"  # how arrays in NumPy's format begin, and no error does
-_SERVE = "from fedbandit_envs.leaderboard import serve; serve({})"
+_SERVE = "from fedbandit_envs.leaderboard import _serve; _serve({})"
 
 
 class FilePolicy:

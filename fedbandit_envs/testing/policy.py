@@ -141,11 +141,11 @@ def require_repeatable(
     reset = reset or (lambda each, seeds: each.reset(trial.env.policy_spec, seeds))
     reset(used, seeds)
     for t in range(len(trial.actions)):
-        seen.append(conceal(copied(observation)))
+        seen.append(copied(observation))
         expected.append(copied(answer(used, t, observation, ALL)))
         observation = trial.env.step_batch(trial.actions[t]).observation
     fresh = "draw from the seeds given to reset only, and copy what is to be kept of what is seen or returned"
-    alone = "a row may depend on the same row of observations and seeds alone"
+    alone = "a row may depend on the same row of observations and seeds alone, and of inboxes on what inbox_mask shows"
     repetitions = [
         ("an episode and its repetition by a fresh object", make(), ALL, fresh),
         ("an episode and its repetition after reset", used, ALL, "let reset forget everything"),
@@ -155,7 +155,10 @@ def require_repeatable(
         repetitions.append((f"agent {j} of replica {r}, alone and among the others", single, row, alone))
     for what, again, rows, advice in repetitions:
         reset(again, seeds[rows])
-        found = [answer(again, t, taken(observation, rows), rows) for t, observation in enumerate(seen)]
+        shown = [taken(observation, rows) for observation in seen]
+        if rows != ALL:
+            shown = list(map(conceal, shown))
+        found = [answer(again, t, observation, rows) for t, observation in enumerate(shown)]
         own = [taken(each, rows) for each in expected]
         require_same(f"of {what}, the {noun} in round", found, own, f"equality is required: {advice}")
     return seen, expected

@@ -17,7 +17,7 @@ from tiny_board import TINY
 from typed import call
 
 from fedbandit_envs.cli.leaderboard import _opened
-from fedbandit_envs.leaderboard import plays, report, serve
+from fedbandit_envs.leaderboard import _serve, plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
 from fedbandit_envs.leaderboard.table import ResultTable
 
@@ -79,7 +79,7 @@ class Forked:
         self.pid = os.fork()
         if not self.pid:
             os.chdir(cwd)
-            serve(*pass_fds)
+            _serve(*pass_fds)
 
     def kill(self):
         os.kill(self.pid, signal.SIGKILL)

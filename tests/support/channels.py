@@ -60,7 +60,12 @@ GRAPHS = {
     "ring of 6": (6, "ring", nx.cycle_graph(6)),
     "line": (5, "line", nx.path_graph(5)),
     "one way": (4, nx.cycle_graph(4, nx.DiGraph), nx.cycle_graph(4, nx.DiGraph)),
-    "two parts": (5, {"edges": [[0, 1], [2, 3], [3, 4]]}, nx.Graph([(0, 1), (2, 3), (3, 4)])),
+    # A triangle, in which messages stop after one hop, and a line, in which they go on.
+    "two parts": (
+        6,
+        {"edges": [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5]]},
+        nx.Graph([(0, 1), (1, 2), (2, 0), (3, 4), (4, 5)]),
+    ),
     "edgeless": (3, {"edges": []}, nx.empty_graph(3)),
     "random": (6, {"name": "erdos_renyi", "probability": 0.4}, None),
     "random edgeless": (3, {"name": "erdos_renyi", "probability": 0.0}, None),

@@ -156,7 +156,9 @@ class Channel(Transport):
             raise ValueError("time_to_live is 1; None or at least 2 is required with a controller")
         self._graphs = [graph]
         self._explored = self._explore(self._graphs)
-        self._shared |= self._explored[1].max() <= 1 and not echo
+        # All messages of a round then arrive together, late, if no hop but the last one leads to an agent.
+        _, limits, hops, _ = self._explored
+        self._shared |= not echo and hops[hops > 0].min(initial=limits.max()) == limits.max()
 
     def _explore(self, graphs: list[Array]) -> tuple[Any, Array, Array, Array]:
         """Returns where messages arrive, see :func:`explore`; warns of graphs on which none does."""
@@ -186,8 +188,8 @@ class Channel(Transport):
             self._limits = limits.copy()
             self._keys = row_keys(self._seeds, self.max_num_agents, Purpose.CHANNEL)
         # Key: the round in which a hop ends. Value: the releases, who released, where their messages then arrive for
-        # the first time, and the number of transmissions of the next hop, (replicas, senders).
-        self._in_transit: dict[int, list[tuple[Arrays, Array, Where, Array]]] = {}
+        # the first time (None for nowhere), and the number of transmissions of the next hop, (replicas, senders).
+        self._in_transit: dict[int, list[tuple[Arrays, Array, Where | None, Array]]] = {}
         self._sums: dict[int, tuple[Array, Arrays, Array]] = {}
         return reset
 
@@ -222,7 +224,8 @@ class Channel(Transport):
         # The transmissions of a hop start, and are counted, when the hop before it ends. After the last hop there is no
         # next one, hence the zeros.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
-        places: Sequence[Where] = [reached] if self._shared else by_hop(hops, following.shape[-1])
+        longest = following.shape[-1]
+        places = [*[None] * (longest - 1), reached] if self._shared else _by_hop(hops, longest)
         for hop, where in enumerate(places):
             # A hop may end only at the controller of a star: then the message reaches no agent yet, but is passed on.
             due = self._in_transit.setdefault(self._round + (hop + 1) * self._delay, [])
@@ -235,13 +238,13 @@ class Channel(Transport):
         actions nor on other replicas, and losses do not depend on the probability of doubling.
 
         Returns:
-            Numbers of hops and of transmissions as :func:`flood` returns them, and between them where messages of this
+            Numbers of hops and of transmissions as :func:`_flood` returns them, and between them where messages of this
             round arrive, bool ``(replicas, agents, senders)``. Numbers of hops may be those of all agents.
         """
         hops, reached, traversals = self._hops, self._reached, self._traversals
         if self._loss or self._duplication:
             luck = self._keys, self._round, self._loss, self._duplication
-            hops, traversals = flood(*self._network, self._limits, senders, False, *luck)
+            hops, traversals = _flood(*self._network, self._limits, senders, False, *luck)
             # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does
             # not.
             hops *= reached
@@ -259,14 +262,14 @@ class Channel(Transport):
             where: Where messages arrive: if all inboxes share them a mask, else index arrays, in which agents that have
                 not sent may stand.
         """
-        self._dirty, everyone = True, senders.all()
+        self._dirty = True
         if isinstance(where, np.ndarray):
             self._inbox["inbox_mask"] |= where
             for name, array in statistic.items():
-                who = True if everyone else spread(senders, array)
-                np.copyto(self._inbox[f"inbox_{name}"], array, where=who)
+                # It is 0 of agents that do not send.
+                self._inbox[f"inbox_{name}"][...] = array
             return
-        if not everyone:
+        if not senders.all():
             where = tuple(index[senders[where[0], where[2]]] for index in where)
         self._inbox["inbox_mask"][where] = True
         for name, array in statistic.items():
@@ -277,7 +280,8 @@ class Channel(Transport):
         if self._round in self._sums:
             self._give(*self._sums.pop(self._round))
         for statistic, senders, where, follows in self._in_transit.pop(self._round, ()):
-            self._deliver(statistic, senders, where)
+            if where is not None:
+                self._deliver(statistic, senders, where)
             self._book(follows)
 
 
@@ -355,14 +359,14 @@ def _from_networkx(graph: nx.Graph, num_agents: int) -> Array:
 
 
 @allocating_kernel
-def flood(graphs, heads, starts, limits, senders, to_furthest, keys, round_, loss, duplication):
+def _flood(graphs, heads, starts, limits, senders, to_furthest, keys, round_, loss, duplication):
     """Returns when one message of every sender reaches each agent, and how many transmissions that takes.
 
     No node passes a message back to the node that it has just received it from. The cost grows with the transmissions.
 
     Args:
         graphs: Adjacency matrices, bool ``(graphs, nodes, nodes)``: one graph a replica, or one for all.
-        heads: The heads of all edges, sorted by graph and tail, int64 ``(edges,)``.
+        heads: The heads of all edges, sorted by graph and tail, int32 ``(edges,)``.
         starts: Where the edges of each tail start among them, then how many there are, int64 ``(graphs * nodes + 1,)``.
         limits: The largest number of hops of a message, int64 ``(replicas, agents)``.
         senders: Who sends a message, bool ``(replicas, agents)``.
@@ -434,7 +438,7 @@ def _fate(key, round_, edge):
     return np.float64(x) * 2.0**-32, np.float64(y) * 2.0**-32
 
 
-def by_hop(hops: Array, longest: int) -> list[tuple[Array, ...]]:
+def _by_hop(hops: Array, longest: int) -> list[tuple[Array, ...]]:
     """Returns the places of 1, of 2, ... and of ``longest`` in an array of numbers of hops, as index arrays each."""
     where = np.nonzero(hops)
     found = hops[where]
@@ -456,7 +460,7 @@ def explore(
         all_connected: Whether graphs in which some agent cannot reach some other raise an error.
 
     Returns:
-        The first three arguments of :func:`flood`, and three arrays with one row for each graph:
+        The first three arguments of :func:`_flood`, and three arrays with one row for each graph:
 
         * The largest number of hops of each sender's message, int64 ``(graphs, senders)``.
         * The number of hops after which an agent first receives a sender's message, int32 ``(graphs, agents,
@@ -466,11 +470,12 @@ def explore(
     Raises:
         ValueError: Not all agents are connected, and they must be.
     """
-    network = graphs, np.nonzero(graphs)[2], np.append(0, np.cumsum(graphs.sum(axis=2)))
+    heads = np.flatnonzero(graphs).astype(np.int32) % graphs.shape[1]
+    network = graphs, heads, np.append(0, np.cumsum(graphs.sum(axis=2)))
     nodes = graphs.shape[1]
     limits = np.full((len(graphs), agents), nodes if time_to_live is None else min(time_to_live, nodes))
     everyone, keys = np.ones(limits.shape, np.bool_), np.zeros((*limits.shape, 2), np.uint32)
-    hops, traversals = flood(*network, limits, everyone, time_to_live is None, keys, 0, 0.0, 0.0)
+    hops, traversals = _flood(*network, limits, everyone, time_to_live is None, keys, 0, 0.0, 0.0)
     missing = (hops == 0) & ~np.eye(agents, dtype=bool)
     if all_connected and missing.any():
         _, receiver, sender = np.argwhere(missing)[0]

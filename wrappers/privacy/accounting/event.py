@@ -214,6 +214,8 @@ COMPOSITIONS: dict[str, Compose] = {"basic": basic, "zcdp": zcdp, "exact": exact
 
 def _total(counts: Array, amounts: Iterable[float]) -> Array:
     """Returns each agent's sum of its events' amounts, such as their epsilons, ``(replicas, agents)``."""
+    if counts.shape[1:] != (1, 1) and (counts == counts[:, :1, :1]).all():
+        return np.full(counts.shape[1:], _total(counts[:, :1, :1], amounts))
     each = np.array(list(amounts), np.float64)
     known = np.isfinite(each)
     spent = np.zeros((len(counts) + 1, *counts.shape[1:]))

@@ -373,7 +373,8 @@ class AdditiveMechanism(Mechanism):
         """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
         share = self._share(index)
         by_event: dict[Event, Array] = {}
-        for i in np.unique(share[sends]).tolist():
+        spent = share[sends]
+        for i in spent[:1].tolist() if (spent == spent[:1]).all() else np.unique(spent).tolist():
             # Different shares may have equal events. The agents of equal events are collected under one event.
             event = self._events[i]
             by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
