@@ -56,7 +56,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     columns: dict[str, Any] = {
         "what it does": lambda result: MEANINGS[result.labels["line"].partition(", eps")[0]],
         "wrong answers (± 95 %)": final_regret,
-        "/ alone": partial(ratio, denominator=found[ALONE]),
+        "/ alone": partial(ratio, below=found[ALONE]),
     }
     section.table("answers", runs.table("algorithm", columns))
     section.draw_over_rounds(runs)

@@ -134,15 +134,14 @@ class Plan(NamedTuple):
             **spec: Other arguments of :class:`RunSpec`; ``rounds`` and ``seeds`` are those of the scale by default.
         """
         known, fixed, own = VARIANTS.get(baseline or line, (baseline or line, {}, {}))
+        changes = {part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}}
         return RunSpec(
             known,
             env_id,
             **{"rounds": self.scale.rounds, "seeds": self.scale.trials, **spec},
             env_kwargs={**env},
             policy_kwargs={**fixed, **policy},
-            wrapper_kwargs={
-                part: {**own.get(part, {}), **wrappers.get(part, {})} for part in {**own, **wrappers}
-            },
+            wrapper_kwargs=changes,
             labels={"line": line, **labels},
         )
 
@@ -254,6 +253,10 @@ class PanelRuns:
     def values(self, column: str) -> list[Any]:
         """Returns the distinct values of a column of labels, in the order of the rows; rows without it are skipped."""
         return list(dict.fromkeys(labels[column] for labels, _ in self.rows if column in labels))
+
+    def groups(self, column: str) -> dict[Any, "PanelRuns"]:
+        """Returns for each value of a column of labels the results that have it."""
+        return {value: self.where(**{column: value}) for value in self.values(column)}
 
     def one(self, line: str, **labels: Any) -> Any:
         """Returns the only result with the given labels.

@@ -157,7 +157,7 @@ def _regrets(page: Section, runs: PanelRuns, powers: Iterable[str] = ()) -> None
         "solver, steps, beta scale": _constants,
         "releases an agent": releases,
         "fairness regret at T (± 95 %)": final_regret,
-        "/ B0": partial(ratio, denominator=runs[SILENT]),
+        "/ B0": partial(ratio, below=runs[SILENT]),
         "reward regret at T": lambda run: f"{run.info['reward_regret'].mean() * run.rounds[-1]:,.0f}",
     }
     page.table("regrets", runs.table("algorithm", columns))

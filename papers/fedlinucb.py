@@ -62,7 +62,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     columns: dict[str, Any] = {
         "what it does": lambda result: MEANINGS[result.labels["line"]],
         "regret at T (± 95 %)": of_all_agents,
-        f"/ {rival}": partial(ratio, denominator=other),
+        f"/ {rival}": partial(ratio, below=other),
         "messages at T (± 95 %)": lambda result: ends.get(result.labels["line"], "-"),
     }
     section.table("regret", runs.table("algorithm", columns))

@@ -5,6 +5,7 @@ from functools import partial
 from math import inf, isqrt, nan, sqrt
 from typing import Any
 
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.policy_spec import highest
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments import RunSpec
@@ -175,6 +176,11 @@ def _graphs(plan: Plan) -> list[RunSpec]:
     return runs
 
 
+def largest_sd(env: FederatedEnv) -> float:
+    """Returns the largest standard deviation of a diagonal entry of a sum of released statistics."""
+    return sqrt(highest(env.policy_spec.release[variance_of("statistic")]))
+
+
 def _equal_privacy(runs: PanelRuns) -> Iterable[stats.Row]:
     """Yields a table of the noise and the privacy claims of FedUCB as the paper prints it, and as corrected here.
 
@@ -183,12 +189,11 @@ def _equal_privacy(runs: PanelRuns) -> Iterable[stats.Row]:
     """
     for name in ("FedUCB-printed", "FedUCB"):
         env = baseline_of(name).wrap(parallel_env(max_cycles=runs.plan.scale.rounds))
-        variance = highest(env.policy_spec.release[variance_of("statistic")])
         for claim in runs[name].claims:
             if claim.adjacency == "one-observation":
                 yield {
                     "form": name,
-                    "largest noise sd on a sum": f"{sqrt(variance):.2f}",
+                    "largest noise sd on a sum": f"{largest_sd(env):.2f}",
                     "composition": claim.composition,
                     "epsilon": "-" if claim.epsilon is None else f"{claim.epsilon:.3f}",
                     "delta": claim.delta,
@@ -200,7 +205,7 @@ def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
     columns: dict[str, Callable[[Any], Any]] = {
         "regret at T (± 95 %)": stats.final_regret,
-        "/ silent": partial(stats.ratio, denominator=runs[SILENCE]),
+        "/ silent": partial(stats.ratio, below=runs[SILENCE]),
         "messages an agent": lambda run: f"{run.traffic['messages'].mean():.0f}" if run.traffic else "-",
     }
     page.table("regrets", runs.table("algorithm", columns, "budget"))

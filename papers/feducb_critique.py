@@ -16,13 +16,11 @@ from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.regressions import regularise
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.policy_spec import highest
-from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.papers import experiment, stats
 from fedbandit_envs.papers.experiment import Experiment, Measurement, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.feducb import DELTA, SHARED, linear_run
+from fedbandit_envs.papers.feducb import DELTA, SHARED, largest_sd, linear_run
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 
@@ -137,7 +135,7 @@ def printed_trigger(baseline: str, epsilon: float, horizon: int) -> tuple[float,
         the largest norm.
     """
     env = _federation(baseline, ATTACKED, horizon, privatizer={"epsilon": epsilon})
-    worst = sqrt(highest(env.policy_spec.release[variance_of("statistic")]))
+    worst = largest_sd(env)
     # Logarithm of the union bound over agents and releases, at the first release: release k of each of M agents has the
     # share 6 / (M pi^2 k^2) of half of the policy's failure probability.
     log_union = np.array(log(2 * ATTACKED * np.pi**2 / (6 * _FAILURE)))

@@ -132,7 +132,7 @@ def _columns(found: Mapping[str, RunResult], *rivals: str, **more: Any) -> dict[
         "baseline": lambda result: BASELINE_OF[result.labels["line"]],
         "regret per agent (± 95 %)": final_regret,
         **more,
-        **{f"/ {rival}": partial(ratio, denominator=found[rival]) for rival in rivals},
+        **{f"/ {rival}": partial(ratio, below=found[rival]) for rival in rivals},
         "claim against a fellow agent": against_fellow,
     }
 
@@ -201,7 +201,7 @@ EXPERIMENTS = {
     "local-trust": Experiment(
         "Zhou and Chowdhury: what local trust costs",
         "What agents pay who trust nobody with their noise; 3 hours.",
-        {"x": "quantity", "y": "regret / silence's"}, _SCALES, _runs, _report,
+        {"x": "epsilon", "y": "regret / silence's"}, _SCALES, _runs, _report,
         {
             "order": "Order of trust",
             "epsilon": "Epsilon and delta",
@@ -210,8 +210,8 @@ EXPERIMENTS = {
             "level": "One observation or all data of an agent",
         },
         panel_axes={
-            "order": {"x": "delta"}, "epsilon": {"x": "epsilon"}, "gap": {"x": "rounds between synchronisations"},
-            "agents": {"x": "number of agents"}, "level": {"x": "epsilon"},
+            "order": {"x": "delta"}, "gap": {"x": "rounds between synchronisations"},
+            "agents": {"x": "number of agents"},
         },
     ),
 }  # fmt: skip

@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise, product
-from math import nan
 from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.experiments.result import mean_and_half_width
 from fedbandit_envs.papers import stats
@@ -186,7 +184,7 @@ def _median_market(above: RunResult, below: RunResult) -> str:
 
 def _beside(head: str, below: RunResult) -> dict[str, Any]:
     """Returns the columns that compare a run's regret with another's."""
-    return {head: partial(ratio, denominator=below), "median market": partial(_median_market, below=below)}
+    return {head: partial(ratio, below=below), "median market": partial(_median_market, below=below)}
 
 
 def _compared(head: str, above: RunResult, below: RunResult) -> Row:
@@ -207,7 +205,7 @@ def elsewhere(above: RunResult, below: RunResult) -> Ratio:
     _, half = mean_and_half_width(top / top.mean() - under / under.mean())
     # The half width is for a mean over these markets alone; the paper's mean varies, too.
     reach = half * np.sqrt(1 + top.size / PROTOCOL)
-    return Ratio(nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), top.size)
+    return Ratio(np.nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), top.size)
 
 
 def _consistent(printed: float, there: Ratio, plan: Plan) -> str:
@@ -227,7 +225,7 @@ def chords(points: Mapping[float, RunResult]) -> dict[float, Ratio]:
 def explained(points: Mapping[float, RunResult]) -> tuple[float, float]:
     """Returns R^2 of two curves fitted to the mean regret at each x: of a straight line, and of a power of x."""
     sizes = np.array(list(points))
-    regrets: Array = np.array([stats.regret_by_instance(result).mean() for result in points.values()])
+    regrets = np.array([stats.regret_by_instance(result).mean() for result in points.values()])
     line = np.polyval(np.polyfit(sizes, regrets, 1), sizes)
     power = np.exp(np.polyval(np.polyfit(np.log(sizes), np.log(regrets), 1), np.log(sizes)))
     shares = [1 - ((regrets - fit) ** 2).mean() / regrets.var() for fit in (line, power)]
@@ -281,7 +279,7 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
     basic, exact = (stats.claim_of(private, composition) for composition in ("basic", "exact"))
     for how, claim in {"as the paper adds up": basic, "exactly": exact}.items():
-        epsilon = claim.epsilon or nan
+        epsilon = claim.epsilon or np.nan
         what = f"epsilon of one quantity is at most 1, {how}"
         verdicts.append((what, f"{epsilon:.3f}", stats.holds_if(epsilon <= 1)))
     page.verdicts(verdicts)

@@ -172,9 +172,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     if by_agents:
         groups = {name: runs.where(problem=name).lines("agents") for name in PROBLEMS}
     else:
-        groups = {
-            f"delta {delta:g}": runs.where(delta=delta).lines("epsilon") for delta in runs.values("delta")
-        }
+        groups = {f"delta {at:g}": own.lines("epsilon") for at, own in runs.groups("delta").items()}
     curves = {
         f"{line}, {group}": stats.over(points, own.get(TUNED, level[TUNED]))
         for group, own in groups.items()
@@ -200,14 +198,12 @@ def _report(section: Section, runs: PanelRuns) -> None:
             "baseline": lambda result: BASELINE_OF[runs.plan.panel][result.labels["line"]],
             "regret (± 95 %)": stats.final_regret,
             "median": _median,
-            **{f"/ {below}": partial(stats.ratio, denominator=level[below]) for below in (SILENT, TUNED)},
+            **{f"/ {below}": partial(stats.ratio, below=level[below]) for below in (SILENT, TUNED)},
         }
         section.table("lines", of_sweeps.table("run", columns))
         section.table("epsilon", _against_epsilon(groups, curves))
-        made = runs.one(OURS, case=PROBLEMS[runs.plan.panel].cases[0].title).claims
-        section.claims(
-            claim for claim in made if claim.adjacency == made[0].adjacency and claim.composition != "zcdp"
-        )
+        own = runs.one(OURS, case=PROBLEMS[runs.plan.panel].cases[0].title).claims
+        section.claims(one for one in own if one.adjacency == own[0].adjacency and one.composition != "zcdp")
     section.draw(curves)
     if not by_agents:
         heights = {line: stats.ratio(level[line], level[TUNED]).value for line in (SILENT, PLACEBO, TRUE)}

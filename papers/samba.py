@@ -9,7 +9,6 @@ from functools import partial
 from itertools import product
 from operator import attrgetter
 from time import process_time
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -225,6 +224,7 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     by_rounds = len(runs.values("budget")) > 1
     letter, column, papers = ("N", "budget", PAPER_ROUNDS) if by_rounds else ("K", "arms", MOST_ARMS)
     most = max(runs.values(column))
+    at_most = f"at {letter} = {most:,}"
     results = [runs.where(plain=plain).lines(column) for plain in (False, True)]
     encrypted, plain = (each(own, attrgetter("spent")) for own in results)
     overheads = each(encrypted, compare, plain)
@@ -239,9 +239,7 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         f"ms for each of {letter}": {title: f"{1e3 * line.slope:.3f}" for title, line in lines.items()},
         "at 0, s": {title: f"{line.intercept:.2f}" for title, line in lines.items()},
         "R^2": {title: f"{line.rvalue**2:.4f}" for title, line in lines.items()},
-        f"encrypted / open at {letter} = {most:,}": {
-            title: own[most] for title, own in _titled(overheads).items()
-        },
+        f"encrypted / open {at_most}": {title: own[most] for title, own in _titled(overheads).items()},
     }
     page.table("lines", stats.by_x(columns, "line through them", "{}"))
     beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
@@ -261,7 +259,7 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
         (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", stats.spread(ratios, ",.0f"), within),
-        (f"Pursuit / the others' mean is 2, at {letter} = {most:,}", double, stats.lies_within(2, double)),
+        (f"Pursuit / the others' mean is 2, {at_most}", double, stats.lies_within(2, double)),
         ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
         ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
         (f"CPU seconds by the lines at {letter} = {papers:,}, 900 in the paper", ahead, "another machine"),
@@ -320,7 +318,7 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
         page.table("deviations", [{"UCB's sd": f"{PUBLISHED['ucb'][1]}"} | deviations])
 
 
-def shares_of(run: SimpleNamespace) -> dict[str, Array]:
+def shares_of(run: Any) -> dict[str, Array]:
     """Returns each role's share of the CPU time, ``(seeds,)``.
 
     The roles are ``comp``, ``controller`` and ``customer``; and for the owners, each of whom is a role, ``owner`` (the

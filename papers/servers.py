@@ -152,8 +152,7 @@ def _report_generalised(section: Section, runs: PanelRuns) -> None:
         section.table("verdicts", _regret_verdicts(runs))
     if runs.plan.panel != "linear":
         section.table("regret", _costs(runs))
-    for problem in runs.values("problem"):
-        at = runs.where(problem=problem)
+    for problem, at in runs.groups("problem").items():
         section.table(f"verdicts-{problem}", [
             bounded("regret", "DisLinUCB, small D / all shared", at.ratio("DisLinUCB, small D", SHARED), 1.2),
             bounded("regret", "DisLinUCB / alone", at.ratio("DisLinUCB", ALONE), 1),
@@ -163,8 +162,7 @@ def _report_generalised(section: Section, runs: PanelRuns) -> None:
 
 def _report_fixed(section: Section, runs: PanelRuns) -> None:
     """Reports verdicts, regret and what is sent for each number of agents."""
-    for agents in runs.values("agents"):
-        at = runs.where(agents=agents)
+    for agents, at in runs.groups("agents").items():
         messages = compare(sent(at[SHARED])[0], sent(at["Fed-PE"])[0]).value
         section.table(f"verdicts{agents:g}", [
             bounded("ratio", "regret, Fed-PE / alone", at.ratio("Fed-PE", ALONE), 1),
@@ -185,7 +183,7 @@ EXPERIMENTS = {
     "fedglb": Experiment(
         "FedGLB-UCB: a server that asks for gradients",
         "What a server that asks for gradients gains, sends and gives away; an hour.",
-        {"x": "quantity", "y": "regret of all agents"},
+        {"x": "round", "y": "regret of all agents"},
         {"tiny": Scale(40, 2, _TINY), "small": Scale(2_000, 20, _SWEEPS), "paper": Scale(2_000, 20, _SWEEPS)},
         _generalised, _report_generalised,
         {
@@ -195,10 +193,8 @@ EXPERIMENTS = {
             "linear": "DisLinUCB in linear bandits",
         },
         panel_axes={
-            "regret": {"x": "round"},
             "threshold": {"x": "D over the default", "y": "regret per agent"},
             "privacy": {"x": "epsilon", "y": "regret / silence's"},
-            "linear": {"x": "round"},
         },
     ),
     "fed-pe": Experiment(

@@ -191,28 +191,26 @@ def compare(above: Array, below: Array, middle: Middle = "mean") -> Ratio:
     return Ratio(*ratio_with_interval(above, below, middle=middle), above.size)
 
 
-def ratio(
-    numerator: RunResult, denominator: RunResult, checkpoint: int = -1, middle: Middle = "mean"
-) -> Ratio:
+def ratio(above: RunResult, below: RunResult, checkpoint: int = -1, middle: Middle = "mean") -> Ratio:
     """Returns the regret of one run divided by that of another over the same problem instances.
 
     The ratio of a run to itself is written as 1.
 
     Args:
-        numerator: The run whose regret is divided.
-        denominator: The run by whose regret it is divided.
+        above: The run whose regret is divided.
+        below: The run by whose regret it is divided.
         checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
         middle: Average over instances that is taken of both regrets before they are divided.
 
     Raises:
         ValueError: The runs have different numbers of seeds, or of problem instances.
     """
-    above, below = (regret_by_instance(run, checkpoint) for run in (numerator, denominator))
-    if (above.size, numerator.instances) != (below.size, denominator.instances):
-        raise ValueError(f"denominator has {below.size} instances; the numerator's {above.size} are required")
-    if numerator is denominator:
-        return _OfItself(1.0, 1.0, 1.0, above.size)
-    return compare(above, below, middle)
+    top, under = (regret_by_instance(run, checkpoint) for run in (above, below))
+    if (top.size, above.instances) != (under.size, below.instances):
+        raise ValueError(f"below has {under.size} instances; the {top.size} of above are required")
+    if above is below:
+        return _OfItself(1.0, 1.0, 1.0, top.size)
+    return compare(top, under, middle)
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:

@@ -138,17 +138,14 @@ def _noise_multiplier(line: str, epsilon: float, delta: float, agents: int, rele
     return 2 * sqrt(releases) * analytic_noise_multiplier(epsilon, delta)
 
 
-def run(
-    name: str, level: str, line: str, rounds: int, seeds: int, agents: int, epsilon: float = 0.0
-) -> RunSpec:
+def run(name: str, level: str, line: str, scale: Scale, agents: int, epsilon: float = 0.0) -> RunSpec:
     """Returns the run of one line.
 
     Args:
         name: Name of the problem.
         level: :data:`EVENT` or :data:`AGENT`.
         line: One of :data:`LADDER`, tuned silence, or the placebo.
-        rounds: Horizon.
-        seeds: Number of instances.
+        scale: The number of rounds and of instances.
         agents: Number of agents.
         epsilon: Epsilon of the claim; 0 for lines without noise.
     """
@@ -170,7 +167,7 @@ def run(
         channel["stage"] = {"name": SERVER if line == PLACEBO else line}
     if line == PLACEBO:
         stack = [["Placebo", {}], *stack]
-    return Plan("", Scale(rounds, seeds)).run(
+    return Plan("", scale).run(
         line, COMPARED[name].cases[0].env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE],
         env={"num_agents": agents}, wrappers={} if line == TUNED else {"channel": channel}, stack=stack,
         delta=DELTA,
@@ -180,11 +177,11 @@ def run(
 
 def _runs(plan: Plan) -> list[RunSpec]:
     """Returns a panel's runs: for each number of agents lines without noise, and all others at each epsilon."""
-    (name, _, level), scale = plan.panel.partition("-"), plan.scale
-    rounds = max(2, round(scale.rounds * SHARES[name]))
+    name, _, level = plan.panel.partition("-")
+    scale = plan.scale._replace(rounds=max(2, round(plan.scale.rounds * SHARES[name])))
     noisy = [line for line in (*LADDER, PLACEBO) if line != TRUE and (line, level) != (SHUFFLER, EVENT)]
     return [
-        run(name, level, line, rounds, scale.trials, agents, epsilon)
+        run(name, level, line, scale, agents, epsilon)
         for agents in map(int, scale.sweeps[f"agents, {name}"])
         for line, epsilon in [(TUNED, 0.0), (TRUE, 0.0), *product(noisy, scale.sweeps["epsilon"])]
     ]
@@ -207,7 +204,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     over = partial(stats.ratio, middle=COMPARED[name].middle)
     epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
     before = dict(zip(steps[1:], steps, strict=False))
-    found = {agents: runs.where(agents=agents).lines("epsilon") for agents in runs.values("agents")}
+    found = {agents: own.lines("epsilon") for agents, own in runs.groups("agents").items()}
     near: dict[str, dict[float, str]] = {}
     for (agents, lines), line, epsilon in product(found.items(), (HALF, MOST, SERVER), epsilons):
         value = over(lines[line][epsilon], lines[TRUE][epsilon])

@@ -18,17 +18,17 @@ from fedbandit_envs.papers.trust import against_fellow
 HORIZON = 1_000_000
 """T in the papers' experiments."""
 
-KNOWN: Mapping[str, tuple[int, float, float, float]] = {
-    "Fed1-UCB": (HORIZON, 13_300, 900, 0),
-    "Fed2-UCB": (HORIZON, 15_800, 700, 0),
-    "Fed2-UCB, short": (10_000, 16_000, 900, 0),
-    "PF-UCB, alpha 0.5": (HORIZON, 31_800, 3_400, 0),
-    "PF-UCB, alpha 0": (HORIZON, 22_197, 1_662, 23_100),
-    "PF-UCB, alpha 0.2": (HORIZON, 14_799, 796, 15_300),
-    "PF-UCB, alpha 0.9": (HORIZON, 16_841, 770, 15_700),
-    "PF-UCB, alpha 1": (HORIZON, 7_363, 215, 7_400),
+KNOWN: Mapping[tuple[str, int], tuple[float, float, float]] = {
+    ("Fed1-UCB", HORIZON): (13_300, 900, 0),
+    ("Fed2-UCB", HORIZON): (15_800, 700, 0),
+    ("Fed2-UCB, short", 10_000): (16_000, 900, 0),
+    ("PF-UCB, alpha 0.5", HORIZON): (31_800, 3_400, 0),
+    ("PF-UCB, alpha 0", HORIZON): (22_197, 1_662, 23_100),
+    ("PF-UCB, alpha 0.2", HORIZON): (14_799, 796, 15_300),
+    ("PF-UCB, alpha 0.9", HORIZON): (16_841, 770, 15_700),
+    ("PF-UCB, alpha 1", HORIZON): (7_363, 215, 7_400),
 }
-"""A horizon, regret of all agents there, half of its 95 % interval, and the regret in the authors' curves, by line.
+"""Regret of all agents, half of its 95 % interval, and the regret in the authors' curves, by line and horizon.
 
 Where the last is 0, the runs are of the authors' released programs. Else they are 50 runs of a plain program written
 after the released one (``pf_by_phases`` in ``tests/support/shi_reference.py``), and the last is read off curves that
@@ -112,16 +112,14 @@ def _run(
         **server: Arguments of the server's policy.
     """
     stem, horizon = line.partition(",")[0], plan.scale.rounds // shorter
-    baseline = BASELINES.get(stem, stem)
-    known = baseline_of(baseline).wrappers
+    name = BASELINES.get(stem, stem)
+    known = baseline_of(name).wrappers
     if "server" in known:
         policy = known["server"].kwargs["policy"]
         named = policy if isinstance(policy, dict) else {"name": policy}
         wrappers = {**wrappers, "server": {"policy": {**named, "horizon": horizon, **server}}}
     labels = {"horizon": float(horizon), **labels}
-    return plan.run(
-        line, env_id, baseline, env=env, wrappers=wrappers, rounds=horizon // played, labels=labels
-    )
+    return plan.run(line, env_id, name, env=env, wrappers=wrappers, rounds=horizon // played, labels=labels)
 
 
 def _films(plan: Plan, arms: int, users: int | None = None) -> list[Any]:
@@ -229,8 +227,7 @@ def _median(measure: Callable[[RunResult], Array]) -> Callable[[RunResult], str]
 
 
 def _known(result: RunResult) -> tuple[float, float, float] | None:
-    horizon, *known = KNOWN.get(named(result.labels, "alpha"), (0, 0, 0, 0))
-    return (known[0], known[1], known[2]) if horizon == result.labels["horizon"] else None
+    return KNOWN.get((named(result.labels, "alpha"), result.labels["horizon"]))
 
 
 def released(result: RunResult) -> str:
@@ -288,7 +285,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
     if panel == "private":
         columns: dict[str, Any] = {
             "regret (± 95 %)": stats.of_all_agents,
-            "/ silence": partial(stats.ratio, denominator=runs["silence, tuned"]),
+            "/ silence": partial(stats.ratio, below=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }
         page.table("regrets", runs.table("line", columns, "epsilon"))

@@ -9,11 +9,11 @@ from pages import cells, parts_of
 from paper_runs import reproduce
 
 from fedbandit_envs.papers import page as scripts
-from fedbandit_envs.papers.catalogue import PAPERS, experiments
+from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.page import read_numbers
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproductions"
-PAGES = [FOLDER / f"{paper.__name__.rpartition('.')[2]}.md" for paper in PAPERS]
+PAGES = [FOLDER / f"{paper}.md" for paper in dict.fromkeys(one.paper for one in experiments().values())]
 MADE = {
     name.removesuffix(" made"): part
     for page in PAGES

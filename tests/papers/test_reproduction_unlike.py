@@ -16,7 +16,7 @@ from fedbandit_envs.papers.experiment import Plan
 from fedbandit_envs.papers.page import Reproduction
 from fedbandit_envs.papers.unlike import EXPERIMENTS, HORIZON, KNOWN, cost, regret_at_horizon, slope, total
 
-PLAIN = {line: known[1:3] for line, known in KNOWN.items() if known[3]}
+PLAIN = {line: known[:2] for (line, _), known in KNOWN.items() if known[2]}
 MEANS = np.array(PROBLEM.presets["FedMixed-v0"].kwargs["means"])
 
 

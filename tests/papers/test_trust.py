@@ -29,7 +29,7 @@ def check(claim, epsilon, least=1 - 1e-3):
 def test_a_line_claims_the_epsilon_that_is_asked_for(monkeypatch, level, line, epsilon):
     """Slow runs try a shuffler at the larger epsilon as well."""
     monkeypatch.setattr(trust, "tuned", lambda *of: trust.Releases(0.5, 32, 2))
-    claim = trust.run("arms", level, line, 64, 2, 40, epsilon).run().privacy
+    claim = trust.run("arms", level, line, Scale(64, 2), 40, epsilon).run().privacy
     # Among few agents shuffling buys nothing, and then the claim needs no shuffler.
     assert claim.trust == TRUSTED[line] or (line, claim.trust) == (SHUFFLER, "local")
     assert claim.adjacency == (AGENT if level == AGENT else "one-observation")
