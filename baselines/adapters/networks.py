@@ -260,5 +260,4 @@ class TorchRLPolicy:
         asked = rows if self._group is None else TensorDict({self._group: rows}, batch[:1])
         with torch.no_grad(), set_exploration_type(ExplorationType.DETERMINISTIC):
             answered = self._module(asked)
-        answer: Array = answered["action" if self._group is None else (self._group, "action")].numpy()
-        return answer
+        return answered["action" if self._group is None else (self._group, "action")].numpy()

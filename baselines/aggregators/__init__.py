@@ -73,7 +73,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators.robust import keep_nearest, trim_groups
+from fedbandit_envs.baselines.aggregators.robust import trim_groups
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
@@ -313,7 +313,23 @@ class TrimmedSenders(TrimmedMean):
     """
 
     def _combined(self, sent: Array, known: Array) -> Array:
-        return keep_nearest(sent, known, self.share)
+        many = known.sum(axis=1, keepdims=True)
+        values = np.sort(np.where(known, sent, np.inf), axis=1)
+        middle = np.maximum(many - 1, 0) // 2, many // 2
+        low, high = (np.take_along_axis(values, at, axis=1) for at in middle)
+        # A number that nobody has sent has no median, and nothing is added to the total.
+        centre = np.where(many > 0, 0.5 * (low + high), 0.0)
+        count = known.sum(axis=2)
+        square = np.cumsum(np.where(known, (sent - centre) ** 2, 0.0), axis=2)[..., -1]
+        order = np.where(count > 0, square / np.maximum(count, 1), np.inf).argsort(axis=1, kind="stable")
+        found = (count > 0).sum(axis=1, keepdims=True)
+        near = np.arange(sent.shape[1]) < found - (self.share * found + 1e-9).astype(np.int64)
+        by_distance = order[..., np.newaxis]
+        kept = np.take_along_axis(known, by_distance, axis=1) & near[..., np.newaxis]
+        nearest = np.take_along_axis(sent, by_distance, axis=1)
+        sums = np.where(kept, nearest, 0.0).cumsum(axis=1)[:, -1]
+        number = kept.sum(axis=1)
+        return many[:, 0] * np.where(number > 0, sums / np.maximum(number, 1), centre[:, 0])
 
 
 @dataclass
@@ -419,33 +435,10 @@ class _WeighedCounts(Aggregator):
         if self._sums is not None:
             self._sums += messages.sum(axis=3, keepdims=True)
             messages = self._sums
-        worth = self._worth(*messages, *(exact[name] + total for name, total in self.totals.items()))
-        if self._sums is not None:
-            # For an agent with new messages, the sum of all its messages since the start of the episode has just been
-            # converted into exact outcomes. So this result replaces the agent's former total instead of being added to
-            # it. The totals of agents without new messages do not change.
-            news = arrived.any(axis=(2, 3))
-            for total in self.totals.values():
-                total[news] = 0.0
-            worth[:, ~news] = 0.0
-        for total, added in zip(self.totals.values(), worth, strict=True):
-            total += weight * added
-
-    @staticmethod
-    def _worth(
-        w: Array, y: Array, of_w: Array, of_y: Array, of_both: Array, known: Array, good: Array
-    ) -> Array:
-        """Returns the numbers of exact outcomes, and of successes, that are as informative as the received counts.
-
-        Args:
-            w: Received numbers of outcomes, ``(replicas, agents, senders, values)``; 0 where nothing has arrived.
-            y: Received numbers of successes, same shape.
-            of_w: v_w of the module's docstring, same shape.
-            of_y: v_y, same shape.
-            of_both: v_wy, same shape.
-            known: Numbers of outcomes that the agent knows already, ``(replicas, agents, values)``.
-            good: Numbers of successes among these, same shape.
-        """
+        # Received numbers of outcomes and successes, (replicas, agents, senders, values), 0 where nothing has arrived;
+        # v_w, v_y and v_wy of the module's docstring; then what the agent knows already, (replicas, agents, values).
+        w, y, of_w, of_y, of_both = messages
+        known, good = (exact[name] + total for name, total in self.totals.items())
         quality = np.clip((good + 1.0) / (known + 2.0), 0.02, 0.98)[:, :, np.newaxis]
         spread = quality * (1.0 - quality)
         # Comparisons with a NaN are false, so that a NaN among the received numbers is left out.
@@ -457,7 +450,16 @@ class _WeighedCounts(Aggregator):
         worth = np.zeros((2, *known.shape))
         for sender in range(w.shape[2]):
             worth += outcomes[:, :, sender], (outcomes * ratio)[:, :, sender]
-        return worth
+        if self._sums is not None:
+            # For an agent with new messages, the sum of all its messages since the start of the episode has just been
+            # converted into exact outcomes. So this result replaces the agent's former total instead of being added to
+            # it. The totals of agents without new messages do not change.
+            news = arrived.any(axis=(2, 3))
+            for total in self.totals.values():
+                total[news] = 0.0
+            worth[:, ~news] = 0.0
+        for total, added in zip(self.totals.values(), worth, strict=True):
+            total += weight * added
 
 
 GRAM = "statistic"
@@ -502,8 +504,7 @@ def noise_of(totals: Mapping[str, Array], rows: tuple[int, ...]) -> Array:
     """
     if NOISE not in totals:
         return np.zeros(rows)
-    variance: Array = np.maximum(totals[NOISE].max(axis=(-2, -1)), 0.0)
-    return variance
+    return np.maximum(totals[NOISE].max(axis=(-2, -1)), 0.0)
 
 
 @dataclass

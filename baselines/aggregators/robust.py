@@ -1,4 +1,4 @@
-"""Robust totals: what is used as the sum of the arrays of senders, some of which may be dishonest.
+"""The robust total of groups: what is used as the sum of the arrays of senders, some of which may be dishonest.
 
 Arrays have the axes ``(rows, senders, numbers)``, where a row is one agent in one replica. Terms are added in a fixed
 order, by ``cumsum``: the last bit of a row then does not depend on which rows are computed beside it.
@@ -34,29 +34,4 @@ def trim_groups(sent: Array, known: Array, groups: int, share: float) -> Array:
     place = np.arange(groups)[:, np.newaxis]
     kept = (place >= dropped) & (place < found - dropped)
     middle = np.cumsum(np.where(kept, means, 0.0), axis=1)[:, -1]
-    total: Array = known.sum(axis=1) * middle / np.maximum(kept.sum(axis=1), 1)
-    return total
-
-
-def keep_nearest(sent: Array, known: Array, share: float) -> Array:
-    """Returns the mean of the senders nearest to the coordinate-wise median, times the number of senders.
-
-    Args:
-        sent: Total that each sender has sent so far.
-        known: Which numbers each sender has sent, bool, same shape.
-        share: Share of the senders that is dropped, those furthest from the median, in [0, 1/2).
-    """
-    many = known.sum(axis=1, keepdims=True)
-    values = np.sort(np.where(known, sent, np.inf), axis=1)
-    low, high = (np.take_along_axis(values, at, axis=1) for at in (np.maximum(many - 1, 0) // 2, many // 2))
-    # A number that nobody has sent has no median, and nothing is added to the total.
-    centre = np.where(many > 0, 0.5 * (low + high), 0.0)
-    count = known.sum(axis=2)
-    square = np.cumsum(np.where(known, (sent - centre) ** 2, 0.0), axis=2)[..., -1]
-    order = np.where(count > 0, square / np.maximum(count, 1), np.inf).argsort(axis=1, kind="stable")
-    found = (count > 0).sum(axis=1, keepdims=True)
-    near = np.arange(sent.shape[1]) < found - (share * found + 1e-9).astype(np.int64)
-    kept = np.take_along_axis(known, order[..., np.newaxis], axis=1) & near[..., np.newaxis]
-    sums = np.where(kept, np.take_along_axis(sent, order[..., np.newaxis], axis=1), 0.0).cumsum(axis=1)[:, -1]
-    number = kept.sum(axis=1)
-    return many[:, 0] * np.where(number > 0, sums / np.maximum(number, 1), centre[:, 0])
+    return known.sum(axis=1) * middle / np.maximum(kept.sum(axis=1), 1)

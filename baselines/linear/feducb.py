@@ -356,28 +356,18 @@ class FedLinUCB(LinUCB):
         dim = (contexts.shape or (0, 0))[1]
         self._growth = spec.agents**-2 if self._alpha is None else self._alpha
         if self._beta is None:
-            theory = self._theory(spec.agents, dim, spec.horizon, highest(contexts))
-            self._constant = self._beta_scale * theory
+            # The radius of the confidence ellipsoids in He et al. 2022, Theorem 5.1.
+            agents, bias = spec.agents, sqrt(self._ridge) * self._parameter_bound
+            grown = spec.horizon * highest(contexts) ** 2 / (min(self._growth, 1.0) * self._ridge)
+            width = self._noise_sd * sqrt(dim * log((1 + grown) / self._failure)) + bias
+            spread = sqrt(1 + agents * self._growth) + agents * sqrt(2 * self._growth)
+            self._constant = self._beta_scale * (bias + spread * width)
         # The server adds up the data that agents upload. So there is a single sender, and robust aggregation, which
         # compares senders, is not possible.
         self._received = Sum().start(gram_inbox(spec, seeds.shape))
         self._downloaded = self._received.totals[GRAM]
         self._local, self._uploaded = np.zeros((2, *self._downloaded.shape))
         self._no_shift = np.full(seeds.shape, self._ridge)
-
-    def _theory(self, agents: int, dim: int, horizon: int, longest: float) -> float:
-        """Returns the radius beta of the confidence ellipsoids in He et al. 2022, Theorem 5.1.
-
-        Args:
-            agents: Number of agents, M.
-            dim: Dimension of contexts, d.
-            horizon: Number of rounds, T.
-            longest: Upper bound L of the norm of contexts.
-        """
-        alpha, bias = self._growth, sqrt(self._ridge) * self._parameter_bound
-        inside = (1 + horizon * longest**2 / (min(alpha, 1.0) * self._ridge)) / self._failure
-        spread = sqrt(1 + agents * alpha) + agents * sqrt(2 * alpha)
-        return bias + spread * (self._noise_sd * sqrt(dim * log(inside)) + bias)
 
     def act(self, observation: Arrays) -> Any:
         """Returns arms and requests to upload, after adding the last round and new downloads to the data.
@@ -393,17 +383,14 @@ class FedLinUCB(LinUCB):
         self._uploaded[self._send] = self._local[self._send]
         mask = observation["inbox_mask"]
         if mask.any():
-            self._download(observation, mask)
+            self._received.add(gram_arrays(observation))
+            back = observation["sent"][..., 0]
+            self._local[back] -= self._uploaded[back]
+            self._uploaded[back] = 0.0
+            regressions.rebuild(
+                mask[..., 0], np.zeros_like(self._downloaded), self._downloaded, self._no_shift, *self._ridges
+            )
         return self._with_requests(observation, self._choose(observation, -np.log(self._failure)))
-
-    def _download(self, observation: Arrays, mask: Array) -> None:
-        self._received.add(gram_arrays(observation))
-        back = observation["sent"][..., 0]
-        self._local[back] -= self._uploaded[back]
-        self._uploaded[back] = 0.0
-        regressions.rebuild(
-            mask[..., 0], np.zeros_like(self._downloaded), self._downloaded, self._no_shift, *self._ridges
-        )
 
     def _wants(self, observation: Arrays, arm: Array) -> None:
         """Writes into ``_send`` which agents ask to upload, given the arms they are about to pull."""

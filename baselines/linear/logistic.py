@@ -423,7 +423,16 @@ class FedGLB(LinUCB):
         self._waited += (observation["pulled_context"] != 0).any(axis=-1)
         if self._hears and observation["server_mask"].any():
             self._synchronise(observation, observation["server_mask"][..., 0])
-        self._set_radius()
+        # The radius alpha, without its factor, goes into the bounds of the estimates.
+        c, noise = self._c, self._noise_sd**2
+        root = np.sqrt(4 + 8 * self._losses / c + 16 * noise**2 / (c**4 * self._failure**2))
+        own = 1 + 4 * self._losses / c + 8 * noise / c**2 * np.log(self._union * root)
+        if self._released:
+            own = np.where(self._waited > 0, own, np.where(self._shared > 0, self._losses, 0.0))
+        moment = self._ridges.moment[:, :, 0]
+        form = (moment * (self._ridges.inverse[:, :, 0] @ moment[..., np.newaxis])[..., 0]).sum(axis=-1)
+        square = self._ridge * self._parameter_bound**2 + own + self._shared - self._squares + form
+        self._confidence.bias[..., 0] = np.sqrt(np.maximum(square, 0.0))
         return self._with_requests(observation, self._choose(observation, -log(self._failure)))
 
     def _synchronise(self, observation: Arrays, new: Array) -> None:
@@ -445,18 +454,6 @@ class FedGLB(LinUCB):
         self._squares[new] = (pulled * model).sum(axis=-1)
         self._shared[new], self._losses[new] = observation["server_radius"][new].T
         self._synchronised[new], self._waited[new] = self._ridges.log_det[new], 0.0
-
-    def _set_radius(self) -> None:
-        """Writes alpha, without its factor, into the bounds of the estimates."""
-        c, noise = self._c, self._noise_sd**2
-        root = np.sqrt(4 + 8 * self._losses / c + 16 * noise**2 / (c**4 * self._failure**2))
-        own = 1 + 4 * self._losses / c + 8 * noise / c**2 * np.log(self._union * root)
-        if self._released:
-            own = np.where(self._waited > 0, own, np.where(self._shared > 0, self._losses, 0.0))
-        moment = self._ridges.moment[:, :, 0]
-        form = (moment * (self._ridges.inverse[:, :, 0] @ moment[..., np.newaxis])[..., 0]).sum(axis=-1)
-        square = self._ridge * self._parameter_bound**2 + own + self._shared - self._squares + form
-        self._confidence.bias[..., 0] = np.sqrt(np.maximum(square, 0.0))
 
 
 class GradientReporter:

@@ -38,8 +38,7 @@ def arm_by_values(choice: Array, observation: Mapping[str, Array]) -> Array:
         ValueError: An estimate is not finite.
     """
     require_finite("value", choice)
-    arm: Array = choice.argmax(axis=-1)
-    return arm
+    return choice.argmax(axis=-1)
 
 
 def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:
