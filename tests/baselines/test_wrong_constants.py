@@ -40,6 +40,7 @@ WRONG = [
     (SERVERS["elimination"], {"pulls": [0], "joins": [0], "c1": [-1.0]}),
     (SERVERS["epochs"], {"shortest": [0], "radius_scale": [-1.0]}),
     (SERVERS["personal"], {"growth": [1.0], "c": [-1.0]}),
+    (SERVERS["leader"], {"radius_scale": [-1.0]}),
     (SERVERS["phases"], {"failure": [0.0, 1.0]}),
     (SERVERS["logistic"], {"ridge": [0.0], "slope": [0.3], "solver": ["guess"], "failure": [0.0]}),
     (SERVERS["logistic"], {"gradient_rounds": [0], "gradient_weight": [0.0]}),

@@ -22,7 +22,7 @@ clipped releases, covers actions of an agent that would have changed in later ro
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import ceil, isinf, sqrt
 from typing import Any
 
@@ -90,7 +90,11 @@ class Event:
 
     def change(self, adjacency: Adjacency) -> Change:
         """Returns by how much neighbours under an adjacency differ in the release; infinite if it is not protected."""
-        return dict(self.changes).get(adjacency, _UNPROTECTED)
+        return self._change_of.get(adjacency, _UNPROTECTED)
+
+    @cached_property
+    def _change_of(self) -> dict[Adjacency, Change]:
+        return dict(self.changes)
 
     def rescaled(self, ratio: float) -> "Event":
         """Returns the event of the same Gaussian release whose noise has ``1/ratio`` times the variance.
