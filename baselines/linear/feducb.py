@@ -52,7 +52,7 @@ class FedUCB(LinUCB):
 
     With the aggregator ``precision`` received data count as exact observations: the only shift is the ridge, there
     is no bias term, and no confidence level of the radius is known; see
-    :mod:`fedbandit_envs.baselines.aggregators.precision`.
+    :mod:`fedbandit_envs.baselines.aggregators`.
 
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.releases.Interleaved`): then the agent has
     as many estimators and uses them in turn, which is Algorithm 3's subsampling.

@@ -382,7 +382,7 @@ class PFCB(SSUCB):
     other aggregators all reports of a round are compared with the estimate from before that round, so that a dishonest
     first sender cannot have the others refused. ``precision`` counts each report as the number of exact units that are
     as informative; it is meant for ``check=False, guards=False, omega2=1``, and
-    :mod:`fedbandit_envs.baselines.aggregators.precision` describes how far the confidence radius then holds.
+    :mod:`fedbandit_envs.baselines.aggregators` describes how far the confidence radius then holds.
 
     Example:
         >>> import numpy as np
