@@ -44,7 +44,8 @@ def test_examples_print_what_they_say(path):
 
 def classes_in(package):
     """The public classes that are defined in the modules of a package."""
-    for path in sorted(Path(package.__path__[0]).glob("*.py")):
+    folder = getattr(package, "__path__", None)
+    for path in sorted(Path(folder[0]).glob("*.py")) if folder else [Path("__init__.py")]:
         module = import_module(package.__name__ + ("" if path.stem == "__init__" else f".{path.stem}"))
         for name, thing in vars(module).items():
             if isinstance(thing, type) and thing.__module__ == module.__name__ and not name.startswith("_"):
