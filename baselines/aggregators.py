@@ -226,8 +226,8 @@ def _trim_groups(sent: Array, known: Array, groups: int, share: float) -> Array:
     Sender s is in group s modulo ``groups``. The group means are sorted, and the ``share`` at either end is dropped,
     though never all of them: with a share of one half the median of the group means remains.
 
-    Terms are added in a fixed order, by ``cumsum``, so that the last bit of a row, which is an agent of a replica, depends
-    on no other row that is computed beside it.
+    Terms are added in a fixed order, by ``cumsum``, so that no row's last bit depends on the rows beside it. Rows are
+    agents of replicas.
 
     Args:
         sent: Total that each sender has sent so far, ``(rows, senders, numbers)``.
