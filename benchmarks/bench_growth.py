@@ -1,6 +1,6 @@
 """CPU milliseconds of a round, and megabytes, of federations in which all agents send in every round, by their size.
 
-OMP_NUM_THREADS=1 python -m benchmarks.bench_growth
+OMP_NUM_THREADS=1 python -m benchmarks.bench_growth [PICTURE]
 
 Agents play FedUCB in linear bandits of ten dimensions and 100 arms, or UCB1 with ten arms; releases carry Gaussian
 noise. `silent` agents send nothing. The others send to all (`complete`), to two neighbours (`ring`), to a `server` that
@@ -15,6 +15,7 @@ from resource import RUSAGE_SELF, getrusage
 from time import process_time
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from fedbandit_envs import make_federation
 from fedbandit_envs.baselines.arms import UCB1
@@ -107,17 +108,33 @@ def one(problem: str, form: str, agents: str) -> None:
     before = getrusage(RUSAGE_SELF).ru_maxrss
     taken = float(np.median(milliseconds(problem, form, int(agents))))
     held = (getrusage(RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(f"| {problem} | {form} | {int(agents):,} | {taken:.2f} | {held:.0f} |")
+    print(problem, form, agents, taken, held)
 
 
-def main() -> None:
-    print("| problem | form | agents | ms a round | MB |\n|---|---|---:|---:|---:|", flush=True)
+def main(picture: str = "") -> None:
+    figure = Figure(figsize=(11, 4.2), dpi=110, layout="constrained")
+    panels = dict(zip(("linear", "arms"), figure.subplots(1, 2), strict=True))
+    print("| problem | form | agents | ms a round | MB |\n|---|---|---:|---:|---:|")
     for form, (_, sizes) in FORMS.items():
-        for problem in [form] if form in PROBLEMS else ["linear", "arms"]:
+        for problem in [form] if form in PROBLEMS else list(panels):
+            found = []
             for agents in sizes:
                 again = [sys.executable, "-m", "benchmarks.bench_growth", problem, form, str(agents)]
-                subprocess.run(again, check=True)
+                line = subprocess.run(again, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+                found.append(float(line[3]))
+                print(
+                    f"| {problem} | {form} | {agents:,} | {found[-1]:.2f} | {float(line[4]):.0f} |",
+                    flush=True,
+                )
+            if problem in panels:
+                panels[problem].loglog(sizes, found, "o-", label=form)
+    for problem, axes in panels.items():
+        axes.set(title=f"{problem}: a message in every round", xlabel="agents", ylabel="CPU ms a round")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False)
+    if picture:
+        figure.savefig(picture)
 
 
 if __name__ == "__main__":
-    one(*sys.argv[1:]) if len(sys.argv) > 1 else main()
+    one(*sys.argv[1:]) if len(sys.argv) > 2 else main(*sys.argv[1:])

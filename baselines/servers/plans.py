@@ -67,6 +67,7 @@ class EliminationServer:
         c1: float = 4.0,
         c2: float = 1.0,
         radius_scale: float = 1.0,
+        horizon: int | None = None,
     ) -> None:
         """Sets the server's constants.
 
@@ -77,6 +78,7 @@ class EliminationServer:
             c1: Constant of the radius for the noise of rewards; c in Fed1-UCB.
             c2: Constant of the radius for the spread between agents.
             radius_scale: Number by which the radius B is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -87,6 +89,7 @@ class EliminationServer:
         self._growth = require_number("growth", growth, 0, np.inf, open_above=True)
         constants = {"c1": c1, "c2": c2, "radius_scale": radius_scale}
         self._constants = [require_number(name, value, 0, np.inf) for name, value in constants.items()]
+        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan: pulls of arms, rounds of the phase, the arm to rest on, and who takes part."""
@@ -96,8 +99,8 @@ class EliminationServer:
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with all arms and the first agents; see :meth:`.ServerPolicy.reset`."""
         rows, arms = (len(seeds), spec.agents), _arms(spec)
-        logarithm = log(max(spec.horizon, 2))
-        self._each = max(self._pulls or int(10 * log(spec.horizon)), 1)
+        horizon = self._horizon or spec.horizon
+        self._each = max(self._pulls or int(10 * log(horizon)), 1)
         first = min(self._joins or spec.agents, spec.agents)
         self._joining = np.full(rows[0], float(first))
         self._active = np.tile(np.arange(spec.agents) < first, (rows[0], 1))
@@ -105,8 +108,8 @@ class EliminationServer:
         self._left = np.ones((rows[0], arms), np.bool_)
         self._counts, self._sums = np.zeros((2, *rows, arms))
         c1, c2, scale = self._constants
-        self._noise = scale * spec.public["reward_sd"] * sqrt(c1 * logarithm)
-        self._apart = scale * spec.public["spread"] * sqrt(c2 * logarithm)
+        self._noise = scale * spec.public["reward_sd"] * sqrt(c1 * log(max(horizon, 2)))
+        self._apart = scale * spec.public["spread"] * sqrt(c2 * log(max(horizon, 2)))
         self._best = np.zeros(rows[0], np.int64)
         return self._plan()
 
@@ -158,12 +161,13 @@ class EpochServer:
 
     needs_every_message = True
 
-    def __init__(self, shortest: int = 10, radius_scale: float = 1.0) -> None:
+    def __init__(self, shortest: int = 10, radius_scale: float = 1.0, horizon: int | None = None) -> None:
         """Sets the server's constants.
 
         Args:
             shortest: Rounds of the shortest epoch.
             radius_scale: Number by which the confidence radius is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -171,6 +175,7 @@ class EpochServer:
         """
         self._shortest = require_integer("shortest", shortest, 1)
         self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of the plan: pulls of each arm, rounds of the epoch, and the arm to rest on."""
@@ -179,7 +184,7 @@ class EpochServer:
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with the first arm; see :meth:`.ServerPolicy.reset`."""
         rows, arms = (len(seeds), spec.agents), _arms(spec)
-        self._width = self._scale * sqrt(2 * log(max(spec.horizon, 2)))
+        self._width = self._scale * sqrt(2 * log(max(self._horizon or spec.horizon, 2)))
         self._reward_variance = float(spec.public["reward_sd"]) ** 2
         self._heard = np.zeros(rows, np.bool_)
         self._pulled, self._sums, self._noise = np.zeros((3, rows[0], arms))
@@ -245,7 +250,12 @@ class PersonalServer:
     needs_every_message = needs_single_uploads = True
 
     def __init__(
-        self, c: float = 1.0, growth: float = 2.0, enhanced: bool = False, radius_scale: float = 1.0
+        self,
+        c: float = 1.0,
+        growth: float = 2.0,
+        enhanced: bool = False,
+        radius_scale: float = 1.0,
+        horizon: int | None = None,
     ) -> None:
         """Sets the server's constants.
 
@@ -254,6 +264,7 @@ class PersonalServer:
             growth: Growth of f from a phase to the next, > 1.
             enhanced: Whether pulls depend on the gaps of arms.
             radius_scale: Number by which the radius B is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
             TypeError: A parameter has the wrong type.
@@ -263,6 +274,7 @@ class PersonalServer:
         self._growth = require_number("growth", growth, 1, np.inf, open_below=True)
         self._enhanced = require_flag("enhanced", enhanced)
         self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan, of the global means, of what remains for an agent, and of its fixed arm."""
@@ -274,7 +286,7 @@ class PersonalServer:
         """Starts with all arms; see :meth:`.ServerPolicy.reset`."""
         rows, arms = (len(seeds), spec.agents), _arms(spec)
         self._alpha = float(spec.public["alpha"])
-        self._logarithm = log(max(spec.horizon, 2))
+        self._logarithm = log(max(self._horizon or spec.horizon, 2))
         self._variance = self._scale**2 * self._c * spec.public["reward_sd"] ** 2 * self._logarithm / rows[1]
         self._means, self._roots = np.zeros((*rows, arms)), np.ones((*rows, arms))
         self._own, self._fixed = np.ones((*rows, arms), np.bool_), np.full(rows, -1)
@@ -332,12 +344,11 @@ class LeaderServer:
 
     First every agent pulls every arm once. Then the server estimates what an arm is worth to an agent by alpha (the
     agent's sample mean) + (1 - alpha) (the average of all sample means). The radius of the estimate is radius_scale
-    sqrt(v ln(T)), where T is the number of rounds and v the estimate's variance, which follows from the numbers of
-    pulls and the standard deviation of rewards. An agent's leader is the arm with the largest estimate, and its
-    challenger the other arm with the largest upper bound. The agent is undecided while the challenger's upper bound is
-    above the leader's lower bound. For each undecided agent, from agent 0 on, the arm of its two with the larger radius
-    is pulled by one agent that has no such task yet: the one whose pull reduces the variance most. All others pull
-    their leaders.
+    sqrt(v ln(T)), where v is its variance, which follows from the numbers of pulls and the standard deviation of
+    rewards. An agent's leader is the arm with the largest estimate, and its challenger the other arm with the largest
+    upper bound. The agent is undecided while the challenger's upper bound is above the leader's lower bound. For each
+    undecided agent, from agent 0 on, the arm of its two with the larger radius is pulled by one agent that has no such
+    task yet: the one whose pull reduces the variance most. All others pull their leaders.
 
     Example:
         >>> from fedbandit_envs import make_federation
@@ -349,14 +360,19 @@ class LeaderServer:
 
     needs_single_uploads = True
 
-    def __init__(self, radius_scale: float = 1.0) -> None:
-        """Sets the number by which the radius is multiplied.
+    def __init__(self, radius_scale: float = 1.0, horizon: int | None = None) -> None:
+        """Sets the server's constants.
+
+        Args:
+            radius_scale: Number by which the radius is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
 
         Raises:
-            TypeError: It is no number.
-            ValueError: It is below 0.
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
         """
         self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shape of an answer: the agent's arm."""
@@ -368,7 +384,8 @@ class LeaderServer:
         alpha = float(spec.public["alpha"])
         # Row m has the weights of all agents' sample means in agent m's estimate.
         self._weights = alpha * np.eye(rows[1]) + (1 - alpha) / rows[1]
-        self._factor = self._scale**2 * spec.public["reward_sd"] ** 2 * log(max(spec.horizon, 2))
+        logarithm = log(max(self._horizon or spec.horizon, 2))
+        self._factor = self._scale**2 * spec.public["reward_sd"] ** 2 * logarithm
         self._counts, self._sums = np.zeros((2, *rows, arms))
         self._arm = np.zeros(rows, np.int64)
         return {"arm": self._arm}

@@ -61,10 +61,11 @@ class Buffers:
         self.arrays, self._shared = arrays, (agents, shared)
         self.views: Arrays = {}
         for name, array in arrays.items():
-            one, shape = array, array.shape
+            view = array.view()
             if name in shared:
-                one, shape = array[:, np.newaxis], (len(array), agents, *array.shape[1:])
-            self.views[name] = np.broadcast_to(one, shape)
+                view = np.broadcast_to(array[:, np.newaxis], (len(array), agents, *array.shape[1:]))
+            view.flags.writeable = False
+            self.views[name] = view
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
         return Buffers, (self.arrays, *self._shared)

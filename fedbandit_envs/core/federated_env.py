@@ -21,7 +21,7 @@ from pettingzoo import ParallelEnv
 
 from fedbandit_envs.basics.arrays import Array, Arrays, Parts
 from fedbandit_envs.basics.html import html_table
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
 from fedbandit_envs.core.privacy import Claim, Sensitivity
@@ -133,10 +133,15 @@ class PettingZooApi(ParallelEnv[str, Any, Any]):
         """Returns a copy of each agent's observation, by agent; writing to a copy changes nothing else."""
         if not isinstance(arrays, Mapping):
             return dict(zip(self.possible_agents, map(np.ndarray.copy, arrays[0]), strict=True))
-        return {
-            agent: conceal({name: row.copy() for name, row in own.items()})
-            for agent, own in zip(self.possible_agents, self._agent_rows.of(arrays), strict=True)
+        shown = concealed(arrays, 0)
+        rows = zip(self.possible_agents, self._agent_rows.of(arrays), strict=True)
+        copies = {
+            agent: {name: row.copy() for name, row in own.items() if name not in shown} for agent, own in rows
         }
+        for name, array in shown.items():
+            for own, row in zip(copies.values(), array, strict=True):
+                own[name] = row.copy()
+        return copies
 
     def _infos(self, arrays: Mapping[str, Array]) -> dict[str, dict[str, Any]]:
         """Returns each agent's information by name, as Python's own numbers."""

@@ -2,9 +2,11 @@
 
 The messages of a round are stored once, ``(replicas, senders, ...)``. In the batch API the inbox of every agent is a
 view of this store, and ``inbox_mask`` says which of the messages the agent has received. Whoever reads a batch must
-therefore read by the mask; :func:`add_received` does. Copies that are handed to single agents are passed through
-:func:`conceal`.
+therefore read by the mask; :func:`add_received` does. Single agents are shown what :func:`concealed` returns.
 """
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +14,26 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 
 
-def conceal(copies: Arrays) -> Arrays:
-    """Sets inboxes to 0 where nothing was received, in copies of observations, and returns the copies.
+def concealed(observation: Mapping[str, Array], part: Any = ...) -> Arrays:
+    """Returns inboxes as agents by themselves see them: copies that are 0 where an agent has received nothing.
 
     Args:
-        copies: Arrays by name, with any leading axes; they must be writable.
+        observation: Arrays by name, of all agents of a batch.
+        part: The index of the part that is returned, such as an agent's.
+
+    Returns:
+        The inboxes by name; empty if nobody has received anything, since all inboxes are then 0.
     """
-    mask = copies.get("inbox_mask")
-    if mask is not None:
-        for name, array in copies.items():
-            if name.startswith("inbox_") and array.dtype != np.bool_:
-                array[~mask] = 0.0
-    return copies
+    mask = observation.get("inbox_mask")
+    if mask is None or not mask.any():
+        return {}
+    received, shown = mask[part], {}
+    for name, array in observation.items():
+        if name.startswith("inbox_") and array.dtype != np.bool_:
+            shown[name] = np.zeros(array[part].shape)
+            who = received.reshape(received.shape + (1,) * (array.ndim - mask.ndim))
+            np.copyto(shown[name], array[part], where=who)
+    return shown
 
 
 def stored(messages: Array) -> Array:
@@ -53,12 +63,7 @@ def add_received(observation: Arrays, totals: Arrays, mask: Array, weight: float
         mask: The messages that are added, bool ``(replicas, agents, senders)``.
         weight: Factor of the sums.
     """
-    heard = np.asarray(mask.any(axis=1))
-    missed = heard[:, np.newaxis] > mask
-    # Bytes are added up much faster than truth values.
-    number = missed.view(np.uint8).sum(axis=2, dtype=np.uint32)
-    # The one sender whom others have heard and the agent has not; all senders' number if there is none.
-    without = np.where(number == 1, missed.argmax(axis=2), np.where(number == 0, mask.shape[2], _SEVERAL))
+    heard, without = _missed(mask)
     for name, total in totals.items():
         flat, messages = total.reshape(*total.shape[:2], -1), stored(observation[f"inbox_{name}"])
         if messages.shape[3] > flat.shape[2]:
@@ -70,51 +75,67 @@ _SEVERAL = -1
 
 
 @allocating_kernel
+def _missed(mask):
+    """Returns whom anybody has heard, and whom alone an agent has not, of those.
+
+    Args:
+        mask: Whose messages each agent has received, bool ``(replicas, agents, senders)``.
+
+    Returns:
+        Whether any agent has received a sender's message, bool ``(replicas, senders)``; and the one sender whom others
+        have heard and the agent has not, int64 ``(replicas, agents)``: the number of senders if there is none, and
+        :data:`_SEVERAL` if there are several.
+    """
+    replicas, agents, senders = mask.shape
+    heard, without = np.zeros((replicas, senders), np.bool_), np.full((replicas, agents), _SEVERAL)
+    for r in range(replicas):
+        for j in range(agents):
+            for s in range(senders):
+                heard[r, s] |= mask[r, j, s]
+        for j in range(agents):
+            missed, place = 0, 0
+            for s in range(senders):
+                missed += heard[r, s] > mask[r, j, s]
+            # A sum over all senders, which vector instructions compute, is faster than a search.
+            for s in range(senders if missed == 1 else 0):
+                place += s * (heard[r, s] > mask[r, j, s])
+            if missed <= 1:
+                without[r, j] = place if missed else senders
+    return heard, without
+
+
+@allocating_kernel
 def _add_received(messages, mask, heard, without, weight, total):
     replicas, agents, senders = mask.shape
     numbers, size = total.shape[2], 1
-    while size < senders:
+    while size <= senders:
         size *= 2
-    # Node k of the tree is the sum of nodes 2 k and 2 k + 1; the message of sender s is node size + s.
+    # Node k of the tree is the sum of nodes 2 k and 2 k + 1; the message of sender s is node size + s. There is a node
+    # more than senders, whose message is 0.
     tree = np.empty((2 * size, numbers))
     # Sums that wait for their other half, and the sender with which each of them ends.
     waiting, ends = np.empty((66, numbers)), np.empty(66, np.int64)
+    once = messages.shape[1] == 1
     for r in range(replicas):
-        grown = False
+        for s in range(size if once else 0):
+            for k in range(numbers):
+                tree[size + s, k] = messages[r, 0, s, k] if s < senders and heard[r, s] else 0.0
+        for node in range(size - 1 if once else 0, 0, -1):
+            for k in range(numbers):
+                tree[node, k] = tree[2 * node, k] + tree[2 * node + 1, k]
         for j in range(agents):
-            if messages.shape[1] > 1 or without[r, j] == _SEVERAL:
-                _sum_of(messages[r, min(j, messages.shape[1] - 1)], mask[r, j], waiting, ends)
+            if once and without[r, j] != _SEVERAL:
+                for k in range(numbers):
+                    waiting[0, k] = 0.0
+                node = size + without[r, j]
+                while node > 1:
+                    for k in range(numbers):
+                        waiting[0, k] += tree[node ^ 1, k]
+                    node //= 2
             else:
-                if not grown:
-                    _grow(messages[r, 0], heard[r], tree)
-                    grown = True
-                _sum_without(tree, without[r, j], senders, waiting[0])
+                _sum_of(messages[r, 0 if once else j], mask[r, j], waiting, ends)
             for k in range(numbers):
                 total[r, j, k] += weight * waiting[0, k]
-
-
-@kernel
-def _grow(messages, heard, tree):
-    """Fills a tree of sums with the messages that anybody has heard."""
-    size = tree.shape[0] // 2
-    for s in range(size):
-        for k in range(tree.shape[1]):
-            tree[size + s, k] = messages[s, k] if s < heard.size and heard[s] else 0.0
-    for node in range(size - 1, 0, -1):
-        for k in range(tree.shape[1]):
-            tree[node, k] = tree[2 * node, k] + tree[2 * node + 1, k]
-
-
-@kernel
-def _sum_without(tree, sender, senders, found):
-    """Writes a tree's sum without the message of one sender; the whole sum if the sender is none of ``senders``."""
-    node = tree.shape[0] // 2 + sender if sender < senders else 1
-    for k in range(found.size):
-        found[k] = tree[1, k] if sender == senders else 0.0
-    while node > 1:
-        for k in range(found.size):
-            found[k] += tree[node ^ 1, k]
-        node //= 2
 
 
 @kernel

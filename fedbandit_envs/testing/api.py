@@ -17,7 +17,7 @@ from pettingzoo.test import parallel_api_test
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.testing.assertions import mapped, refusal, require, require_same, require_zero, taken
@@ -244,7 +244,7 @@ def check_both_apis(trial: Trial) -> None:
     same = " in the PettingZoo API and in the batch API: what it returns"
     for seed in (7, None):
         reset = results(batched.reset_batch([seeds.next(seed)]))
-        conceal(reset["observation"])
+        reset["observation"] |= concealed(reset["observation"])
         observations, infos = keyed.reset(seed=seed)
         found: dict[str, Any] = {"observation": observations, "info": infos}
         expected = {part: by_agent(keyed, each) for part, each in reset.items()}
@@ -258,7 +258,7 @@ def check_both_apis(trial: Trial) -> None:
                     array.fill(1)
             before, kept = observations, deepcopy(observations)
             step = results(batched.step_batch(action))
-            conceal(step["observation"])
+            step["observation"] |= concealed(step["observation"])
             observations, rewards, over, truncated, infos = keyed.step(by_agent(keyed, action))
             require_same("after the next round, what agents wrote into observations", before, kept)
             found = {"observation": observations, "reward": rewards, "truncated": truncated, "info": infos}

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.entry_points import HANDED_DOWN
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.policy_spec import Features, Policy, Reporter
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.testing.api import check_seeds
@@ -155,10 +155,8 @@ def require_repeatable(
         repetitions.append((f"agent {j} of replica {r}, alone and among the others", single, row, alone))
     for what, again, rows, advice in repetitions:
         reset(again, seeds[rows])
-        shown = [taken(observation, rows) for observation in seen]
-        if rows != ALL:
-            shown = list(map(conceal, shown))
-        found = [answer(again, t, observation, rows) for t, observation in enumerate(shown)]
+        shown = [each if rows == ALL else each | concealed(each) for each in seen]
+        found = [answer(again, t, taken(observation, rows), rows) for t, observation in enumerate(shown)]
         own = [taken(each, rows) for each in expected]
         require_same(f"of {what}, the {noun} in round", found, own, f"equality is required: {advice}")
     return seen, expected

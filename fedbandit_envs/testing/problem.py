@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.privacy import AGENT, Sensitivity
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.randomness.draws import Draws, EpisodeRandomness
@@ -335,7 +335,8 @@ def _require_isolation(trial: Trial, releases: str, start: int) -> None:
         if "sent" in env.single_observation_space.spaces or timed:
             continue
         # With `sent` agents can subtract their own messages; without it they cannot.
-        seen = [taken(conceal(each["observation"]), chosen) for each in played]
+        shown = (each["observation"] | concealed(each["observation"]) for each in played)
+        seen = [taken(observation, chosen) for observation in shown]
         for array in seen[0]:
             one, other = (each[array] for each in seen)
             fits = not array.startswith("inbox_") or np.allclose(one, other, rtol=1e-6, atol=1e-6)

@@ -16,7 +16,7 @@ from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
 from fedbandit_envs.core.actions import add_entry, require_action_entries
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.policy_spec import Features, Policy
 from fedbandit_envs.core.wrapper import Stack, build, checked, find_layer
 from fedbandit_envs.randomness.streams import row_seeds
@@ -366,15 +366,10 @@ class Control:
 
     def _own(self, arrays: Observation) -> Any:
         """Returns copies of the parts of arrays that belong to the controlled agents; single numbers are Python's."""
-        part, axes = self._part, self._axes
         if not isinstance(arrays, dict):
-            return arrays[part].copy()
-        return conceal(
-            {
-                name: array[part].copy() if array.ndim > axes else array[part].item()
-                for name, array in arrays.items()
-            }
-        )
+            return arrays[self._part].copy()
+        own = {name: array[self._part] for name, array in arrays.items()} | concealed(arrays, self._part)
+        return {name: array.copy() if array.ndim else array.item() for name, array in own.items()}
 
 
 def _default_peers(federation: FederatedEnv) -> Policy:

@@ -11,7 +11,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.actions import is_learnable
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.wrapper import layers
 from fedbandit_envs.randomness.streams import EpisodeSeeds
 from fedbandit_envs.views.control import Observation, Rows, flat, row_of
@@ -185,7 +185,8 @@ class FederationVecEnv(VecEnv):
 def _copied(observation: Observation) -> Any:
     """Returns copies of observations with the leading axis ``rows``; the federation overwrites the originals."""
     if isinstance(observation, dict):
-        return conceal({name: array.copy() for name, array in flat(observation).items()})
+        shown = {**observation, **concealed(observation)}
+        return {name: array.copy() for name, array in flat(shown).items()}
     return flat(observation)
 
 

@@ -7,7 +7,7 @@ from arms_env import ArmsEnv as WithoutFeatures
 from registered import FIRST, carries_messages, small
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.policy_spec import Features
 from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
@@ -42,7 +42,8 @@ def observations(env, seeds=(1, 2)):
     actions = [None, *random_choices(env.single_action_space, rows, env.max_cycles)]
     for action in actions:
         step = env.reset_batch(seeds) if action is None else env.step_batch(action)
-        yield conceal({name: array.copy() for name, array in step.observation.items()})
+        kept = {name: array.copy() for name, array in step.observation.items()}
+        yield kept | concealed(kept)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from view_stacks import CHANNEL, FEDERATION, GAUSSIAN, PFCB, stack
 
 from fedbandit_envs.baselines.procurement import PFCB as PFCBPolicy
 from fedbandit_envs.baselines.procurement import SSUCB, OneOfEach
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.procurement.oracle import procure
 from fedbandit_envs.procurement_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
@@ -167,7 +167,7 @@ def test_a_stack_is_the_federation_it_names():
         observation = step.observation
         assert reward == step.reward[0, 0]
         assert info == {name: array[0, 0] for name, array in step.info.items()}
-        for name, array in conceal({name: array.copy() for name, array in observation.items()}).items():
+        for name, array in {**observation, **concealed(observation)}.items():
             np.testing.assert_array_equal(seen[name], array[0, 0])
         heard += seen["inbox_mask"].sum()
     assert heard > 200

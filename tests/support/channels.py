@@ -3,7 +3,7 @@
 import networkx as nx
 import numpy as np
 
-from fedbandit_envs.core.inbox import conceal
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
 from fedbandit_envs.wrappers import GaussianPrivatizer
@@ -40,7 +40,7 @@ def assert_same(a, b):
 
 def seen(arrays: dict) -> dict:
     """Copies of arrays of a batch, with inboxes as agents by themselves see them."""
-    return conceal({name: array.copy() for name, array in arrays.items()})
+    return {name: array.copy() for name, array in arrays.items()} | concealed(arrays)
 
 
 def run_of(env, seeds, rounds: int) -> list[dict]:

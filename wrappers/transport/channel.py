@@ -186,6 +186,9 @@ class Channel(Transport):
             )
             # Numba would compile the kernel again for limits that are no plain array.
             self._limits = limits.copy()
+            self._transmissions = self._traversals.sum(axis=-1)
+            # Whose messages anybody receives, if nothing is lost.
+            self._heard = self._reached.any(axis=1)
             self._keys = row_keys(self._seeds, self.max_num_agents, Purpose.CHANNEL)
         # Key: the round in which a hop ends. Value: the releases, who released, where their messages then arrive for
         # the first time (None for nowhere), and the number of transmissions of the next hop, (replicas, senders).
@@ -217,7 +220,7 @@ class Channel(Transport):
             self._deliver(statistic, senders, own if self._shared else np.nonzero(own))
         if self._delay == 0:
             self._deliver(statistic, senders, reached)
-            self._book(traversals.sum(axis=-1))
+            self._book(self._transmissions if traversals is self._traversals else traversals.sum(axis=-1))
             return
         self._book(traversals[..., 0])
         statistic = {name: array.copy() for name, array in statistic.items()}
@@ -265,9 +268,10 @@ class Channel(Transport):
         self._dirty = True
         if isinstance(where, np.ndarray):
             self._inbox["inbox_mask"] |= where
+            # What nobody receives is not stored.
+            heard = np.asarray(self._heard if where is self._reached else where.any(axis=1))
             for name, array in statistic.items():
-                # It is 0 of agents that do not send.
-                self._inbox[f"inbox_{name}"][...] = array
+                np.copyto(self._inbox[f"inbox_{name}"], array, where=spread(heard, array))
             return
         if not senders.all():
             where = tuple(index[senders[where[0], where[2]]] for index in where)

@@ -209,6 +209,8 @@ class Transport(FederatedWrapper):
         # _apart: inboxes that are no views of shared messages. _arrived: where messages of the last round stand in
         # them, index arrays.
         self._apart = [self._inbox[name] for name in messages if name not in shared]
+        self._marks = [array for name, array in self._inbox.items() if name in shared or name not in messages]
+        self._marks += self._traffic.values()
         self._arrived: list[tuple[Array, ...]] = []
         self._dirty = False
         if getattr(self.unwrapped, "render_mode", None) == "rgb_array":
@@ -256,9 +258,8 @@ class Transport(FederatedWrapper):
 
     def _clear(self) -> None:
         """Clears what the last round has left: marks, counts and messages."""
-        for array in (*self._inbox.values(), *self._traffic.values()):
-            if not any(array is other for other in self._apart):
-                array.fill(0)
+        for array in self._marks:
+            array.fill(0)
         for array in self._apart:
             for where in self._arrived:
                 array[where] = 0.0
