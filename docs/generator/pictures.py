@@ -29,7 +29,7 @@ def commands(docs: Path) -> dict[str, str]:
     return {
         "leaderboard/leaderboard.png": _REPORT.format("docs/leaderboard"),
         "leaderboard-full/leaderboard.png": _REPORT.format("docs/leaderboard-full"),
-        "growth.png": "a study that version 1.0.0rc1 had in benchmarks/growth",
+        "growth.png": "python -m benchmarks.bench_growth docs/growth.png",
         "static/federation.gif": _FILM,
         **{f"generated/environments/{problem}.{kind}": _SITE for problem in problems for kind in ("gif", "png")},
         **{
