@@ -9,7 +9,7 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.entry_points import by_name, checked, make_rule
-from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
+from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -77,6 +77,7 @@ class Byzantine(FederatedWrapper):
     """
 
     layer = "data"
+    groups: Mapping[str, Sequence[int]] = {}
     examples = (
         {"agents": [0]},
         {"agents": 0.5, "attack": "sign_flip"},
@@ -105,6 +106,10 @@ class Byzantine(FederatedWrapper):
         super().__init__(env)
         self._liars = _numbers(agents, self.max_num_agents)
         self._attack: Attack = make_rule("attack", attack, ATTACKS)
+        liars = sorted({*self._liars, *env.groups.get("liars", ())})
+        honest = [agent for agent in range(self.max_num_agents) if agent not in liars]
+        named = {"liars": liars, "honest": honest}
+        self.groups = {**env.groups, **{name: agents for name, agents in named.items() if agents}}
         # False releases have the shape and dtype of true ones, and no bounds. Releases are boxes, whose dtype is set;
         # Gymnasium's type allows None for other spaces.
         self.single_release_space = spaces.Dict(
@@ -114,39 +119,22 @@ class Byzantine(FederatedWrapper):
             }
         )
 
-    @property
-    def groups(self) -> Mapping[str, Sequence[int]]:
-        """Indices of agents by group: ``liars`` (Byzantine), ``honest`` (others) and the wrapped environment's groups.
-
-        See :attr:`FederatedEnv.groups`.
-        """
-        liars = sorted({*self._liars, *self.env.groups.get("liars", ())})
-        honest = [agent for agent in range(self.max_num_agents) if agent not in liars]
-        named = {"liars": liars, "honest": honest}
-        return {**self.env.groups, **{name: agents for name, agents in named.items() if agents}}
-
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed, with nothing released so far; see :meth:`FederatedEnv.reset_batch`."""
         reset = self.env.reset_batch(seeds)
         self._seeds = [int(seed) for seed in seeds]
-        self._round = 0
         self._symmetric = self.env.sensitivity().symmetric
         self._honest, self._released = (
             zeros(self.single_release_space, (len(seeds), self.max_num_agents)) for _ in range(2)
         )
         return reset
 
-    def step_batch(self, action: Array) -> BatchStep:
-        """Plays one round; see :meth:`FederatedEnv.step_batch`."""
-        step = self.env.step_batch(action)
-        self._round += 1
-        return step
-
     def _release(self, sends: Array) -> Arrays:
         released = {name: array.copy() for name, array in self.env._release(sends).items()}
+        played = self.unwrapped._round
         for agent in self._liars:
             for replica in np.flatnonzero(sends[:, agent]).tolist():
-                generator = stream(self._seeds[replica], Purpose.LIE, agent, self._round)
+                generator = stream(self._seeds[replica], Purpose.LIE, agent, played)
                 # With the ellipsis, a single number is a view, too.
                 row = (replica, agent, ...)
                 for name, array in released.items():

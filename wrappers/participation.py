@@ -130,7 +130,6 @@ class Participation(FederatedWrapper):
         self.env.set_active(first)
         reset = self.env.reset_batch(seeds)
         self._generators = generators
-        self._round = 0
         # Drawn one round ahead, so that nothing is drawn again if an action is refused and step is called once more.
         self._next = self._drawn(2, generators)
         self._buffers = Buffers(
@@ -142,11 +141,10 @@ class Participation(FederatedWrapper):
         """Plays one round of the active agents; see :meth:`FederatedEnv.step_batch`."""
         self.env.set_active(self._next)
         step = self.env.step_batch(action)
-        self._round += 1
         seen = self._buffers.arrays
         seen["own_round"] += seen["active"]
         seen["active"][..., 0] = self._next
-        self._next = self._drawn(self._round + 2, self._generators)
+        self._next = self._drawn(self.unwrapped._round + 2, self._generators)
         return step._replace(observation={**step.observation, **self._buffers.views})
 
     def _drawn(self, t: int, generators: list[np.random.Generator]) -> Array:

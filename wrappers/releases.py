@@ -144,18 +144,16 @@ class Interleaved(FederatedWrapper):
         reset = self.env.reset_batch(seeds)
         self._everyone = np.ones((len(seeds), self.max_num_agents), np.bool_)
         self._slots = zeros(self.single_release_space, self._everyone.shape)
-        self._round = 0
         return reset
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round and adds its statistics to their slot; see :meth:`FederatedEnv.step_batch`."""
         step = self.env.step_batch(action)
-        slot = self._round % self._period
+        slot = (self.unwrapped._round - 1) % self._period
         # The ledger counts no release, since the statistics stay with the agents.
         moved = self._ledger.carry(self, self.env._release, self._everyone, holds=True)
         for name, grown in moved.items():
             self._slots[name][:, :, slot] += grown
-        self._round += 1
         return step
 
     def _release(self, sends: Array) -> Arrays:

@@ -36,8 +36,7 @@ def make_oracle(oracle: str) -> Oracle:
     if ":" not in str(oracle):
         require_choice("oracle", oracle, ("largest", "module:attribute"))
         return largest
-    named: Oracle = resolve(oracle)
-    return named
+    return resolve(oracle)
 
 
 class ArmNumbers(OwnActions):

@@ -228,8 +228,7 @@ def make(
                 f"{kind} is {spec!r}; a name or a mapping with a name, or an instance of {protocol.__name__}, "
                 "is required"
             )
-        passed: Thing = spec
-        return passed
+        return spec
     arguments = dict(spec)
     name = arguments.pop("name", None)
     if isinstance(name, str) and name in known:

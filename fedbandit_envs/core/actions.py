@@ -76,6 +76,13 @@ def _lie_within(values, least, most):
     return outside == 0
 
 
+def ends_of(space: Any) -> tuple[Any, Any]:
+    """Returns the lower and the upper bounds of a box, or of a space of one or several integers."""
+    if isinstance(space, spaces.Box):
+        return space.low, space.high
+    return space.start, space.start + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1
+
+
 class ActionCheck:
     """Checks arrays of actions, one action for each agent, against an action space."""
 
@@ -93,14 +100,9 @@ class ActionCheck:
         Raises:
             TypeError: The space is of another kind.
         """
-        if isinstance(space, spaces.Discrete):
-            least, most = space.start, space.start + space.n - 1
-        elif isinstance(space, spaces.MultiDiscrete):
-            least, most = space.start, space.start + space.nvec - 1
-        elif isinstance(space, spaces.Box):
-            least, most = space.low, space.high
-        else:
+        if not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
             raise TypeError(f"single_action_space is {space}; a Discrete, MultiDiscrete or Box is required")
+        least, most = ends_of(space)
         self._whole = not (isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating))
         self._dtype = np.dtype(np.int64 if self._whole else np.float64)
         # Only these dtypes are passed to kernels, so that no more variants of them have to be compiled.
@@ -262,11 +264,7 @@ class Estimates:
             low: Lower bound of the entries.
         """
         self.space: spaces.Space = spaces.Box(low, 1.0, (size,), np.float32)
-        self._translate = translate
-
-    def to_action(self, choice: Array, observation: Mapping[str, Array]) -> Array:
-        """Returns the actions that the problem's function makes of the choices."""
-        return self._translate(choice, observation)
+        self.to_action = translate
 
 
 def require_finite(name: str, choice: Array) -> None:

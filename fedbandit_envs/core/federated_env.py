@@ -237,6 +237,12 @@ class FederatedEnv(PettingZooApi, ABC):
         single_release_space: Space of what one agent releases without noise (:meth:`release`).
         max_cycles: The horizon: rounds until truncation; may be set between episodes.
         action_formats: The action formats offered to learning agents, by name.
+        hidden_space: Space of one agent's hidden parameters, as :meth:`hidden` returns them.
+        groups: Groups of agents whose results are reported separately: indices of agents by the group's name.
+        public: Public constants of the problem by name, part of the :class:`.PolicySpec`; empty by default.
+        message_bits: Bits of each number of an authored message, by array; empty where agents release statistics.
+        asked_arrays: Names of those arrays of a message that agents fill only in replies to a server's questions. In
+            replies all other arrays are 0. If no array is named, replies and other messages fill the same arrays.
     """
 
     metadata: dict[str, Any]
@@ -245,6 +251,11 @@ class FederatedEnv(PettingZooApi, ABC):
     single_release_space: spaces.Dict
     max_cycles: int
     action_formats: Mapping[str, ActionFormat]
+    hidden_space: spaces.Dict
+    groups: Mapping[str, Sequence[int]] = {}
+    public: Mapping[str, Any] = {}
+    message_bits: Mapping[str, int] = {}
+    asked_arrays: frozenset[str] = frozenset()
 
     # _height: the number of wrappers and environments inside of this one (0 for a problem). _ledger: the record of all
     # releases, one object for the whole stack.
@@ -425,40 +436,12 @@ class FederatedEnv(PettingZooApi, ABC):
         """Returns the parameters that agents do not know, by name, leading axes ``(replicas, agents)``."""
 
     @property
-    @abstractmethod
-    def hidden_space(self) -> spaces.Dict:
-        """Space of one agent's hidden parameters, as :meth:`hidden` returns them."""
-
-    @property
-    def groups(self) -> Mapping[str, Sequence[int]]:
-        """Groups of agents whose results are reported separately: indices of agents by the group's name."""
-        return {}
-
-    @property
     def totals(self) -> Arrays:
         """Sums of the problem's own quantities over the episode so far, by name, such as pulls of each arm.
 
         Reports show them beside sums of rewards and regret. Arrays have leading axes ``(replicas, agents)``; their
         names depend on the problem. Empty by default.
         """
-        return {}
-
-    @property
-    def message_bits(self) -> Mapping[str, int]:
-        """Bits of each number of an authored message, by array; empty where agents release statistics."""
-        return {}
-
-    @property
-    def asked_arrays(self) -> frozenset[str]:
-        """Names of those arrays of a message that agents fill only in replies to a server's questions.
-
-        In replies all other arrays are 0. If no array is named, replies and other messages fill the same arrays.
-        """
-        return frozenset()
-
-    @property
-    def public(self) -> Mapping[str, Any]:
-        """Public constants of the problem by name, part of the :class:`.PolicySpec`; empty by default."""
         return {}
 
     @property
@@ -470,7 +453,7 @@ class FederatedEnv(PettingZooApi, ABC):
             horizon=self.max_cycles,
             release=self.single_release_space,
             agents=self.max_num_agents,
-            public=self.public,
+            public=dict(self.public),
             action_formats=self.action_formats,
             features=getattr(self, "features", None),
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.basics.arrays import Array, Arrays, Buffers
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_seeds
 from fedbandit_envs.core.actions import ActionCheck
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
@@ -137,10 +137,7 @@ class Problem(FederatedEnv):
         if not seeds or min(seeds) < 0 or seeds != given:
             raise ValueError(f"seeds is {given}; integers >= 0, one a replica, are required")
         rows = (len(seeds), self.max_num_agents)
-        self._observation: Arrays = {
-            name: np.zeros((*rows, *(space.shape or ())), space.dtype)
-            for name, space in self.single_observation_space.items()
-        }
+        self._observation = zeros(self.single_observation_space, rows)
         self._info: Arrays = {
             name: np.zeros(rows, dtype) for name, dtype in {"regret": np.float64, **self.information}.items()
         }

@@ -127,12 +127,12 @@ class FederatedWrapper(FederatedEnv, BaseParallelWrapper[str, Arrays, Array]):
     def max_cycles(self, horizon: int) -> None:
         self.env.max_cycles = horizon
 
-    hidden_space = property(attrgetter("env.hidden_space"))
-    groups = property(attrgetter("env.groups"))
+    hidden_space: Any = property(attrgetter("env.hidden_space"))
+    groups: Any = property(attrgetter("env.groups"))
     totals = property(attrgetter("env.totals"))
-    message_bits = property(attrgetter("env.message_bits"))
-    asked_arrays = property(attrgetter("env.asked_arrays"))
-    public = property(attrgetter("env.public"))
+    message_bits: Any = property(attrgetter("env.message_bits"))
+    asked_arrays: Any = property(attrgetter("env.asked_arrays"))
+    public: Any = property(attrgetter("env.public"))
 
 
 def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:

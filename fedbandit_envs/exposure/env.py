@@ -237,6 +237,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         else:
             self._merits = Merits((make_merit(merit),), one_each=False)
         super().__init__(**linear)
+        self.public = {"merits": self._merits}
         labelled = isinstance(self._distribution, LabelledContexts)
         if labelled or self._logistic or (self._parameter is not None and self._parameter.ndim == 2):
             raise ValueError(
@@ -260,11 +261,6 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         if not self._merits.one_each:
             return {}
         return {"merit": spaces.Box(0, len(self._merits.functions) - 1, (1,), np.int64)}
-
-    @property
-    def public(self) -> Mapping[str, Any]:
-        """Public constants for policies: ``merits``, the agents' merit functions."""
-        return {"merits": self._merits}
 
     @property
     def totals(self) -> Arrays:

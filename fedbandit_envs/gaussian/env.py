@@ -225,7 +225,8 @@ class GaussianEnv(Problem, name="gaussian_v0"):
                 f"reward_bound is {reward_bound}; at least {self._distribution.largest:.6g}, the largest mean, is "
                 "required, since larger rewards are clipped"
             )
-        self._spread = float(spread)
+        # `alpha` is the weight of own means, `spread` that of agents' means around the global ones.
+        self.public = {"alpha": self._weight_of_own, "reward_sd": self._deviation, "spread": float(spread)}
         agents, arms = self._distribution.shape
         arm, most = ArmNumbers(arms, 1), float(MOST)
         super().__init__(
@@ -241,11 +242,6 @@ class GaussianEnv(Problem, name="gaussian_v0"):
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
-
-    @property
-    def public(self) -> Mapping[str, Any]:
-        """Public constants: ``alpha``, the weight of own means; ``reward_sd``; ``spread``, that of agents' means."""
-        return {"alpha": self._weight_of_own, "reward_sd": self._deviation, "spread": self._spread}
 
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         self._means, common = self._distribution.draw(instance_seeds)

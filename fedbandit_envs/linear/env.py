@@ -111,10 +111,8 @@ class LinearProblem(Problem):
         contexts = self.defaults["contexts"] if contexts is None else contexts
         kind: rounds.RewardName = self.defaults["reward"] if reward is None else reward
         self._context_bound = require_number("context_bound", context_bound, 0, LARGEST, open_below=True)
-        self._reward_name = kind
-        self._law = get_args(rounds.RewardName).index(
-            require_choice("reward", kind, get_args(rounds.RewardName))
-        )
+        laws = get_args(rounds.RewardName)
+        self._law = laws.index(require_choice("reward", kind, laws))
         self._logistic = kind == "logistic"
         self._sd = require_number("reward_sd", reward_sd, 0, np.inf)
         self._reward_bound = require_number("reward_bound", reward_bound, 0, LARGEST, open_below=True)
@@ -185,6 +183,12 @@ class LinearProblem(Problem):
             render_mode=render_mode,
         )
         self._distribution.deal(agents, arms, max_cycles)
+        # `fixed`: whether arms stay the same in all rounds. `least_slope`: the slope of the logistic function at the
+        # largest <x, theta*>.
+        known = {"reward_sd": self._sd} if kind == "normal" else {}
+        if self._logistic:
+            known["least_slope"] = float(np.prod(scipy.special.expit([longest, -longest])))
+        self.public = {"fixed": isinstance(self._distribution, FixedContexts), "reward": kind, **known}
 
     @abstractmethod
     def _formats(self, agents: int, arms: int, dim: int) -> Mapping[str, ActionFormat]:
@@ -463,19 +467,6 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     def clairvoyant(self, observation: Arrays) -> Array:
         """Returns the arm with the largest mean; see :meth:`.Problem.clairvoyant`."""
         return self._means.argmax(axis=-1)
-
-    @property
-    def public(self) -> Mapping[str, Any]:
-        """Public constants: ``fixed``, whether arms stay the same in all rounds, and the law of rewards.
-
-        The law is ``reward``, the name of the distribution, with ``reward_sd`` for normal and, for logistic rewards,
-        ``least_slope``, the slope of the logistic function at L, the largest <x, theta*>.
-        """
-        name, largest = self._reward_name, self._context_bound
-        known = {"reward_sd": self._sd} if name == "normal" else {}
-        if self._logistic:
-            known["least_slope"] = float(np.prod(scipy.special.expit([largest, -largest])))
-        return {"fixed": isinstance(self._distribution, FixedContexts), "reward": name, **known}
 
     def _play_round(self, action: Array) -> None:
         rounds.pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -332,8 +332,7 @@ def expected_revenue(quantity: Array, quality: Array, cost: Array, unit_revenue:
         unit_revenue: Revenue of a good unit, rho.
     """
     good, spent = ((quantity * each).cumsum(axis=-1)[..., -1] for each in (quality[:, np.newaxis], cost))
-    revenue: Array = unit_revenue * good - spent
-    return revenue
+    return unit_revenue * good - spent
 
 
 @allocating_kernel

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.actions import ends_of
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import Layer, find_layer, layers
 from fedbandit_envs.testing.assertions import mapped, require, taken
@@ -115,29 +116,17 @@ def _merged(chosen: Array, differs: Array, old: Any, new: Any) -> Any:
 
 def _ends(space: spaces.Space[Any]) -> list[Array]:
     """Returns the largest and the smallest element of a space of several numbers, as far as it has these."""
-    ends = _bounds(space) if isinstance(space, spaces.Box | spaces.MultiDiscrete) else ()
+    ends = ends_of(space)[::-1] if isinstance(space, spaces.Box | spaces.MultiDiscrete) else ()
     return [end for end in ends if np.isfinite(end).all() and space.contains(end)]
 
 
-def _bounds(space: Any) -> tuple[Any, Any]:
-    """Returns the upper and the lower bounds of a box, or of a space of one or several integers."""
-    if isinstance(space, spaces.Box):
-        return space.high, space.low
-    return space.start + (space.n if isinstance(space, spaces.Discrete) else space.nvec) - 1, space.start
-
-
-def inside_of(layer: Layer, make: Make) -> Make:
-    """Returns a function that makes the part of a stack inside of a layer, or the stack as it is if it has none.
+def inside_of(layer: Layer, env: FederatedEnv) -> FederatedEnv:
+    """Returns the part of a stack inside of a layer, or the stack as it is if it has none.
 
     A transport releases data by itself; inside of it, tests can decide who releases.
     """
-
-    def make_inside() -> FederatedEnv:
-        env = make()
-        outer = find_layer(env, layer)
-        return env if outer is None else outer.env
-
-    return make_inside
+    outer = find_layer(env, layer)
+    return env if outer is None else outer.env
 
 
 def random_choices(space: spaces.Space[Any], rows: tuple[int, int], rounds: int = HORIZON) -> list[Any]:
@@ -204,8 +193,8 @@ def require_in_space(
             f"; {dtype} {shape}, as its space {space} says after (replicas, agents), is required"
         )
     # Only these spaces themselves are compared at once: a class derived from them may contain less.
-    bounds = type(space) in (spaces.Box, spaces.Discrete, spaces.MultiDiscrete) and _bounds(space)
-    if bounds and ((found <= bounds[0]) & (found >= bounds[1])).all():
+    bounds = type(space) in (spaces.Box, spaces.Discrete, spaces.MultiDiscrete) and ends_of(space)
+    if bounds and ((found >= bounds[0]) & (found <= bounds[1])).all():
         return
     for row in np.ndindex(rows):
         if not space.contains(np.asarray(found[row], dtype)):

@@ -40,7 +40,7 @@ def check_increments(trial: Trial) -> None:
     Without wrappers both must also be the growth of ``total_{name}`` in observations. Authored messages need not add
     up, and a reporter may answer twice in a round.
     """
-    often, once = (Trial(inside_of("transport", trial.make)) for _ in range(2))
+    often, once = (Trial(lambda: inside_of("transport", trial.make())) for _ in range(2))
     if find_layer(often.env, "noise") is not None:
         return
     once.senders = np.zeros_like(once.senders)
@@ -106,14 +106,14 @@ def check_sensitivity(trial: Trial) -> None:
 
 def check_data_layers(trial: Trial) -> None:
     """Checks the sensitivity of what leaves data layers against neighbours, like that of a problem."""
-    inner = Trial(inside_of("noise", inside_of("transport", trial.make)))
+    inner = Trial(lambda: inside_of("noise", inside_of("transport", trial.make())))
     if find_layer(inner.env, "data") is not None:
         problem.check_worse_neighbours(inner)
 
 
 def check_claims(trial: Trial) -> None:
     """Checks that epsilon is 0 as long as nobody has released, and finite, or None, after a release with noise."""
-    env, silent = trial.env, Trial(inside_of("transport", trial.make))
+    env, silent = trial.env, Trial(lambda: inside_of("transport", trial.make()))
     env.reset_batch(SEEDS)
     env.release(trial.nobody)
     silent.env.reset_batch(SEEDS)

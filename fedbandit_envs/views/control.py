@@ -209,8 +209,7 @@ class Rows:
         Raises:
             AttributeError: The action format has no masks, from a method ``allowed``.
         """
-        masks: Array = self._format.allowed(self._observation)  # type: ignore[attr-defined]
-        return masks
+        return self._format.allowed(self._observation)  # type: ignore[attr-defined]
 
     def _learners(self) -> Arrays:
         """Returns the last observations of the agents that learn."""
@@ -377,8 +376,7 @@ def _default_peers(federation: FederatedEnv) -> Policy:
     make = HANDED_DOWN["peers"](problem) if package == "fedbandit_envs" else None
     if make is None:
         raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
-    policy: Policy = make()
-    return policy
+    return make()
 
 
 def _in_rows(
