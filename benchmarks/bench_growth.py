@@ -1,12 +1,13 @@
-"""CPU milliseconds of a round, and megabytes, of federations in which all agents send in every round, by their size.
+"""Measures how CPU time and memory of a federation grow with its agents, if every agent sends in every round.
 
 OMP_NUM_THREADS=1 python -m benchmarks.bench_growth [PICTURE]
 
-Agents play FedUCB in linear bandits of ten dimensions and 100 arms, or UCB1 with ten arms; releases carry Gaussian
-noise. `silent` agents send nothing. The others send to all (`complete`), to two neighbours (`ring`), to a `server` that
-sends back what others have sent, or through a secure `sum`. A server with the policy `ridge` solves one regression for
-all, without noise, and one that asks `questions` asks all agents twenty in a round. Milliseconds are the median of 20
-rounds, policy included. Megabytes are what the process comes to hold beyond its state after a small episode.
+Agents play FedUCB in linear bandits with ten dimensions and 100 arms, or UCB1 with ten arms. Releases carry Gaussian
+noise. `silent` agents send nothing. In `complete` agents send to all, in `ring` to two neighbours. In `server` they
+send to a server, which sends each agent what the others have sent. In `sum` they use a secure sum. In `ridge` a server
+solves one regression for all agents, and no release carries noise. In `questions` a server asks every agent twenty
+questions in a round. Milliseconds are the median over 20 rounds and include the policy. Before it measures memory, the
+process plays a small episode. Megabytes are the memory that it gains after that.
 """
 
 import subprocess

@@ -39,14 +39,14 @@ def everyone(*rows: int) -> Array:
 
 
 class Buffers:
-    """Arrays by name, with read-only views that show whatever is written to the arrays.
+    """Named arrays, and a read-only view of each. A view shows every later write to its array.
 
-    Views are made once per object. Copies and unpickled objects make their own, since a copied view would not follow
-    the copied array.
+    Each object makes its views once. A copied or unpickled object makes new ones, since a copied view would not share
+    memory with the copied array.
 
     Attributes:
-        arrays: The arrays, to be filled in place.
-        views: The read-only views by name, to be returned in a new dict.
+        arrays: The arrays by name. The owner writes to them in place.
+        views: The read-only views by name. Callers that return them copy the dict.
     """
 
     def __init__(self, arrays: Arrays, agents: int = 0, shared: Collection[str] = ()) -> None:

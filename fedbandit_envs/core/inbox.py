@@ -1,8 +1,9 @@
-"""Inboxes: what each agent has received, read from messages that exist once for all agents.
+"""Inboxes: the messages that each agent has received. All agents share one stored copy of each message.
 
-The messages of a round are stored once, ``(replicas, senders, ...)``. In the batch API the inbox of every agent is a
-view of this store, and ``inbox_mask`` says which of the messages the agent has received. Whoever reads a batch must
-therefore read by the mask; :func:`add_received` does. Single agents are shown what :func:`concealed` returns.
+A transport stores each message of a round once, in arrays ``(replicas, senders, ...)``. In the batch API every agent's
+inbox is a read-only view of these arrays, and ``inbox_mask`` says which messages the agent has received. A policy that
+reads a batch must apply the mask; :func:`add_received` does so. A single agent sees a copy, which :func:`concealed`
+makes: it is 0 where the agent has received nothing.
 """
 
 from collections.abc import Mapping
@@ -15,14 +16,14 @@ from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 
 
 def concealed(observation: Mapping[str, Array], part: Any = ...) -> Arrays:
-    """Returns inboxes as agents by themselves see them: copies that are 0 where an agent has received nothing.
+    """Copies inboxes, and sets every message that the agent has not received to 0.
 
     Args:
         observation: Arrays by name, of all agents of a batch.
-        part: The index of the part that is returned, such as an agent's.
+        part: Index of the entries to return, such as one agent's; by default all.
 
     Returns:
-        The inboxes by name; empty if nobody has received anything, since all inboxes are then 0.
+        The inboxes by name. The dict is empty if no agent has received a message: every inbox is then 0.
     """
     mask = observation.get("inbox_mask")
     if mask is None or not mask.any():
@@ -37,30 +38,31 @@ def concealed(observation: Mapping[str, Array], part: Any = ...) -> Arrays:
 
 
 def stored(messages: Array) -> Array:
-    """Returns inboxes as they are stored, ``(replicas, agents or 1, senders, numbers)``.
+    """Returns inboxes without repeated entries, ``(replicas, agents or 1, senders, numbers)``.
 
     Args:
-        messages: Inboxes ``(replicas, agents, senders, ...)``. If they are views of one store for all agents, the
-            agents' axis of the result has one entry.
+        messages: Inboxes ``(replicas, agents, senders, ...)``. If all agents share one stored array, the agents' axis
+            of the result has length 1.
     """
     once = messages[:, :1] if messages.strides[1] == 0 else messages
     return once.reshape(*once.shape[:3], -1)
 
 
 def add_received(observation: Arrays, totals: Arrays, mask: Array, weight: float = 1.0) -> None:
-    """Adds to each agent's totals, in place, the sums of the messages that the agent has received.
+    """Adds the messages that each agent has received to its totals, in place.
 
-    A sum is that of a binary tree: the sums of the two halves of all senders are added, and each of these is such a sum
-    again. A message that was not received is 0 in this tree. So the bits of a sum depend on what was received, and not
-    on how messages are stored or on what else was sent. Where agents receive all that anybody does but for their own
-    message, the sums of the tree are computed once. Each agent then adds up those that its own message is not in, log2
-    n of them for n senders. No message is added and subtracted again, so that a huge one spoils nobody else's sum.
+    The function sums messages pairwise, over a binary tree whose leaves are the senders. Each node is the sum of its
+    two children. A leaf is 0 if the agent has not received that message. So a sum depends, to the last bit, only on the
+    messages received: neither the storage nor other messages change it. Often an agent receives every message but its
+    own. For agents that lack at most one message the function computes the tree once. Each of them then adds the
+    subtrees beside the path from its own leaf to the root, about log2 n for n senders. The function never subtracts a
+    message, so that a huge message costs no precision in a sum that leaves it out.
 
     Args:
         observation: Holds the array ``x`` of each message as ``inbox_x``, ``(replicas, agents, senders, ...)``.
-        totals: Output: the totals by ``x``, float64 ``(replicas, agents, ...)``. Where messages have more axes, those
-            after the senders' are added up as well.
-        mask: The messages that are added, bool ``(replicas, agents, senders)``.
+        totals: Output: the totals by ``x``, float64 ``(replicas, agents, ...)``. If a message has more axes than its
+            total, the function also sums over the axes that follow the senders'.
+        mask: True for each message to add, bool ``(replicas, agents, senders)``.
         weight: Factor of the sums.
     """
     heard, without = _missed(mask)
@@ -76,15 +78,17 @@ _SEVERAL = -1
 
 @allocating_kernel
 def _missed(mask):
-    """Returns whom anybody has heard, and whom alone an agent has not, of those.
+    """Finds the senders that any agent has received, and the one of them that an agent lacks.
 
     Args:
-        mask: Whose messages each agent has received, bool ``(replicas, agents, senders)``.
+        mask: True where an agent has received a sender's message, bool ``(replicas, agents, senders)``.
 
     Returns:
-        Whether any agent has received a sender's message, bool ``(replicas, senders)``; and the one sender whom others
-        have heard and the agent has not, int64 ``(replicas, agents)``: the number of senders if there is none, and
-        :data:`_SEVERAL` if there are several.
+        Two arrays:
+
+        * True for each sender whose message some agent has received, bool ``(replicas, senders)``.
+        * The one such sender that an agent lacks, int64 ``(replicas, agents)``. If the agent lacks none, the entry is
+          the number of senders; if it lacks several, :data:`_SEVERAL`.
     """
     replicas, agents, senders = mask.shape
     heard, without = np.zeros((replicas, senders), np.bool_), np.full((replicas, agents), _SEVERAL)
@@ -96,7 +100,7 @@ def _missed(mask):
             missed, place = 0, 0
             for s in range(senders):
                 missed += heard[r, s] > mask[r, j, s]
-            # A sum over all senders, which vector instructions compute, is faster than a search.
+            # At most one term is not 0, so that the sum is the index. A sum is vectorised, a search is not.
             for s in range(senders if missed == 1 else 0):
                 place += s * (heard[r, s] > mask[r, j, s])
             if missed <= 1:
@@ -110,10 +114,10 @@ def _add_received(messages, mask, heard, without, weight, total):
     numbers, size = total.shape[2], 1
     while size <= senders:
         size *= 2
-    # Node k of the tree is the sum of nodes 2 k and 2 k + 1; the message of sender s is node size + s. There is a node
-    # more than senders, whose message is 0.
+    # The tree is a heap: node k is the sum of nodes 2 k and 2 k + 1. The leaf of sender s is node size + s. At least
+    # one leaf has no sender and is 0.
     tree = np.empty((2 * size, numbers))
-    # Sums that wait for their other half, and the sender with which each of them ends.
+    # A stack of partial sums that wait for their sibling, and the last sender of each.
     waiting, ends = np.empty((66, numbers)), np.empty(66, np.int64)
     once = messages.shape[1] == 1
     for r in range(replicas):
@@ -140,15 +144,15 @@ def _add_received(messages, mask, heard, without, weight, total):
 
 @kernel
 def _sum_of(messages, mask, waiting, ends):
-    """Writes the tree's sum of the messages received to the first row of ``waiting``."""
+    """Sums the received messages in the tree's order, into the first row of ``waiting``."""
     count, numbers = 0, waiting.shape[1]
     for k in range(numbers):
         waiting[0, k] = 0.0
     for s in range(mask.size + 1):
         if s < mask.size and not mask[s]:
             continue
-        # Two sums are added as soon as no later message comes between them in the tree: the next one differs from the
-        # second in a higher bit than the first does. After the last message all are added.
+        # The two last sums join in the tree before either joins s if they first differ in a lower bit than the last
+        # one and s do. Then the loop adds them. After the last message it adds all.
         while count > 1 and (s == mask.size or ends[count - 2] ^ ends[count - 1] < ends[count - 1] ^ s):
             count -= 1
             ends[count - 1] = ends[count]

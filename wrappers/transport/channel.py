@@ -235,21 +235,21 @@ class Channel(Transport):
             due.append((statistic, senders, where, following[..., hop]))
 
     def _carried(self, senders: Array) -> tuple[Array, Array, Array]:
-        """Returns where the messages of this round arrive, and how many transmissions each of their hops takes.
+        """Returns which agents receive the messages of this round, after how many hops, and the transmissions per hop.
 
-        Losses and doublings depend on the replica's seed, the round, the sender and the edge. So they depend neither on
-        actions nor on other replicas, and losses do not depend on the probability of doubling.
+        The replica's seed, the round, the sender and the edge decide all losses and doublings. Actions and other
+        replicas change neither. The probability of doubling changes no loss.
 
         Returns:
-            Numbers of hops and of transmissions as :func:`_flood` returns them, and between them where messages of this
-            round arrive, bool ``(replicas, agents, senders)``. Numbers of hops may be those of all agents.
+            Three arrays: the hops, as :func:`_flood` returns them; which agents receive which message, bool
+            ``(replicas, agents, senders)``; and the transmissions, as :func:`_flood` returns them. The hops may include
+            those of agents that have not sent.
         """
         hops, reached, traversals = self._hops, self._reached, self._traversals
         if self._loss or self._duplication:
             luck = self._keys, self._round, self._loss, self._duplication
             hops, traversals = _flood(*self._network, self._limits, senders, False, *luck)
-            # Only agents that a message reaches without faults may receive it: flooding ignores cliques, the mask does
-            # not.
+            # Flooding ignores cliques. This mask keeps only agents that the message would reach without faults.
             hops *= reached
             reached = hops > 0
         elif not senders.all():
@@ -257,18 +257,18 @@ class Channel(Transport):
         return hops, reached, traversals
 
     def _deliver(self, statistic: Arrays, senders: Array, where: Where) -> None:
-        """Shows messages to the agents that receive them in this round.
+        """Puts messages into the inboxes of the agents that receive them in this round.
 
         Args:
             statistic: The messages by name, ``(replicas, senders, ...)``.
-            senders: Who has sent one, bool ``(replicas, senders)``.
-            where: Where messages arrive: if all inboxes share them a mask, else index arrays, in which agents that have
-                not sent may stand.
+            senders: True for agents that have sent a message, bool ``(replicas, senders)``.
+            where: The receivers of each message: a mask if all inboxes share the messages, else index arrays, which may
+                name agents that have not sent.
         """
         self._dirty = True
         if isinstance(where, np.ndarray):
             self._inbox["inbox_mask"] |= where
-            # What nobody receives is not stored.
+            # The channel does not store a message that no agent receives.
             heard = np.asarray(self._heard if where is self._reached else where.any(axis=1))
             for name, array in statistic.items():
                 np.copyto(self._inbox[f"inbox_{name}"], array, where=spread(heard, array))
@@ -364,28 +364,30 @@ def _from_networkx(graph: nx.Graph, num_agents: int) -> Array:
 
 @allocating_kernel
 def _flood(graphs, heads, starts, limits, senders, to_furthest, keys, round_, loss, duplication):
-    """Returns when one message of every sender reaches each agent, and how many transmissions that takes.
+    """Floods one message of each sender through its graph, and returns arrival times and transmissions.
 
-    No node passes a message back to the node that it has just received it from. The cost grows with the transmissions.
+    A node forwards a message to all neighbours but those that it has just received it from. CPU time grows with the
+    number of transmissions.
 
     Args:
-        graphs: Adjacency matrices, bool ``(graphs, nodes, nodes)``: one graph a replica, or one for all.
-        heads: The heads of all edges, sorted by graph and tail, int32 ``(edges,)``.
-        starts: Where the edges of each tail start among them, then how many there are, int64 ``(graphs * nodes + 1,)``.
-        limits: The largest number of hops of a message, int64 ``(replicas, agents)``.
-        senders: Who sends a message, bool ``(replicas, agents)``.
-        to_furthest: Whether messages stop at the furthest agent that they reach, if that is nearer than their limit.
+        graphs: Adjacency matrices, bool ``(graphs, nodes, nodes)``: one a replica, or one for all.
+        heads: The receiving node of each directed edge, int32 ``(edges,)``, sorted by graph and sending node.
+        starts: Row pointers into ``heads``, as in a CSR matrix, int64 ``(graphs * nodes + 1,)``.
+        limits: The hop limit of each sender's message, int64 ``(replicas, agents)``.
+        senders: True for agents that send a message, bool ``(replicas, agents)``.
+        to_furthest: Whether a message stops after the hop that reaches its last agent, even below its limit.
         keys: Keys of the draws of faults, uint32 ``(replicas, agents, 2)``.
         round_: The round.
         loss: Probability that a transmission loses the message.
-        duplication: Probability that a transmission doubles the message, if it does not lose it.
+        duplication: Probability that a transmission doubles a message that it has not lost.
 
     Returns:
         Two arrays:
 
-        * The number of hops after which each agent first receives the message, int32 ``(replicas, agents, senders)``; 0
-          for the sender itself, and for agents that it never reaches.
-        * The number of transmissions in each hop, lost and doubled ones included, int64 ``(replicas, senders, hops)``.
+        * The hop at which an agent first receives a sender's message, int32 ``(replicas, agents, senders)``. It is 0
+          for the sender itself and for agents that the message never reaches.
+        * The number of transmissions in each hop, int64 ``(replicas, senders, hops)``. It includes those that lose or
+          double the message.
     """
     replicas, agents = limits.shape
     nodes, longest, faulty = graphs.shape[1], 1, loss > 0.0 or duplication > 0.0
@@ -454,25 +456,25 @@ def _by_hop(hops: Array, longest: int) -> list[tuple[Array, ...]]:
 def explore(
     graphs: Array, agents: int, time_to_live: int | None, cliques: bool, all_connected: bool
 ) -> tuple[tuple[Array, ...], Array, Array, Array]:
-    """Returns where messages arrive in each graph, by flooding it without loss or doubling.
+    """Floods each graph without faults, and returns which messages reach which agents.
 
     Args:
         graphs: The adjacency matrices, bool ``(graphs, nodes, nodes)``.
-        agents: Number of agents, which are the first nodes.
-        time_to_live: The largest number of hops of a message; None for as many as the furthest agent needs.
-        cliques: Whether agents receive messages of their own clique only; ``time_to_live`` is then given.
-        all_connected: Whether graphs in which some agent cannot reach some other raise an error.
+        agents: Number of agents. They are the first nodes of a graph.
+        time_to_live: The hop limit of a message. With None it travels until it has reached every agent that it can.
+        cliques: Whether agents receive messages of their own clique only. This requires a ``time_to_live``.
+        all_connected: Whether to raise an error if some agent cannot reach another.
 
     Returns:
-        The first three arguments of :func:`_flood`, and three arrays with one row for each graph:
+        ``graphs``, ``heads`` and ``starts`` for :func:`_flood`, and three arrays with one entry for each graph:
 
-        * The largest number of hops of each sender's message, int64 ``(graphs, senders)``.
-        * The number of hops after which an agent first receives a sender's message, int32 ``(graphs, agents,
-          senders)``; 0 where it does not.
+        * The hop limit of each sender's message, int64 ``(graphs, senders)``.
+        * The hop at which an agent first receives a sender's message, int32 ``(graphs, agents, senders)``; 0 if the
+          message never reaches the agent.
         * The number of transmissions in each hop of a sender's message, int64 ``(graphs, senders, hops)``.
 
     Raises:
-        ValueError: Not all agents are connected, and they must be.
+        ValueError: ``all_connected`` is true and some agent cannot reach another.
     """
     heads = np.flatnonzero(graphs).astype(np.int32) % graphs.shape[1]
     network = graphs, heads, np.append(0, np.cumsum(graphs.sum(axis=2)))
@@ -488,7 +490,7 @@ def explore(
             "connected topology and enough hops are required, since a request must reach every agent"
         )
     if time_to_live is None:
-        # No message travels further than to the furthest agent.
+        # A message stops once it has reached the furthest agent that it can reach.
         limits = hops.max(axis=1).astype(np.int64)
         traversals = traversals[..., : max(int(limits.max(initial=0)), 1)].copy()
     if cliques:

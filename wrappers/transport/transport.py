@@ -49,12 +49,12 @@ class Transport(FederatedWrapper):
 
     | key | shape | dtype | meaning |
     |---|---|---|---|
-    | `inbox_{name}` | (senders, ...) | float64 | sums of the messages received this round, by sender |
-    | `inbox_mask` | (senders,) | bool | from which senders a message was received |
+    | `inbox_{name}` | (senders, ...) | float64 | one row a sender: the sum of its messages of this round |
+    | `inbox_mask` | (senders,) | bool | true for senders from which a message was received |
 
-    What an agent sees of an inbox by itself, in the PettingZoo API and in views for learners, is 0 where the mask is
-    false. In the batch API read by the mask (:func:`~fedbandit_envs.core.inbox.add_received` does): messages are there
-    stored once for all agents, so that an inbox also shows what the agent has not received, such as its own release.
+    The PettingZoo API and the views for learners show one agent's inbox, which is 0 where the mask is false. The batch
+    API stores each message once for all agents. There an inbox also shows messages that the agent has not received,
+    such as its own. Apply the mask, as :func:`~fedbandit_envs.core.inbox.add_received` does.
 
     With a schedule that is not fixed in advance, actions become ``Dict({"action": <the environment's>,
     "send": Discrete(2)})``: in the batch API a mapping of ``action`` and of ``send``, bool or integers 0
@@ -206,8 +206,7 @@ class Transport(FederatedWrapper):
         self._traffic_buffers = Buffers({name: np.zeros(rows, np.int64) for name in self._counted})
         self._traffic = self._traffic_buffers.arrays
         self.traffic = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
-        # _apart: inboxes that are no views of shared messages. _arrived: where messages of the last round stand in
-        # them, index arrays.
+        # _apart: inboxes that share no messages. _arrived: index arrays of the messages of the last round in them.
         self._apart = [self._inbox[name] for name in messages if name not in shared]
         self._marks = [array for name, array in self._inbox.items() if name in shared or name not in messages]
         self._marks += self._traffic.values()
@@ -257,7 +256,7 @@ class Transport(FederatedWrapper):
         )
 
     def _clear(self) -> None:
-        """Clears what the last round has left: marks, counts and messages."""
+        """Sets the masks, counts and messages of the last round to 0."""
         for array in self._marks:
             array.fill(0)
         for array in self._apart:
@@ -283,7 +282,7 @@ class Transport(FederatedWrapper):
 
     @property
     def inbox(self) -> Arrays:
-        """What agents have received in the last round, by its name in observations, read-only."""
+        """The inboxes and masks of the last round: read-only arrays by their names in observations."""
         return {name: self._seen.views[name] for name in self._inbox}
 
     def graph(self, replica: int) -> Array:
