@@ -228,7 +228,12 @@ class Channel(Transport):
         # next one, hence the zeros.
         following = np.concatenate([traversals[..., 1:], np.zeros_like(traversals[..., :1])], axis=-1)
         longest = following.shape[-1]
-        places = [*[None] * (longest - 1), reached] if self._shared else _by_hop(hops, longest)
+        places: list[Where | None] = [*[None] * (longest - 1), reached]
+        if not self._shared:
+            found = np.nonzero(hops)
+            order = np.argsort(hops[found], kind="stable")
+            ends = np.searchsorted(hops[found][order], np.arange(1, longest), side="right")
+            places = list(zip(*(np.split(index[order], ends) for index in found), strict=True))
         for hop, where in enumerate(places):
             # A hop may end only at the controller of a star: then the message reaches no agent yet, but is passed on.
             due = self._in_transit.setdefault(self._round + (hop + 1) * self._delay, [])
@@ -442,15 +447,6 @@ def _fate(key, round_, edge):
     """Returns two uniform numbers for a transmission: whether it loses the message, and whether it doubles it."""
     x, y = threefry(key[0], key[1], np.uint32(round_), np.uint32(edge))
     return np.float64(x) * 2.0**-32, np.float64(y) * 2.0**-32
-
-
-def _by_hop(hops: Array, longest: int) -> list[tuple[Array, ...]]:
-    """Returns the places of 1, of 2, ... and of ``longest`` in an array of numbers of hops, as index arrays each."""
-    where = np.nonzero(hops)
-    found = hops[where]
-    order = np.argsort(found, kind="stable")
-    ends = np.searchsorted(found[order], np.arange(1, longest), side="right")
-    return list(zip(*(np.split(index[order], ends) for index in where), strict=True))
 
 
 def explore(

@@ -243,7 +243,12 @@ class Transport(FederatedWrapper):
             self.regrets.append(info["regret"].copy())
             self.sent.fill(False)
         if self._dirty:
-            self._clear()
+            for array in self._marks:
+                array.fill(0)
+            for array in self._apart:
+                for where in self._arrived:
+                    array[where] = 0.0
+            self._arrived, self._dirty = [], False
         if self._schedule.sends(self._round) and (wants := self._wants(asked)).any():
             senders = self._gated(self.env.allowed_senders(wants))
             if self._stage is not None and senders.any():
@@ -254,15 +259,6 @@ class Transport(FederatedWrapper):
         return BatchStep(
             observation | self._seen.views, reward, truncated, info | self._traffic_buffers.views
         )
-
-    def _clear(self) -> None:
-        """Sets the masks, counts and messages of the last round to 0."""
-        for array in self._marks:
-            array.fill(0)
-        for array in self._apart:
-            for where in self._arrived:
-                array[where] = 0.0
-        self._arrived, self._dirty = [], False
 
     def _released(self, senders: Array) -> Arrays:
         """Releases data of the senders, bool ``(replicas, agents)``, and records it where it will be drawn."""
