@@ -16,7 +16,7 @@ app = typer.Typer(
 )
 
 
-app.callback()(terminal.main)
+app.callback(invoke_without_command=True)(terminal.main)
 app.command(name="list")(listing.list_)
 for command in (
     run.run,

@@ -97,9 +97,7 @@ def submit(
         where = tracks[require_choice("track", track, tracks)]
         name = policy.rpartition(":")[2] if name is None else name
         if name in BASELINES or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}", name):
-            raise ValueError(
-                f"name is {name!r}; letters, digits, any of ._+-, and no baseline's name are required"
-            )
+            raise ValueError(f"name is {name!r}; letters, digits, ._+- and no baseline's name are required")
         settings: dict[str, dict[str, Any]] = {}
         for key, value in read_assignments(set_ or []).items():
             part, _, argument = key.rpartition(".")

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -51,7 +52,11 @@ def run(
         spec = RunSpec(baseline, env_id, rounds, seeds, first_seed, stack=read_value(stack))
         spec = spec.changed(read_assignments(set_ or []))
         if check_rows:
-            _check_rows(spec)
+            from fedbandit_envs.testing import check_policy
+
+            short = replace(spec, rounds=_CHECKED_ROUNDS)
+            with terminal.explained(ending=[AssertionError]):
+                check_policy(lambda: short.build()[1], lambda: short.build()[0])
         result = _played(spec)
     checked = {"checked_rows": _CHECKED_ROWS if check_rows else 0}
     written = {**result.as_json(), **checked, "settings": spec.recorded()}
@@ -74,17 +79,6 @@ def run(
         terminal.out_console.print(f"{name}, mean over rounds and agents: {mean:g}")
     if check_rows:
         terminal.out_console.print("rows that were played alone act the same")
-
-
-def _check_rows(spec: "RunSpec") -> None:
-    """Ends the command if an action of one agent in one replica depends on data of others."""
-    from dataclasses import replace
-
-    from fedbandit_envs.testing import check_policy
-
-    short = replace(spec, rounds=_CHECKED_ROUNDS)
-    with terminal.explained(ending=[AssertionError]):
-        check_policy(lambda: short.build()[1], lambda: short.build()[0])
 
 
 def quickstart(

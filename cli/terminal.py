@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import version
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -23,18 +23,11 @@ SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value: a
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
 
-def _show_version(asked: bool) -> None:
-    if asked:
-        typer.echo(version("fedbandit-envs"))
-        raise typer.Exit
-
-
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
+def main(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     """Takes the options of ``fedbandit`` itself."""
+    if version:
+        typer.echo(metadata.version("fedbandit-envs"))
+        raise typer.Exit
 
 
 @contextmanager

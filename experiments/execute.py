@@ -95,9 +95,7 @@ def _on_dask(scheduler: str, tasks: Iterable[tuple[Cell, Path]]) -> Generator[Pa
     try:
         from distributed import Client, KilledWorker, as_completed
     except ImportError as error:
-        raise BackendError(
-            "a scheduler needs the [dask] extra: python -m pip install 'fedbandit-envs[dask]'"
-        ) from error
+        raise BackendError("the [dask] extra is missing: pip install 'fedbandit-envs[dask]'") from error
     try:
         client = Client(scheduler, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

@@ -195,9 +195,7 @@ def plot(
         if level:
             drawn[f"{name}, without {x}" if means else name] = dict.fromkeys(every, level[0])
         if drawn.keys() & curves.keys():
-            raise ValueError(
-                f"two curves would be named {name!r}; values of by that can be told apart are required"
-            )
+            raise ValueError(f"two curves would be named {name!r}; different values of by are required")
         curves |= {own: (list(points), *zip(*points.values(), strict=True)) for own, points in drawn.items()}
     axes = {"x": x, "y": f"{y}: mean and 95 % interval over seeds"}
     scales = {"xscale": "log" if log_x else "linear", "yscale": "log" if log_y else "linear"}

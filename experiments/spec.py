@@ -279,27 +279,25 @@ class RunSpec:
                 whether to send.
             BudgetExhaustedError: A privatizer refuses a release.
         """
-        if len(shards := self.split()) > 1:
-            return self.join([shard.run(advance).as_arrays() for shard in shards])
+        return self.join([shard.play(advance) for shard in self.split()])
+
+    def play(self, advance: Callable[[float], None] = lambda played: None) -> Arrays:
+        """Plays all seeds, and returns the result as arrays for the shard's file; see :meth:`.store.Cell.play`."""
         began, seeds = process_time(), self.all_seeds
         env, policy = self.build()
         with refusing():
             start = env.reset_batch(seeds)
-        return replace(
-            play_started(env, policy, seeds, start, advance),
-            claims=claims_of(env, self.delta),
-            cpu_seconds=process_time() - began,
-            instances=self.instances,
-            labels=self._all_labels(),
-        )
-
-    def play(self) -> Arrays:
-        """Plays all seeds, and returns the result as arrays for the shard's file; see :meth:`.store.Cell.play`."""
-        return self.run().as_arrays()
+        result = play_started(env, policy, seeds, start, advance)
+        claims = claims_of(env, self.delta)
+        return replace(result, claims=claims, cpu_seconds=process_time() - began).as_arrays()
 
     def join(self, parts: Sequence[Arrays]) -> RunResult:
         """Returns the run's result, put together from the arrays of its shards; see :meth:`.store.Cell.join`."""
-        return replace(RunResult.joined(parts), instances=self.instances, labels=self._all_labels())
+        # Epsilon of all releases, or where a paper's form has it that of one.
+        asked = [at.get("epsilon") or at.get("epsilon_per_release") for at in self._wrappers.values()]
+        epsilon = next((size for size in asked if isinstance(size, int | float)), None)
+        labels = {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
+        return replace(RunResult.joined(parts), instances=self.instances, labels=labels)
 
     def recorded(self) -> dict[str, Any]:
         """Returns all settings by name, to be saved with a result.
@@ -323,13 +321,6 @@ class RunSpec:
     @cached_property
     def _wrappers(self) -> Mapping[str, Mapping[str, Any]]:
         return find_baseline(self.baseline).wrapper_arguments(self.federation(), self.wrapper_kwargs)
-
-    def _all_labels(self) -> dict[str, Any]:
-        """Returns the constant columns of the result's table: environment, baseline, epsilon, and :attr:`labels`."""
-        # Epsilon of all releases, or where a paper's form has it that of one.
-        asked = [at.get("epsilon") or at.get("epsilon_per_release") for at in self._wrappers.values()]
-        epsilon = next((size for size in asked if isinstance(size, int | float)), None)
-        return {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
 
 
 def _short(name: str) -> str:

@@ -126,7 +126,9 @@ def sweep_runs(
         common = {key: value for key, value in fixed.items() if base.places(key)}
         for point in product(*(values[key] for key in varied)):
             given = dict(zip(varied, point, strict=True))
-            shown = {key: _cell(given.get(key)) for key in values if key != "rounds"}
+            cells = {key: given.get(key) for key in values if key != "rounds"}
+            # A column shows lists and mappings as JSON.
+            shown = {key: json.dumps(at) if isinstance(at, list | dict) else at for key, at in cells.items()}
             run = replace(base, rounds=given.pop("rounds", rounds), labels={**base.labels, **shown})
             runs.append(run.changed({**common, **its_own, **given}))
             runs[-1].build()
@@ -145,11 +147,6 @@ def _values(name: str, given: Any) -> list[Any]:
     except TypeError as error:
         raise TypeError(f"{name} is {one!r}; JSON data are required ({error})") from None
     return found
-
-
-def _cell(value: Any) -> Any:
-    """Returns what a column shows for a value: itself, or JSON."""
-    return json.dumps(value) if isinstance(value, list | dict) else value
 
 
 def _absolute(name: str) -> str:

@@ -13,20 +13,16 @@ from scipy.stats import gmean
 from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.registry.problems import RegisteredProblem, TuningSpec
+from fedbandit_envs.registry.problems import TuningSpec
 from fedbandit_envs.registry.registration import PROBLEMS, Registry, problem_of
 
 FIRST_SEED = 1_000_000
 """The first seed that is used for tuning; experiments play smaller seeds."""
 
 
-def _tuning(name: str, problem: RegisteredProblem) -> dict[str, TuningSpec]:
-    return {name: problem.tuning} if problem.tuning else {}
-
-
 TUNINGS: Registry[TuningSpec] = Registry(
-    {name: spec for folder, problem in PROBLEMS.items() for name, spec in _tuning(folder, problem).items()},
-    problems=lambda plugin: _tuning(plugin.name, problem_of(plugin)),
+    {name: problem.tuning for name, problem in PROBLEMS.items() if problem.tuning},
+    problems=lambda plugin: {plugin.name: tuning} if (tuning := problem_of(plugin).tuning) else {},
 )
 """How each problem's baselines are tuned, by the name of the problem's folder or plug-in."""
 

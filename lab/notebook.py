@@ -211,16 +211,13 @@ def _(encrypt, samba):
     transcripts: dict[str, Record] = {}
     try:
         with mo.status.spinner("Playing with encryption"):
-            _secure = run_samba(
-                SambaSettings(**samba.value, owners_per_role=1), lambda played: None, transcripts
-            )
+            _secure = run_samba(SambaSettings(**samba.value, owners_per_role=1), transcripts=transcripts)
         _plain = run_samba(SambaSettings(**samba.value, owners_per_role=1, plain=True))
         _shown = {"cumulative reward without encryption": _plain["cumulative_reward"], **_secure}
     except (SettingsError, ValueError, SecureError, ImportError) as _error:
         _shown = {"error": str(_error)}
-    role = mo.ui.dropdown(
-        list(transcripts) or ["customer"], value=next(iter(transcripts), "customer"), label="Role"
-    )
+    _roles = list(transcripts) or ["customer"]
+    role = mo.ui.dropdown(_roles, value=_roles[0], label="Role")
     mo.vstack([_shown, role])
     return role, transcripts
 

@@ -205,10 +205,9 @@ class Play:
 
     def stack(self) -> FederatedEnv:
         """Makes the task's environment with all wrappers of the track and of the entry around it."""
-        noise = self.entry.noise.get(self.task.id)
-        return self.track.wrap(
-            self.task.federation(), self.baseline, None if noise is None else int(noise, 16)
-        )
+        digits = self.entry.noise.get(self.task.id)
+        noise = None if digits is None else int(digits, 16)
+        return self.track.wrap(self.task.federation(), self.baseline, noise)
 
     def play(self, policy: Any = None) -> Arrays:
         """Plays one episode a seed and returns the arrays that the shard's file keeps.
@@ -371,10 +370,7 @@ def run(
     for entry in entries:
         known = table.entries.setdefault(entry.row, entry)
         if (known.source, known.settings, known.code) != (entry.source, entry.settings, entry.code):
-            raise BoardError(
-                f"{folder} has {entry.name} on {entry.track} with other code or settings; another name or edition is "
-                "required"
-            )
+            raise BoardError(f"{folder} has another {entry.name} on {entry.track}; another name is required")
     table.editions[edition.id] = edition
     table.save(folder)
     new = [entry.row for entry in entries if entry.row not in table.lines]
@@ -447,9 +443,7 @@ def _apart(play: Play) -> Arrays:
     alone = play.play(FilePolicy(play.entry, [agent])) if apart else None
     played = play.play(FilePolicy(play.entry, range(play.agents)))
     if alone and (alone["regret"] != played["regret"])[:, agent].any():
-        raise BoardError(
-            f"agent {agent} acts otherwise when it plays before the others; it uses what they leave"
-        )
+        raise BoardError(f"agent {agent} acts otherwise when it plays before the others")
     return played
 
 

@@ -373,9 +373,7 @@ class Track:
         for part, given in settings.items():
             if part not in ("policy", *wrappers) or (part == "privatizer" and given.keys() - _FREE):
                 allowed = f"policy, {', '.join(wrappers)}; of the privatizer {sorted(_FREE)}"
-                raise BoardError(
-                    f"settings have {part} {dict(given)}; on {self.name} only {allowed} are allowed"
-                )
+                raise BoardError(f"settings have {part} {dict(given)}; {self.name} allows only {allowed}")
         require_no_code({part: given for part, given in settings.items() if part != "policy"})
         return wrappers
 

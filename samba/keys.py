@@ -23,7 +23,6 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice, require_integer
-from fedbandit_envs.samba.messages import require_extra
 
 KEY_BYTES = 32
 
@@ -323,7 +322,6 @@ def issue_certificates(keyrings: Mapping[str, Keyring]) -> dict[str, Keyring]:
     Raises:
         ImportError: The ``[secure]`` extra is not installed.
     """
-    require_extra()
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec

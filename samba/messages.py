@@ -268,10 +268,9 @@ class ItemCipher:
         """
         from cryptography.exceptions import InvalidTag
 
-        if len(encrypted) != number * type_.layout.itemsize:
-            raise SecureError(
-                f"encrypted items have {len(encrypted)} bytes; {number * type_.layout.itemsize} are required"
-            )
+        required = number * type_.layout.itemsize
+        if len(encrypted) != required:
+            raise SecureError(f"encrypted items have {len(encrypted)} bytes; {required} are required")
         bound = type_.associated_data(round_, iteration)
         parts = np.frombuffer(encrypted, type_.layout)
         try:

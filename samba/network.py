@@ -7,7 +7,6 @@ disconnected before Controller has answered comes again.
 """
 
 import asyncio
-import os
 from asyncio import StreamReader, StreamWriter
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
@@ -16,7 +15,6 @@ from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from ssl import SSLContext
 from typing import NamedTuple
@@ -98,9 +96,7 @@ def play_in_processes(
     """
     # Every role gets a fresh interpreter: a fork of this process would have the keys of all roles in its memory. They
     # are forks of a server process, which has imported this package once.
-    context: ForkServerContext | SpawnContext = (
-        get_context("forkserver") if os.name == "posix" else get_context("spawn")
-    )
+    context = get_context("forkserver")
     context.set_forkserver_preload([__name__])
     running: dict[Pipe, BaseProcess] = {}
 
@@ -121,9 +117,7 @@ def play_in_processes(
                 try:
                     event, value = pipe.recv()
                 except (EOFError, OSError) as error:
-                    raise SecureError(
-                        f"the process of {role} has died before its part was done", role
-                    ) from error
+                    raise SecureError(f"the process of {role} has died", role) from error
                 if event == "failed":
                     raise value
                 if event == "done":
@@ -345,9 +339,7 @@ async def _read(reader: StreamReader, sender: str, max_bytes: int) -> bytes:
     """
     length = int.from_bytes(await reader.readexactly(_LENGTH_BYTES), "big")
     if length > max_bytes:
-        raise SecureError(
-            f"{sender} announces a frame of {length} bytes; at most {max_bytes} are allowed", sender
-        )
+        raise SecureError(f"{sender} announces {length} bytes; at most {max_bytes} are allowed", sender)
     return await reader.readexactly(length)
 
 

@@ -261,9 +261,7 @@ class OwnerGroup(Role):
         self._keys = setup.keyring.owners
         size = len(self._keys)
         if len(setup.means) != size:
-            raise ValueError(
-                f"{self.name} has {len(setup.means)} means; {size}, one for each owner, are required"
-            )
+            raise ValueError(f"{self.name} has {len(setup.means)} means; {size}, one an owner, are required")
         self._own = [
             owner_rewards(mean, own.reward) for mean, own in zip(setup.means, self._keys, strict=True)
         ]

@@ -191,9 +191,7 @@ def run_samba(
     """
     shares = arm_means(settings.ratings, settings.arms)
     if shares.ndim > 1:
-        raise ValueError(
-            f"ratings is {settings.ratings!r}; a table without 'agent', one mean an arm, is required"
-        )
+        raise ValueError(f"ratings is {settings.ratings!r}; a table without 'agent' is required")
     means = shares.tolist()
     seed = randbits(128) if settings.seed is None else settings.seed
     algorithm = Algorithm(settings.algorithm, settings.parameters)

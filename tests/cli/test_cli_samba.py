@@ -106,7 +106,7 @@ def test_ratings_of_ones_own(tmp_path):
     apart = json.dumps({**table, "agent": "user", "definition": "all_users"})
     assert_explained(
         call("samba", "--ratings", apart, "--arms", 3),
-        "a table without 'agent', one mean an arm, is required",
+        "a table without 'agent' is required",
     )
 
 

@@ -237,7 +237,7 @@ def test_a_killed_run_goes_on_with_its_noise(tmp_path, monkeypatch):
         TINY, edition, [again], tmp_path, lambda cells, folder: None if not cells else killed(cells, folder)
     )
     other = replace(again, settings={"policy": {}})
-    with pytest.raises(BoardError, match="other code or settings"):
+    with pytest.raises(BoardError, match="another name is required"):
         plays.run(TINY, edition, [other], tmp_path)
 
 

@@ -72,7 +72,7 @@ def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
     [
         ("controller", None, "algorithm is None"),
         ("customer", Algorithm("ucb"), "budget is None"),
-        ("owner-0", Algorithm("ucb"), "owner-0 has 0 means; 1, one for each owner"),
+        ("owner-0", Algorithm("ucb"), "owner-0 has 0 means; 1, one an owner"),
     ],
 )
 def test_parts_that_lack_something_are_refused(role, algorithm, message):
