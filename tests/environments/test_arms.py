@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from arms_references import adjacent
+from played import begun
 from scipy.stats import chisquare
 from threefry_reference import threefry
 from undrawn import undrawn
@@ -82,8 +83,7 @@ def test_rounds_by_hand(variant, play):
 
 
 def test_the_best_superarm_has_no_regret_however_it_is_said():
-    env = parallel_env(num_arms=9, slots=9, num_agents=4)
-    env.reset_batch(range(50))
+    env = begun(parallel_env(num_arms=9, slots=9, num_agents=4), range(50))
     generator = np.random.default_rng(0)
     for _ in range(5):
         order = generator.permuted(np.broadcast_to(np.arange(9), (50, 4, 9)), axis=-1)
@@ -106,35 +106,26 @@ def test_who_sits_out_sees_the_arms_of_its_last_round():
 
 
 def test_means_apart():
-    env = parallel_env(num_agents=6, spread=0.2, num_arms=50)
-    env.reset_batch([3])
-    apart = env.hidden()["mean"][0]
-    common = parallel_env(num_agents=6, num_arms=50)
-    common.reset_batch([3])
-    centre = common.hidden()["mean"][0]
+    apart = begun(parallel_env(num_agents=6, spread=0.2, num_arms=50), [3]).hidden()["mean"][0]
+    centre = begun(parallel_env(num_agents=6, num_arms=50), [3]).hidden()["mean"][0]
     assert (centre == centre[0]).all()
     difference = apart - centre
     assert np.abs(difference).max() <= 0.2
     assert np.abs(difference).max() > 0.19
     assert ((apart >= 0) & (apart <= 1)).all()
     # Federations of another size meet the same first agents, and the same first arms where they are not apart.
-    few = parallel_env(num_agents=2, spread=0.2, num_arms=50)
-    few.reset_batch([3])
+    few = begun(parallel_env(num_agents=2, spread=0.2, num_arms=50), [3])
     np.testing.assert_array_equal(few.hidden()["mean"][0], apart[:2])
 
 
 @pytest.mark.parametrize(("env_id", "users"), [("FedArmsMovieLens-v0", 943), ("FedArmsJester-v0", 24_983)])
 def test_data_sets_are_shares_of_all_users(env_id, users):
-    env = make_federation(env_id)
-    env.reset_batch([0, 1])
-    means = env.hidden()["mean"]
+    means = begun(make_federation(env_id), [0, 1]).hidden()["mean"]
     assert means.shape == (2, 10, 100)
     assert (means == means[0, 0]).all()
     counts = means[0, 0] * users
     np.testing.assert_allclose(counts, np.rint(counts), atol=1e-6)
-    few = make_federation(env_id, num_arms=10)
-    few.reset_batch([0])
-    kept = few.hidden()["mean"][0, 0]
+    kept = begun(make_federation(env_id, num_arms=10)).hidden()["mean"][0, 0]
     assert sorted(kept) == sorted(means[0, 0])[-10:]
     # In the order that they had.
     assert [value for value in means[0, 0] if value in kept] == kept.tolist()
@@ -143,17 +134,13 @@ def test_data_sets_are_shares_of_all_users(env_id, users):
 def test_permuted_arms_are_in_an_order_that_the_seed_draws_the_same_for_all_agents():
     """Places of the best of ten arms in 2,000 instances: a uniform place fails in 1 of 100,000 runs without a seed."""
     given = packaged_means("movielens")
-    env = make_federation("FedArmsMovieLens-v1", num_agents=2)
-    env.reset_batch(range(50))
-    means = env.hidden()["mean"]
+    means = begun(make_federation("FedArmsMovieLens-v1", num_agents=2), range(50)).hidden()["mean"]
     assert (means == means[:, :1]).all()
     assert all(sorted(row) == sorted(given) for row in means[:, 0])
     assert len({tuple(row) for row in means[:, 0]}) == 50
-    more = make_federation("FedArmsMovieLens-v1", num_agents=3)
-    more.reset_batch([7])
+    more = begun(make_federation("FedArmsMovieLens-v1", num_agents=3), [7])
     np.testing.assert_array_equal(more.hidden()["mean"][0, 0], means[7, 0])
-    few = make_federation("FedArmsMovieLens-v1", num_agents=1, num_arms=10)
-    few.reset_batch(range(2_000))
+    few = begun(make_federation("FedArmsMovieLens-v1", num_agents=1, num_arms=10), range(2000))
     places = np.bincount(few.hidden()["mean"][:, 0].argmax(axis=1), minlength=10)
     assert chisquare(places).pvalue > 1e-5
 
@@ -161,9 +148,7 @@ def test_permuted_arms_are_in_an_order_that_the_seed_draws_the_same_for_all_agen
 def test_each_agents_given_means_are_permuted_together():
     """So an arm's average over the federation stays that of one arm; the instance's seed fixes the order."""
     means = np.arange(8).reshape(2, 4) / 8
-    env = parallel_env(means=means, permuted=True, instance_seed=3)
-    env.reset_batch([0, 1])
-    drawn = env.hidden()["mean"]
+    drawn = begun(parallel_env(means=means, permuted=True, instance_seed=3), [0, 1]).hidden()["mean"]
     np.testing.assert_array_equal(drawn[0], drawn[1])
     np.testing.assert_allclose(drawn[0, 1] - drawn[0, 0], 0.5)
     assert not np.array_equal(drawn[0], means)
@@ -224,8 +209,7 @@ def test_sensitivity_by_enumeration():
     """One pull and outcome in place of any other, and one outcome in place of the other, as they leave."""
     left = {}
     for arm, good in product(range(3), (0, 1)):
-        env = parallel_env(means=[float(good)] * 3, num_agents=1)
-        env.reset_batch([0])
+        env = begun(parallel_env(means=[float(good)] * 3, num_agents=1))
         env.step_batch(np.array([[arm]]))
         left[arm, good] = np.array([array[0, 0] for array in env.release(np.ones((1, 1), bool)).values()])
     outcomes = {key: np.array([good, total - good]) for key, (total, good) in left.items()}

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from compiled import from_python
 from gymnasium.vector.utils import batch_space, create_empty_array, iterate
+from played import begun
 
 from fedbandit_envs import linear_v0
 from fedbandit_envs.baselines.exposure import DeservedShares
@@ -70,8 +71,7 @@ def test_the_true_parameter_regrets_nothing_and_the_worst_shares_regret_two(scal
     assert run.regret.max() < 1e-12
     assert np.abs(run.info["reward_regret"]).max() < 1e-12
     # All on the worst of three arms: what it deserves is all that is not regretted.
-    env = parallel_env(num_agents=1, contexts=[[1.0], [0.5], [0.0]], parameter=[1.0], merit=merit)
-    env.reset_batch([0])
+    env = begun(parallel_env(num_agents=1, contexts=[[1.0], [0.5], [0.0]], parameter=[1.0], merit=merit))
     regret = env.step_batch(np.array([[[0.0, 0.0, 1.0]]])).info["regret"].item()
     assert regret == pytest.approx(2 - 2 * softmax(scale * np.array([1.0, 0.5, 0.0]))[2], abs=1e-12)
 
@@ -105,9 +105,7 @@ def test_contexts_and_rewards_are_the_linear_problems():
 
 
 def test_theta_lies_in_the_orthant_and_is_uniform_on_the_scaled_cube():
-    env = parallel_env(num_agents=1, dim=3)
-    env.reset_batch(range(1000))
-    theta = env.hidden()["parameter"][:, 0]
+    theta = begun(parallel_env(num_agents=1, dim=3), range(1000)).hidden()["parameter"][:, 0]
     np.testing.assert_allclose(np.linalg.norm(theta, axis=1), 1)
     assert theta.min() >= 0
     cube = np.random.default_rng(0).random((50_000, 3))
@@ -143,9 +141,7 @@ def bad(change):
     (np.ones((1, 2, 10), np.int64), TypeError, "dtype int64; a floating-point dtype"),
 ])  # fmt: skip
 def test_what_is_no_distribution_is_refused_and_changes_nothing(action, error, message):
-    env, twin = (parallel_env(num_agents=2, max_cycles=5) for _ in range(2))
-    for one in (env, twin):
-        one.reset_batch([0])
+    env, twin = (begun(parallel_env(num_agents=2, max_cycles=5)) for _ in range(2))
     with pytest.raises(error, match=message):
         env.step_batch(action)
     fair = np.full((1, 2, 10), 0.1)
@@ -157,8 +153,7 @@ def test_what_is_no_distribution_is_refused_and_changes_nothing(action, error, m
 
 def test_sums_within_the_tolerance_stand_for_one():
     """Shares of float32 are let through, and regret is that of what they are shares of."""
-    env = parallel_env(num_agents=1, max_cycles=3)
-    env.reset_batch([0])
+    env = begun(parallel_env(num_agents=1, max_cycles=3))
     shares = softmax(np.random.default_rng(0).normal(size=(1, 1, 10)).astype(np.float32))
     regret = env.step_batch(shares).info["regret"].copy()
     env.reset_batch([0])
@@ -189,8 +184,7 @@ def test_action_formats_say_shares():
 
 
 def test_pictures_show_shares_and_deserved_shares():
-    env = parallel_env(num_agents=3, render_mode="ansi")
-    env.reset_batch([0])
+    env = begun(parallel_env(num_agents=3, render_mode="ansi"))
     env.step_batch(np.full((1, 3, 10), 0.1))
     text = env.render()
     assert text.count("0.100") >= 30 + 10
@@ -270,8 +264,7 @@ def test_what_policies_are_told_cannot_change_what_arms_deserve():
         means *= 0.0
         return np.exp(means)
 
-    env = parallel_env(num_agents=1, merit=CustomMerit(in_place))
-    env.reset_batch([0])
+    env = begun(parallel_env(num_agents=1, merit=CustomMerit(in_place)))
     with pytest.raises(ValueError, match="read-only"):
         env.step_batch(np.full((1, 1, 10), 0.1))
 

@@ -6,6 +6,7 @@ false alarm. Averages are compared with 6 standard errors.
 
 import numpy as np
 import pytest
+from played import begun
 from scipy import stats
 
 from fedbandit_envs.core.privacy import AGENT
@@ -19,8 +20,7 @@ COMMON = (0.70, 0.71, 0.72, 0.73, 0.74, 0.75, 0.76, 0.765, 0.77, 0.79)
 
 @pytest.mark.parametrize(("agents", "low", "high"), [(5, 0.2, 4.2), (10, 0.1, 9.1), (1, 1.0, 1.0)])
 def test_the_exact_setting_is_the_papers(agents, low, high):
-    env = make_federation("FedGaussian-v0", num_agents=agents)
-    env.reset_batch([3])
+    env = begun(make_federation("FedGaussian-v0", num_agents=agents), [3])
     mean, worth = env.hidden()["mean"][0], env.hidden()["worth"][0]
     factors = np.full((agents, 10), low)
     for k in range(10):
@@ -33,8 +33,7 @@ def test_the_exact_setting_is_the_papers(agents, low, high):
 def test_worths_lie_between_own_and_global_means(regret):
     own = np.array([[1.0, 0.0, 0.4], [0.2, 0.9, 0.1], [0.0, 0.3, 0.7]])
     alpha = {"own": 1.0, "federation": 0.0}.get(regret, regret)
-    env = parallel_env(means=own.tolist(), regret=regret, reward_sd=0.0)
-    env.reset_batch([0])
+    env = begun(parallel_env(means=own.tolist(), regret=regret, reward_sd=0.0))
     worth = alpha * own + (1 - alpha) * own.mean(axis=0)
     np.testing.assert_allclose(env.hidden()["worth"][0], worth)
     assert env.public == {"alpha": alpha, "reward_sd": 0.0, "spread": 0.0}
@@ -45,32 +44,27 @@ def test_worths_lie_between_own_and_global_means(regret):
 
 
 def test_drawn_means_lie_around_the_law_s_and_the_global_ones_are_the_law_s():
-    env = make_federation("FedGaussianSampled-v0", spread=0.3)
-    env.reset_batch(range(20))
+    env = begun(make_federation("FedGaussianSampled-v0", spread=0.3), range(20))
     apart = (env.hidden()["mean"] - COMMON) / 0.3
     assert stats.kstest(apart.ravel(), "norm").pvalue > LEVEL
     np.testing.assert_array_equal(env.hidden()["worth"], np.broadcast_to(COMMON, apart.shape))
-    other = make_federation("FedGaussianSampled-v0", spread=0.3, num_agents=7)
-    other.reset_batch([4])
+    other = begun(make_federation("FedGaussianSampled-v0", spread=0.3, num_agents=7), [4])
     np.testing.assert_array_equal(other.hidden()["mean"][0], env.hidden()["mean"][4, :7])
 
 
 def test_means_without_any_are_uniform_and_each_agent_s_own():
-    env = parallel_env(num_arms=20, num_agents=5, regret="federation")
-    env.reset_batch(range(20))
+    env = begun(parallel_env(num_arms=20, num_agents=5, regret="federation"), range(20))
     mean = env.hidden()["mean"]
     assert stats.kstest(mean.ravel(), "uniform").pvalue > LEVEL
     np.testing.assert_allclose(
         env.hidden()["worth"], np.broadcast_to(mean.mean(axis=1, keepdims=True), mean.shape)
     )
-    fewer = parallel_env(num_arms=20, num_agents=2)
-    fewer.reset_batch([3])
+    fewer = begun(parallel_env(num_arms=20, num_agents=2), [3])
     np.testing.assert_array_equal(fewer.hidden()["mean"][0], mean[3, :2])
 
 
 def test_more_agents_than_means_repeat_them():
-    env = make_federation("FedMixed-v0", num_agents=6)
-    env.reset_batch([0])
+    env = begun(make_federation("FedMixed-v0", num_agents=6))
     mean = env.hidden()["mean"][0]
     np.testing.assert_array_equal(mean[4:], mean[:2])
     np.testing.assert_allclose(env.hidden()["worth"][0], 0.5 * mean + 0.5 * mean.mean(axis=0))
@@ -86,8 +80,7 @@ def test_rewards_are_normal_and_follow_from_arm_and_round_alone():
     env = parallel_env(means=[0.5, 7.0], num_agents=3, reward_sd=2.0, max_cycles=500)
     drawn = rewards(env, 500, (0, 1), 1)
     assert stats.kstest(((drawn - 7) / 2).ravel(), "norm").pvalue > LEVEL
-    other = parallel_env(means=[0.5, 7.0], num_agents=3, reward_sd=2.0, max_cycles=500)
-    other.reset_batch([0, 1])
+    other = begun(parallel_env(means=[0.5, 7.0], num_agents=3, reward_sd=2.0, max_cycles=500), [0, 1])
     for t in range(100):
         arm = np.full((2, 3), t % 2)
         found = other.step_batch(arm).reward
@@ -97,8 +90,7 @@ def test_rewards_are_normal_and_follow_from_arm_and_round_alone():
 
 def test_a_bound_clips_and_counts():
     free = rewards(parallel_env(means=[1.0], num_agents=2), 400, (0,), 0)
-    env = parallel_env(means=[1.0], num_agents=2, reward_bound=1.5)
-    env.reset_batch([0])
+    env = begun(parallel_env(means=[1.0], num_agents=2, reward_bound=1.5))
     for t in range(400):
         step = env.step_batch(np.zeros((1, 2), np.int64))
         np.testing.assert_array_equal(step.reward, np.clip(free[t], -1.5, 1.5))
@@ -126,15 +118,11 @@ def test_means_beyond_the_bound_on_rewards_are_refused(settings, least):
 
 
 def test_nothing_is_claimed_without_a_bound():
-    env = parallel_env(num_agents=2)
-    env.reset_batch([0])
+    env = begun(parallel_env(num_agents=2))
     assert env.largest_reward() is None
     with pytest.raises(ValueError, match=r"'rewards'.*required"):
-        ContinualPrivatizer(parallel_env(num_agents=2), epsilon=1.0, delta=0.1).reset_batch([0])
-    clipped = ContinualPrivatizer(
-        parallel_env(num_agents=2), epsilon=1.0, delta=0.1, clip=3.0, adjacency=AGENT
-    )
-    clipped.reset_batch([0])
+        ContinualPrivatizer(env, epsilon=1.0, delta=0.1).reset_batch([0])
+    clipped = begun(ContinualPrivatizer(env, epsilon=1.0, delta=0.1, clip=3.0, adjacency=AGENT))
     for _ in range(4):
         clipped.step_batch(np.zeros((1, 2), np.int64))
         clipped.release(np.ones((1, 2), bool))

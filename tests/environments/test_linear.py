@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from linear_offers import of_arms, random_rounds
+from played import begun
 
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers.observation import Reveal
@@ -69,9 +70,7 @@ def test_no_observation_changes_the_statistic_by_more_than_its_sensitivity():
 
 
 def test_parameter_seeds_fix_the_parameter_alone():
-    first, second = (parallel_env(instance_seed=seeds) for seeds in (3, [3, 4]))
-    for env in (first, second):
-        env.reset_batch([0, 1, 2])
+    first, second = (begun(parallel_env(instance_seed=seeds), [0, 1, 2]) for seeds in (3, [3, 4]))
     theta, other = first.hidden()["parameter"], second.hidden()["parameter"]
     assert (theta[0] == theta[1]).all()
     np.testing.assert_array_equal(other[0], theta[0])

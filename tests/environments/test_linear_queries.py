@@ -8,13 +8,12 @@ import json
 
 import numpy as np
 import pytest
-from linear_offers import of_arms, offers, random_rounds
+from linear_offers import LEVEL, of_arms, offers, random_rounds
 from scipy import stats
 
 from fedbandit_envs.linear.tables import read_queries
 from fedbandit_envs.linear_v0 import parallel_env
 
-LEVEL = 1e-4
 SIZES = (8, 5, 9, 3, 6, 12, 7, 5, 8, 10)
 
 

@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 import pytest
 from linear_offers import of_arms, offers, points_evenly, random_rounds
+from played import begun
 from scipy import optimize
 
 from fedbandit_envs.linear_v0 import parallel_env
@@ -54,9 +55,7 @@ def test_as_many_arms_as_dimensions_are_all_fixed():
 
 
 def test_the_parameter():
-    env = sphere(num_agents=1)
-    env.reset_batch(range(1000))
-    theta = env.hidden()["parameter"][:, 0]
+    theta = begun(sphere(num_agents=1), range(1000)).hidden()["parameter"][:, 0]
     assert (theta[:, -1] == 0).all()
     np.testing.assert_allclose(np.linalg.norm(theta, axis=1), sqrt(0.5))
     assert points_evenly(theta[:, :-1] * sqrt(2), 1)

@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from played import begun
 
-from fedbandit_envs.procurement.rounds import Market
 from fedbandit_envs.procurement_v0 import parallel_env
 
 SMALL = {
@@ -17,12 +17,10 @@ SMALL = {
 
 def test_regret_reward_and_violation_by_enumeration(sample_actions):
     quality, cost, capacity = (np.array(SMALL[name]) for name in ("quality", "cost", "capacity"))
-    threshold, unit_revenue = 0.55, 1.5
+    threshold, unit_revenue = 0.55, 0.8
     options = {"market": SMALL, "quality_threshold": threshold, "unit_revenue": unit_revenue}
-    env = parallel_env(**options, max_cycles=300)
-    lenient = parallel_env(**options, max_cycles=300, violation="optimum")
-    env.reset_batch([0])
-    lenient.reset_batch([0])
+    env = begun(parallel_env(**options, max_cycles=300))
+    lenient = begun(parallel_env(**options, max_cycles=300, violation="optimum"))
     seen_violation = 0
     for action in sample_actions(env, 1, seed=4, rounds=300):
         step, mild = env.step_batch(action), lenient.step_batch(action)
@@ -48,8 +46,7 @@ def test_regret_reward_and_violation_by_enumeration(sample_actions):
 
 def test_outcomes_have_the_market_s_qualities():
     """Six-sigma bounds on 60 means: false alarm below 1e-6."""
-    env = parallel_env(num_agents=2, max_cycles=4000)
-    env.reset_batch([3])
+    env = begun(parallel_env(num_agents=2, max_cycles=4000), [3])
     for _ in range(4000):
         step = env.step_batch(step_of_ones(env))
     quality = env.hidden()["quality"][0]
@@ -81,9 +78,7 @@ def bad(value, dtype=None):
     ],
 )
 def test_bad_actions_are_named_and_leave_the_state_untouched(action, error, message):
-    env, twin = (parallel_env(market=SMALL, max_cycles=10) for _ in range(2))
-    env.reset_batch([1, 2])
-    twin.reset_batch([1, 2])
+    env, twin = (begun(parallel_env(market=SMALL, max_cycles=10), [1, 2]) for _ in range(2))
     good = np.ones((2, 2, 3), np.int64)
     env.step_batch(good)
     twin.step_batch(good)
@@ -99,8 +94,7 @@ def test_bad_actions_are_named_and_leave_the_state_untouched(action, error, mess
 def test_any_integer_dtype_and_layout_gives_the_same(dtype):
     outcomes = []
     for action in (np.full((1, 2, 3), 5, dtype), np.full((3, 2, 1), 5, dtype).T):
-        env = parallel_env(market=SMALL)
-        env.reset_batch([0])
+        env = begun(parallel_env(market=SMALL))
         outcomes.append(env.step_batch(action).observation["good"].copy())
     env.reset_batch([0])
     np.testing.assert_array_equal(outcomes[0], outcomes[1])
@@ -110,16 +104,14 @@ def test_any_integer_dtype_and_layout_gives_the_same(dtype):
 
 
 def test_quantities_above_capacity_deliver_capacity_and_are_counted():
-    env = parallel_env(market=SMALL)
-    env.reset_batch([0])
+    env = begun(parallel_env(market=SMALL))
     step = env.step_batch(np.full((1, 2, 3), 2**40, np.int64))
     np.testing.assert_array_equal(step.observation["delivered"][0], SMALL["capacity"])
     np.testing.assert_array_equal(step.info["excess"][0], 3 * 2**40 - np.sum(SMALL["capacity"], axis=1))
 
 
 def test_release_hands_out_increments_that_telescope():
-    env = parallel_env(num_agents=3, num_producers=4, max_cycles=50)
-    env.reset_batch([0, 1])
+    env = begun(parallel_env(num_agents=3, num_producers=4, max_cycles=50), [0, 1])
     rng = np.random.default_rng(0)
     received = {"delivered": 0, "good": 0}
     for _ in range(50):
@@ -176,8 +168,7 @@ def test_fixed_market_and_fresh_markets():
 
 def test_drifting_qualities_stay_probabilities_and_move_as_told():
     """The standard deviation of 2e4 steps within 5 %: seven sigma."""
-    env = parallel_env(num_agents=1, num_producers=200, drift=0.01, max_cycles=100)
-    env.reset_batch([0])
+    env = begun(parallel_env(num_agents=1, num_producers=200, drift=0.01, max_cycles=100))
     path = [env.hidden()["quality"][0, 0]]
     for _ in range(100):
         env.step_batch(step_of_ones(env))
@@ -190,16 +181,11 @@ def test_drifting_qualities_stay_probabilities_and_move_as_told():
 
 
 def test_regret_follows_drifting_qualities():
-    env = parallel_env(market=SMALL, drift=0.2, max_cycles=30)
-    env.reset_batch([0])
+    env = begun(parallel_env(market=SMALL, drift=0.2, max_cycles=30))
     for _ in range(30):
         quality = env.hidden()["quality"]
         step = env.step_batch(np.zeros((1, 2, 3), np.int64))
-        market = Market.from_arrays({**SMALL, "quality": quality[0, 0]}, 2)
-        frozen = parallel_env(
-            market={"quality": market.quality, "cost": market.cost, "capacity": market.capacity}
-        )
-        frozen.reset_batch([0])
+        frozen = begun(parallel_env(market={**SMALL, "quality": quality[0, 0]}))
         expected = frozen.step_batch(np.zeros((1, 2, 3), np.int64)).info["regret"]
         np.testing.assert_allclose(step.info["regret"], expected)
 
@@ -230,8 +216,7 @@ def test_bad_parameters_are_named(kwargs, error, message):
 
 def test_large_capacities_are_inverted_without_tables():
     market = {**SMALL, "capacity": [[3000, 2000, 4000], [1000, 5000, 2000]]}
-    env = parallel_env(market=market)
-    env.reset_batch([0])
+    env = begun(parallel_env(market=market))
     step = env.step_batch(np.array([market["capacity"]]))
     good, bought = step.observation["good"][0], step.observation["delivered"][0]
     # Six standard deviations on six draws: false alarm below 1e-7.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from played import begun
 
 from fedbandit_envs import arms_v0
 from fedbandit_envs.arms.ratings import arm_means, mean_ratings, table_means
@@ -119,12 +120,10 @@ def test_numbers_are_those_that_a_file_has(tmp_path, kind):
 
 def test_a_federation_of_a_table(path):
     spec = {"name": "ratings", "table": str(path), **SCALE, **COLUMNS}
-    env = parallel_env(means=spec, num_arms=2, num_agents=3)
-    env.reset_batch([0])
+    env = begun(parallel_env(means=spec, num_arms=2, num_agents=3))
     np.testing.assert_allclose(env.hidden()["mean"], np.broadcast_to([2 / 3, 1], (1, 3, 2)))
     apart = {**spec, "agent": "region", "min_ratings": 1}
-    env = parallel_env(means={**apart, "table": frame_of(path)})
-    env.reset_batch([0])
+    env = begun(parallel_env(means={**apart, "table": frame_of(path)}))
     np.testing.assert_allclose(env.hidden()["mean"][0], [[1 / 2, 1 / 2], [0, 1]])
     with pytest.raises(ValueError, match="num_agents is 3; None or 2, as means has, is required"):
         parallel_env(means=apart, num_agents=3)
@@ -312,12 +311,10 @@ def test_means_are_those_of_pandas(many, tmp_path, arms, users, scale):
     np.testing.assert_allclose(found.means, own, rtol=1e-12)
     np.testing.assert_allclose(mean_ratings(many, scale, **COLUMNS, num_arms=arms).means, average, rtol=1e-12)
     sizes = {"means": spec, "num_arms": arms, "num_agents": users, "regret": "federation"}
-    real = gaussian(**sizes)
-    real.reset_batch([0, 1])
+    real = begun(gaussian(**sizes), [0, 1])
     np.testing.assert_array_equal(real.hidden()["mean"], np.tile(found.means, (2, 1, 1)))
     np.testing.assert_allclose(real.hidden()["worth"][1], np.tile(own.mean(), (users, 1)))
-    drawn = gaussian(**sizes, law="approximate", spread=0.1)
-    drawn.reset_batch([0, 1])
+    drawn = begun(gaussian(**sizes, law="approximate", spread=0.1), [0, 1])
     np.testing.assert_allclose(drawn.hidden()["worth"][1], np.tile(average, (users, 1)))
 
 
@@ -336,8 +333,7 @@ def test_without_numbers_all_items_are_arms_and_ten_users_agents(many):
     spec = {"name": "ratings", "table": many, "scale": [0.5, 4.5], **COLUMNS}
     env = gaussian(means=spec)
     assert (env.max_num_agents, env.single_observation_space["total_pulls"].shape) == (10, (30,))
-    concentrated = gaussian(means=spec, law="concentrated", num_agents=7, num_arms=5)
-    concentrated.reset_batch([0])
+    concentrated = begun(gaussian(means=spec, law="concentrated", num_agents=7, num_arms=5))
     average = mean_ratings(many, (0.5, 4.5), **COLUMNS, num_arms=5).means
     np.testing.assert_allclose(concentrated.hidden()["mean"][0].mean(axis=0), average)
 

@@ -11,6 +11,12 @@ def wrapped(name, env, server=None):
     return baseline.wrap(env, {"server": {"policy": policy}} if policy else {})
 
 
+def begun(env, seeds=(0,)):
+    """Returns an environment in the first round of an episode for each seed."""
+    env.reset_batch(seeds)
+    return env
+
+
 def played(env, policy, seeds=(0,), rounds=None):
     """Yields the arms (or another action) of a round, a copy of what was seen before, and the step."""
     observation = env.reset_batch(seeds).observation

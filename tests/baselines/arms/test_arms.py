@@ -8,7 +8,7 @@ import pytest
 from arms_references import TWINS, PosteriorLuck, UCBHorizon, adjacent, beta
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numba import njit
-from played import played
+from played import begun, played
 from scipy import stats
 from scipy.special import binom
 
@@ -256,8 +256,7 @@ def test_the_claim_of_private_ucb1_is_dp_accountings(rounds):
     releases = int(np.floor(np.log2(rounds))) + 1
     # Each goes to nine others.
     assert (env.traffic["messages"] == 9 * releases).all()
-    first = BASELINES["Priv-UCB1"].wrap(parallel_env(max_cycles=rounds))
-    first.reset_batch([0])
+    first = begun(BASELINES["Priv-UCB1"].wrap(parallel_env(max_cycles=rounds)))
     observation = first.step_batch(np.zeros((1, 10), np.int64)).observation
     sigma = np.sqrt(observation["inbox_pulls_noise_variance"][0, 0, 1, 0])
     # (1 - x)^(-1/2) = sum_k binom(2k, k) / 4^k x^k.

@@ -8,7 +8,7 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
-from played import played
+from played import begun, played
 from scipy import optimize, stats
 from zhou_reference import Program, noise_and_ridge
 
@@ -93,8 +93,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
     """After batches 1, 2, 4 and 8 one new node is alone: (N + N^T)/2 on the Gram matrix, N on the moment."""
     runs, dim = 200, 5
     env = BASELINES[name].wrap(printed(num_agents=3, max_cycles=200))
-    private = env.env
-    private.reset_batch(range(runs))
+    private = begun(env.env, range(runs))
     sd, _ = noise_and_ridge(noise, epsilon, delta, 200, 25, 3, dim)
     released = np.zeros((runs, 3, dim + 1, dim + 1))
     kept = []
@@ -163,8 +162,7 @@ def test_what_the_printed_local_noise_protects(bound, mu, epsilon):
     env = printed(
         num_agents=2, num_arms=10, max_cycles=10_000, **({} if bound == 5 else {"reward_bound": bound})
     )
-    private = BASELINES["LDP-FedLinUCB-printed"].wrap(env).env
-    private.reset_batch([0])
+    private = begun(BASELINES["LDP-FedLinUCB-printed"].wrap(env).env)
     for _ in range(400):
         private.release(np.ones((1, 2), np.bool_))
     claim = private.privacy()
@@ -216,8 +214,7 @@ def test_a_trusted_server_protects_against_fellows_alone():
 def test_the_corrected_form_for_a_shuffler_claims_what_is_asked_for_behind_one():
     """Three releases clipped to C = 20: locally mu = sqrt(3) 2 C / sd for all data of an agent, which is more."""
     env = small(max_cycles=300, num_agents=100)
-    private = BASELINES["SDP-FedLinUCB-amplified"].wrap(env).env
-    private.reset_batch(range(6))
+    private = begun(BASELINES["SDP-FedLinUCB-amplified"].wrap(env).env, range(6))
     noise = private.release(np.ones((6, 100), np.bool_))["statistic"]
     found = claims("SDP-FedLinUCB-amplified", env)
     assert found["shuffler", "fellow"].epsilon == pytest.approx(0.2, rel=1e-3)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from compiled import from_python
 from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
-from played import played, wrapped
+from played import begun, played, wrapped
 from scipy import optimize, stats
 
 from fedbandit_envs.baselines import BASELINES
@@ -158,9 +158,7 @@ def test_the_released_form_has_the_regret_of_the_released_program():
 
 
 def test_the_pool_is_the_one_of_the_paper():
-    env = make_federation("FedLogistic-v0", num_agents=2)
-    env.reset_batch([5])
-    vectors = env._distribution._pool[0]
+    vectors = begun(make_federation("FedLogistic-v0", num_agents=2), [5])._distribution._pool[0]
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), np.sqrt(2))
     expected = pool(np.random.default_rng(0), 1000, 10)
     expected *= np.sqrt(2) / np.linalg.norm(expected, axis=1, keepdims=True)

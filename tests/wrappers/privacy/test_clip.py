@@ -9,6 +9,7 @@ from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from played import begun
 from values_env import ValuesEnv
 
 from fedbandit_envs.core.ledger import ReleaseLedger
@@ -112,8 +113,7 @@ def test_the_sensitivity_of_clipped_releases():
 
 @pytest.mark.parametrize("clip", [0.01, 1.0, 300.0])
 def test_the_claim_does_not_depend_on_the_clip_and_the_noise_is_in_proportion_to_it(clip):
-    env = GaussianPrivatizer(LinearEnv(num_agents=1), noise_multiplier=20.0, releases=10, clip=clip)
-    env.reset_batch([0])
+    env = begun(GaussianPrivatizer(LinearEnv(num_agents=1), noise_multiplier=20.0, releases=10, clip=clip))
     released = env.release(everyone(env))
     np.testing.assert_allclose(released["statistic_noise_variance"], (20.0 * clip) ** 2, rtol=1e-12)
     claim = env.accountant.epsilon(1e-3, composition="exact", adjacency=AGENT)
@@ -171,8 +171,7 @@ def test_windows_are_not_disjoint_where_all_of_them_differ():
 
 
 def test_without_a_clip_nothing_is_claimed_of_all_data_of_an_agent():
-    env = GaussianPrivatizer(ProcurementEnv(num_agents=2, num_producers=3), noise_multiplier=5.0)
-    env.reset_batch([0])
+    env = begun(GaussianPrivatizer(ProcurementEnv(num_agents=2, num_producers=3), noise_multiplier=5.0))
     assert env.accountant.epsilon(adjacency=AGENT).epsilon == 0
     env.release(everyone(env))
     for composition in ("basic", "zcdp", "exact", "parallel"):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played import begun
 from prefix_factors import counted
 from sums_env import SumsEnv
 
@@ -36,8 +37,7 @@ def procurement(**kwargs) -> ProcurementEnv:
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=30))
 def test_without_noise_increments_add_up_to_the_truth(mechanism, chunks):
     """Any rounds between releases, any of the 2 x 2 agents sending."""
-    env = ContinualPrivatizer(SumsEnv(bound=2.0, max_cycles=100), math.inf, 0.1, mechanism)
-    env.reset_batch([0, 1])
+    env = begun(ContinualPrivatizer(SumsEnv(bound=2.0, max_cycles=100), math.inf, 0.1, mechanism), [0, 1])
     held = np.zeros_like(env.unwrapped.total)
     true = np.zeros_like(held)
     for rounds, senders in chunks:
@@ -114,8 +114,7 @@ def test_exact_noise_is_as_large_as_the_formulas_say(mechanism, adjacency):
 
 
 def test_wrapping_leaves_the_environment_as_it_is():
-    env = SumsEnv(1, max_cycles=5)
-    env.reset_batch([3])
+    env = begun(SumsEnv(1, max_cycles=5), [3])
     env.step_batch(nothing_to_choose(env))
     before = env.total.copy()
     ContinualPrivatizer(env, 1.0, 0.1)
@@ -141,8 +140,7 @@ def test_few_releases_take_the_square_root_and_many_a_few_buffers(planned, named
     """The same noise and claims, bit for bit, whether planned in numbers or as one a round."""
     released, claims = [], []
     for how in ({}, {"releases": planned}, {"mechanism": named}):
-        env = ContinualPrivatizer(SumsEnv(2, max_cycles=planned), 1.0, 0.1, **how)
-        env.reset_batch([3])
+        env = begun(ContinualPrivatizer(SumsEnv(2, max_cycles=planned), 1.0, 0.1, **how), [3])
         released.append([env.release(everyone(env))["statistic"] for _ in range(min(planned, 5))])
         claims.append(env.privacy().epsilon)
     assert np.array_equal(released[0], released[1])
@@ -200,8 +198,7 @@ EXACT = {"delta": 0.01, "composition": "exact", "adjacency": "one-observation"}
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_compositions_after_any_number_of_releases(mechanism):
-    env = ContinualPrivatizer(SumsEnv(1), 1.0, 0.05, mechanism, releases=9)
-    env.reset_batch([0])
+    env = begun(ContinualPrivatizer(SumsEnv(1), 1.0, 0.05, mechanism, releases=9))
     for z in range(1, 10):
         env.release(everyone(env))
         share = counted(mechanism, z, 9) / counted(mechanism, 9, 9)
@@ -233,7 +230,6 @@ def test_the_plan_follows_schedule_and_horizon():
         private.release(everyone(private))
     with pytest.raises(BudgetExhaustedError, match="releases is 15"):
         private.release(everyone(private))
-    silent = ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 1000})
-    silent.reset_batch([0])
+    silent = begun(ContinualPrivatizer(env, 1.0, 0.1, "tree", releases={"name": "fixed_gap", "gap": 1000}))
     with pytest.raises(BudgetExhaustedError, match="releases is 0"):
         silent.release(everyone(silent))

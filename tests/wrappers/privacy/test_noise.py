@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from channels import buying, small
 from gymnasium.error import ResetNeeded
+from played import begun
 from scipy.stats import chi2
 
 from fedbandit_envs.core.privacy import independent
@@ -104,8 +105,7 @@ def found_seed(policy_seeds) -> int:
 def one_release(**kwargs):
     """What one agent hears of the others, the true data, and the standard deviation of the noise."""
     private = GAUSSIAN(small(), delta=1e-3, releases=1, **kwargs)
-    env = Channel(private)
-    env.reset_batch([EPISODE])
+    env = begun(Channel(private), [EPISODE])
     seen = env.step_batch(buying(env)).observation
     sd = private.mechanism._multipliers[0] * private.sensitivity().scale["delivered"][0]
     return env, seen["inbox_delivered"][0, 0, 1:], seen["total_delivered"][0, 1:], sd[1:]
@@ -136,8 +136,7 @@ SECRET = partial(GAUSSIAN, noise_seed=ENTROPY)
 
 def released(make, seeds, senders, env=None, **kwargs):
     """Values released in each of five rounds, ``(rounds, replicas, agents, values)``."""
-    env = make(small(max_cycles=40), **kwargs) if env is None else env
-    env.reset_batch(seeds)
+    env = begun(make(small(max_cycles=40), **kwargs) if env is None else env, seeds)
     rounds = []
     for who in senders:
         env.step_batch(buying(env, len(seeds)))
@@ -179,8 +178,7 @@ def test_secret_noise_never_comes_twice(name):
 )
 def test_a_seed_that_can_be_searched_is_not_called_secret(entropy, secret):
     assert is_secret(entropy) is secret
-    env = GAUSSIAN(small(), noise_seed=entropy)
-    env.reset_batch([0])
+    env = begun(GAUSSIAN(small(), noise_seed=entropy))
     assert env.privacy().noise == ("secret" if secret else "repeatable")
 
 
@@ -201,8 +199,7 @@ COPIES = {
 @pytest.mark.parametrize("wrap", [lambda env: env, Channel, lambda env: Reveal(Channel(env))])
 def test_a_copy_makes_secret_noise_repeatable_for_good(how, wrap):
     """In mid-episode and in later ones: the copy has the seed, and draws what the original draws."""
-    env = wrap(SECRET(small()))
-    env.reset_batch([EPISODE])
+    env = begun(wrap(SECRET(small())), [EPISODE])
     env.step_batch(buying(env))
     assert env.privacy().noise == "secret"
     other = COPIES[how](env)
@@ -223,15 +220,11 @@ def test_a_copy_before_the_first_episode_and_a_copy_of_a_copy_are_repeatable():
     for each in others:
         each.reset_batch([EPISODE])
         assert each.privacy().noise == "repeatable"
-    alone = SECRET(small())
-    alone.reset_batch([EPISODE])
-    assert alone.privacy().noise == "secret"
+    assert begun(SECRET(small()), [EPISODE]).privacy().noise == "secret"
 
 
 @pytest.mark.parametrize("on_exhausted", ["raise", "silence"])
 def test_a_privatizer_put_on_in_mid_episode_asks_for_its_reset(on_exhausted):
-    inside = small()
-    inside.reset_batch([EPISODE])
-    env = GAUSSIAN(inside, on_exhausted=on_exhausted)
+    env = GAUSSIAN(begun(small(), [EPISODE]), on_exhausted=on_exhausted)
     with pytest.raises(ResetNeeded, match="keeps accounts from its first reset on"):
         env.release(env.allowed_senders(np.ones((1, 4), np.bool_)))

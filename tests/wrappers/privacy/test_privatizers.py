@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
+from played import begun
 
 from fedbandit_envs.core.federated_env import BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import variance_of
@@ -47,9 +48,7 @@ def everyone(env: FederatedEnv) -> np.ndarray:
 
 @pytest.mark.parametrize("privatize", VARIANTS)
 def test_infinite_epsilon_is_the_unprivatised_run_bit_for_bit(privatize):
-    raw, private = small(), privatize(small(), np.inf)
-    raw.reset_batch([0, 7])
-    private.reset_batch([0, 7])
+    raw, private = (begun(env, [0, 7]) for env in (small(), privatize(small(), np.inf)))
     senders = np.array([[True, False, True], [False, True, True]])
     for who in (senders, ~senders, np.ones_like(senders)):
         play(raw)
@@ -65,8 +64,7 @@ def test_infinite_epsilon_is_the_unprivatised_run_bit_for_bit(privatize):
 
 @pytest.mark.parametrize("privatize", VARIANTS)
 def test_the_silent_release_zero_and_keep_their_data(privatize):
-    env = privatize(small(), 0.5, releases=5)
-    env.reset_batch([0])
+    env = begun(privatize(small(), 0.5, releases=5))
     play(env)
     got = env.release(np.array([[True, False, False]]))
     for name, array in got.items():
@@ -141,8 +139,7 @@ def test_a_budget_for_an_adjacency_that_the_environment_does_not_name_is_refused
     env = GaussianPrivatizer(small(), epsilon_per_release=1.0, budget={"adjacency": "one-user"})
     with pytest.raises(ValueError, match="budget adjacency is 'one-user'; one of 'one-quantity'"):
         env.reset_batch([0])
-    env = GaussianPrivatizer(small(), epsilon_per_release=1.0)
-    env.reset_batch([0])
+    env = begun(GaussianPrivatizer(small(), epsilon_per_release=1.0))
     with pytest.raises(ValueError, match="adjacency is 'one-user'; one of 'one-quantity'"):
         env.accountant.epsilon(adjacency="one-user")
 
@@ -191,8 +188,7 @@ def test_shares_of_epsilon():
 
 
 def test_p_fcb_spends_what_the_paper_adds_up():
-    env = GaussianPrivatizer(small(max_cycles=100_000), epsilon_per_release=1.0)
-    env.reset_batch([0])
+    env = begun(GaussianPrivatizer(small(max_cycles=100_000), epsilon_per_release=1.0))
     for _ in range(8):
         env.release(everyone(env))
     claim = env.privacy()
@@ -203,8 +199,7 @@ def test_p_fcb_spends_what_the_paper_adds_up():
     assert step.info["epsilon_spent"] == pytest.approx(claim.epsilon)
     exact = env.accountant.epsilon(1e-5, composition="exact").epsilon
     half = {"epsilon_per_release": math.sqrt(2), "pair": "good_and_defective"}
-    half = GaussianPrivatizer(small(max_cycles=100_000), **half)
-    half.reset_batch([0])
+    half = begun(GaussianPrivatizer(small(max_cycles=100_000), **half))
     for _ in range(8):
         half.release(everyone(half))
     assert half.accountant.epsilon(1e-5, composition="exact").epsilon == pytest.approx(exact)
@@ -219,8 +214,7 @@ def test_adjacencies_of_both_pairs():
         ("as_given", {one: 2, all_four: 8, two: 2, "one-outcome": 1}),
         ("good_and_defective", {one: 1, all_four: 4, two: 2, "one-outcome": 2}),
     ):
-        env = GaussianPrivatizer(small(), epsilon_per_release=0.5, pair=pair)
-        env.reset_batch([0])
+        env = begun(GaussianPrivatizer(small(), epsilon_per_release=0.5, pair=pair))
         env.release(everyone(env))
         (event,) = env.accountant.events
         for adjacency, values in changes.items():
@@ -281,8 +275,7 @@ def test_silence_ends_what_the_budget_does_not_allow(budget):
 
 
 def test_a_spent_budget_raises_and_releases_nothing():
-    env = LaplacePrivatizer(small(), 1.0, releases=2)
-    env.reset_batch([0])
+    env = begun(LaplacePrivatizer(small(), 1.0, releases=2))
     first = np.array([[True, False, False]])
     env.release(first)
     env.release(first)
@@ -298,8 +291,7 @@ def test_a_spent_budget_raises_and_releases_nothing():
 
 @pytest.mark.parametrize("privatizer", [GaussianPrivatizer, LaplacePrivatizer])
 def test_shares_in_given_proportions_add_up_to_what_was_shared_out(privatizer):
-    env = privatizer(small(), 0.7, releases=[1, 2, 4])
-    env.reset_batch([0])
+    env = begun(privatizer(small(), 0.7, releases=[1, 2, 4]))
     spent, deviations = [], []
     for _ in range(3):
         deviations.append(np.sqrt(env.release(everyone(env))[variance_of("delivered")].max()))
@@ -354,8 +346,7 @@ class Told(AdditiveMechanism):
 
 def test_every_agent_draws_for_its_own_share():
     """Agents that have released more often spend less, in one release."""
-    env = Privatizer(small(), Told(epsilon_per_release=1.0))
-    env.reset_batch([0])
+    env = begun(Privatizer(small(), Told(epsilon_per_release=1.0)))
     env.release([[True, False, False]])
     env.release([[True, True, False]])
     env.release([[True, True, True]])
@@ -369,9 +360,7 @@ def test_every_agent_draws_for_its_own_share():
 
 def test_privatizers_do_not_share_a_mechanism():
     mechanism = Told(epsilon_per_release=1.0)
-    first, second = Privatizer(small(), mechanism), Privatizer(small(), mechanism)
-    first.reset_batch([0])
-    second.reset_batch([0, 1])
+    first, second = (begun(Privatizer(small(), mechanism), seeds) for seeds in ([0], [0, 1]))
     first.release(everyone(first))
     assert len(first.mechanism.drawn) == 3
     assert second.mechanism.drawn == mechanism.drawn == []

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from played import begun
 from registered import PROBLEMS
 
 from fedbandit_envs.arms.env import ArmsEnv
@@ -71,8 +72,7 @@ def test_the_epsilon_asked_is_claimed_at_the_end(problem, name, schedule):
 def test_a_budget_pays_for_the_plan_of_its_epsilon(make, epsilon):
     """Where epsilon is below delta, rounding of the noise changes it by more than a budget tolerates."""
     budget = {"epsilon": epsilon, "delta": 1e-6, "composition": "exact"}
-    env = make(LinearEnv(num_agents=1), epsilon=epsilon, delta=1e-6, releases=10, budget=budget)
-    env.reset_batch([0])
+    env = begun(make(LinearEnv(num_agents=1), epsilon=epsilon, delta=1e-6, releases=10, budget=budget))
     for _ in range(10):
         env.release([[True]])
     assert 0.99 * epsilon < env.privacy().epsilon <= epsilon * (1 + 1e-12)
@@ -154,8 +154,7 @@ def test_sizes_whose_powers_are_no_numbers_are_refused(privatizer, size):
 @pytest.mark.parametrize("size", [1e-60, 1e60])
 def test_sizes_at_the_bounds_give_numbers(size):
     for arguments in ({"epsilon": size}, {"epsilon": 1.0, "clip": size}, {"noise_multiplier": size}):
-        env = GaussianPrivatizer(ArmsEnv(num_agents=1), releases=2, **arguments)
-        env.reset_batch([0])
+        env = begun(GaussianPrivatizer(ArmsEnv(num_agents=1), releases=2, **arguments))
         assert all(np.isfinite(array).all() for array in env.release([[True]]).values())
         assert env.privacy().epsilon <= arguments.get("epsilon", np.inf)
 

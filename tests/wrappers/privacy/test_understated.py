@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from events import ONE_VALUE, gaussian
 from gymnasium.error import ResetNeeded
+from played import begun
 
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
@@ -42,8 +43,7 @@ def test_shuffled_events_of_the_same_loss_add_up(shares):
         private = GaussianPrivatizer(
             ArmsEnv(num_agents=20), epsilon_per_release=each, delta=1e-6, calibration="analytic", clip=1.0, budget=EXACT
         )  # fmt: skip
-        env = Channel(private, schedule="every_round", stage="shuffler")
-        env.reset_batch([0])
+        env = begun(Channel(private, schedule="every_round", stage="shuffler"))
         played(env, len(shares), 20)
         claims.append([claim.epsilon for claim in env.privacy_claims()])
     assert claims[0] == pytest.approx(claims[1], rel=1e-6)
@@ -99,9 +99,8 @@ def test_an_adjacency_that_is_left_out_is_the_first_one():
 def test_a_transport_does_not_go_on_after_a_reset_inside_of_it():
     """The reset would have forgotten that agents choose when to send."""
     private = GaussianPrivatizer(ArmsEnv(num_agents=2), noise_multiplier=2.0, releases=9)
-    env = Channel(private, schedule="on_request")
+    env = begun(Channel(private, schedule="on_request"))
     action = {"action": np.zeros((1, 2), np.int64), "send": np.ones((1, 2), bool)}
-    env.reset_batch([0])
     env.step_batch(action)
     assert env.privacy().epsilon is None
     private.reset_batch([0])
@@ -139,8 +138,7 @@ def test_no_part_of_a_release_is_rounded_away(times):
 
 
 def test_a_reset_that_fails_leaves_no_books_to_release_on():
-    private = GaussianPrivatizer(ProcurementEnv(num_agents=2, max_cycles=100), epsilon_per_release=0.9)
-    private.reset_batch([0])
+    private = begun(GaussianPrivatizer(ProcurementEnv(num_agents=2, max_cycles=100), epsilon_per_release=0.9))
     private.release([[True, True]])
     ended = private.accountant
     private.max_cycles = 1
@@ -166,8 +164,7 @@ def test_a_reset_that_fails_leaves_no_stage():
 def test_a_question_whose_answer_was_refused_is_not_answered_later():
     messages = Messages(ArmsEnv(num_agents=2), TOLD, reporter=Told())
     private = GaussianPrivatizer(messages, noise_multiplier=1e-9, releases=1, clip=100.0)
-    env = Server(private, "every_round")
-    env.reset_batch([0])
+    env = begun(Server(private, "every_round"))
     private.release([[True, False]])
     asked = np.array([[True, False]])
     with pytest.raises(BudgetExhaustedError):

@@ -10,6 +10,7 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
+from played import begun
 from scipy.stats import binom, ks_2samp
 from shuffled_bits import stick
 
@@ -100,8 +101,7 @@ def test_the_printed_draw_is_biased_and_variances_are_announced():
 
 
 def test_without_a_stage_each_release_has_the_whole_noise():
-    env = Privatizer(small(), VectorSum(None, DELTA, GAP, epsilon_per_release=EPSILON))
-    env.reset_batch([0])
+    env = begun(Privatizer(small(), VectorSum(None, DELTA, GAP, epsilon_per_release=EPSILON)))
     released = env.release(np.ones((1, AGENTS), np.bool_))["statistic_noise_variance"]
     # g = max(2 sqrt(M n), d, 4) = 4 units of rounding; (g ln(d^2/delta)/epsilon)^2/n = 27.2 bits a user, n = GAP users.
     np.testing.assert_allclose(released[0, :, 0, 1], (28 * GAP * 3 / 16 + GAP / 4) / 4**2)
@@ -183,8 +183,7 @@ def test_the_claim_covers_rounding_and_several_numbers(change, epsilon):
 
 def staged(stage, **kwargs):
     env = VectorSumPrivatizer(small(), None, DELTA, GAP, epsilon_per_release=0.2)
-    env = Channel(env, schedule={"name": "fixed_gap", "gap": GAP}, stage=stage, **kwargs)
-    env.reset_batch([0])
+    env = begun(Channel(env, schedule={"name": "fixed_gap", "gap": GAP}, stage=stage, **kwargs))
     for _ in range(2 * GAP):
         env.step_batch(np.zeros((1, AGENTS), np.int64))
     return env, {(claim.trust, claim.observer): claim for claim in env.privacy_claims()}
@@ -208,8 +207,7 @@ def test_absent_agents_leave_no_claim_for_sums():
 
 
 def test_hardly_any_noise_gives_no_finite_epsilon():
-    env = VectorSumPrivatizer(small(), None, DELTA, GAP, epsilon_per_release=30.0)
-    env.reset_batch([0])
+    env = begun(VectorSumPrivatizer(small(), None, DELTA, GAP, epsilon_per_release=30.0))
     for _ in range(3):
         env.release(np.ones((1, AGENTS), np.bool_))
     assert env.privacy().epsilon == np.inf

@@ -10,6 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 from arms_env import ArmsEnv
+from played import begun
 
 from fedbandit_envs import FederatedWrapper
 from fedbandit_envs.core.ledger import ReleaseLedger
@@ -94,8 +95,7 @@ def test_data_that_are_taken_without_release_are_counted_where_there_is_no_noise
         def _arrive(self):
             self.delivered = self.env._release(self._everyone)
 
-    env = Takes(ArmsEnv(), schedule="silent")
-    env.reset_batch([0])
+    env = begun(Takes(ArmsEnv(), schedule="silent"))
     assert claimed(env) == {0.0}
     play(env, 1)
     assert env.delivered["pulls"].any()
@@ -108,8 +108,7 @@ def test_an_error_does_not_hide_what_was_taken():
             self.taken = self.env._release(sends)
             raise KeyError("caught outside")
 
-    env = Fails(ArmsEnv())
-    env.reset_batch([0])
+    env = begun(Fails(ArmsEnv()))
     for release in (env._release, env.release):
         with pytest.raises(KeyError):
             release(EVERYONE)
@@ -181,8 +180,7 @@ class Writes(FederatedWrapper):
 
 
 def test_noise_without_an_accountant_has_no_claim():
-    env = Channel(Thin(ArmsEnv()))
-    env.reset_batch([0])
+    env = begun(Channel(Thin(ArmsEnv())))
     assert claimed(env) == {0.0}
     play(env)
     assert claimed(env) == {None}
@@ -194,8 +192,7 @@ def test_noise_without_an_accountant_has_no_claim():
 @pytest.mark.parametrize("itself", [False, True])
 @pytest.mark.parametrize("schedule", ["on_request", "every_round"])
 def test_whatever_is_written_makes_no_claim(itself, schedule):
-    quiet = private(ArmsEnv())
-    quiet.reset_batch([0])
+    quiet = begun(private(ArmsEnv()))
     for inside in (ArmsEnv(), Channel(private(ArmsEnv()), schedule=schedule)):
         env = Writes(inside)
         env.other = None if itself else quiet
@@ -229,15 +226,13 @@ def test_a_subclass_of_a_privatizer_does_not_say_what_is_claimed():
         def claims(self, **asked):
             return [SMALL]
 
-    env = Channel(Says(ArmsEnv(), noise_multiplier=1e-6, budget=BUDGET))
-    env.reset_batch([0])
+    env = begun(Channel(Says(ArmsEnv(), noise_multiplier=1e-6, budget=BUDGET)))
     play(env)
     assert env.privacy().epsilon > 1e6
 
 
 def test_books_are_written_only_while_data_pass():
-    env = private(ArmsEnv())
-    env.reset_batch([0])
+    env = begun(private(ArmsEnv()))
     env.release(EVERYONE)
     accounts, before = env.accountant, env.privacy()
     [real] = accounts.events
@@ -273,8 +268,7 @@ MAKES = [Crowds, lambda: Envy(ArmsEnv()), lambda: Interleaved(Envy(ArmsEnv()), 2
 @pytest.mark.parametrize("stage", STAGES, ids=str)
 @pytest.mark.parametrize(("clip", "transport"), [(None, Channel), (1.0, Server)])
 def test_where_agents_interact_nothing_is_claimed(make, stage, clip, transport):
-    env = transport(private(make(), clip=clip), schedule="every_round", stage=stage)
-    env.reset_batch([0])
+    env = begun(transport(private(make(), clip=clip), schedule="every_round", stage=stage))
     assert claimed(env) == {None}
     play(env)
     # A trusted server, and who sees what is on its way, has data without noise.
@@ -288,8 +282,7 @@ def test_where_agents_interact_nothing_is_claimed(make, stage, clip, transport):
 
 
 def test_where_agents_interact_silence_is_no_privacy():
-    env = Channel(Crowds(), schedule="silent")
-    env.reset_batch([0])
+    env = begun(Channel(Crowds(), schedule="silent"))
     assert claimed(env) == {None}
     env.release(EVERYONE)
     assert claimed(env) == {np.inf}
@@ -374,9 +367,7 @@ def test_another_process_repeats_secret_noise(wrap, resets):
     for each in (env, apart, unplayed):
         each.reset_batch([4])
         assert each.privacy().noise == "repeatable", "for good"
-    later = private(ArmsEnv(), noise_seed=SECRET + 3)
-    later.reset_batch([4])
-    assert later.privacy().noise == "secret"
+    assert begun(private(ArmsEnv(), noise_seed=SECRET + 3), [4]).privacy().noise == "secret"
 
 
 def test_messages_are_counted_like_statistics():
