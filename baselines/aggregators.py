@@ -74,10 +74,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, stored
 from fedbandit_envs.basics.checks import require_integer, require_number
 from fedbandit_envs.basics.entry_points import make
-from fedbandit_envs.core.inbox import add_received, stored
+from fedbandit_envs.core.inbox import add_received
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import COVARIANCE, independent, variance_of
 from fedbandit_envs.linear.actions import weighed

@@ -13,10 +13,9 @@ import numpy as np
 from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, count_inbox, make_aggregator
 from fedbandit_envs.baselines.arms.kernels import arm_keys, draw_posteriors
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.basics.arrays import Array, Arrays, everyone
+from fedbandit_envs.basics.arrays import Array, Arrays, everyone, stored
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel
-from fedbandit_envs.core.inbox import stored
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.procurement.oracle import buy, procure
 from fedbandit_envs.randomness.draws import Draws

@@ -71,6 +71,17 @@ class Buffers:
         return Buffers, (self.arrays, *self._shared)
 
 
+def stored(messages: Array) -> Array:
+    """Returns inboxes without repeated entries, ``(replicas, agents or 1, senders, numbers)``.
+
+    Args:
+        messages: Inboxes ``(replicas, agents, senders, ...)``. If they are a view of :class:`Buffers` that all agents
+            share, the agents' axis of the result has length 1.
+    """
+    once = messages[:, :1] if messages.strides[1] == 0 else messages
+    return once.reshape(*once.shape[:3], -1)
+
+
 class Parts(Generic[Cut]):
     """A cache of views of parts of arrays (such as one agent's), for callers that get the same arrays in every round.
 

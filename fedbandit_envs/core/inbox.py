@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, stored
 from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 
 
@@ -35,17 +35,6 @@ def concealed(observation: Mapping[str, Array], part: Any = ...) -> Arrays:
             who = received.reshape(received.shape + (1,) * (array.ndim - mask.ndim))
             np.copyto(shown[name], array[part], where=who)
     return shown
-
-
-def stored(messages: Array) -> Array:
-    """Returns inboxes without repeated entries, ``(replicas, agents or 1, senders, numbers)``.
-
-    Args:
-        messages: Inboxes ``(replicas, agents, senders, ...)``. If all agents share one stored array, the agents' axis
-            of the result has length 1.
-    """
-    once = messages[:, :1] if messages.strides[1] == 0 else messages
-    return once.reshape(*once.shape[:3], -1)
 
 
 def add_received(observation: Arrays, totals: Arrays, mask: Array, weight: float = 1.0) -> None:

@@ -367,7 +367,9 @@ class Control:
         """Returns copies of the parts of arrays that belong to the controlled agents; single numbers are Python's."""
         if not isinstance(arrays, dict):
             return arrays[self._part].copy()
-        own = {name: array[self._part] for name, array in arrays.items()} | concealed(arrays, self._part)
+        own = {name: array[self._part] for name, array in arrays.items()}
+        if "inbox_mask" in arrays:
+            own |= concealed(arrays, self._part)
         return {name: array.copy() if array.ndim else array.item() for name, array in own.items()}
 
 
