@@ -217,7 +217,9 @@ class Channel(Transport):
             own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
             self._inbox["inbox_own"][...] = own
             self._inbox["sent"][..., 0] = senders
-            self._deliver(statistic, senders, own if self._shared else np.nonzero(own))
+            if self._delay:
+                self._deliver(statistic, senders, np.nonzero(own))
+            reached = reached | own
         if self._delay == 0:
             self._deliver(statistic, senders, reached)
             self._book(self._transmissions if traversals is self._traversals else traversals.sum(axis=-1))

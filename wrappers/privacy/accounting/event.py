@@ -212,9 +212,13 @@ COMPOSITIONS: dict[str, Compose] = {"basic": basic, "zcdp": zcdp, "exact": exact
 """The compositions by name."""
 
 
+_MANY = 400
+
+
 def _total(counts: Array, amounts: Iterable[float]) -> Array:
     """Returns each agent's sum of its events' amounts, such as their epsilons, ``(replicas, agents)``."""
-    if counts.shape[1:] != (1, 1) and (counts == counts[:, :1, :1]).all():
+    # Of many agents with the same events one is enough.
+    if counts.shape[1] * counts.shape[2] > _MANY and (counts == counts[:, :1, :1]).all():
         return np.full(counts.shape[1:], _total(counts[:, :1, :1], amounts))
     each = np.array(list(amounts), np.float64)
     known = np.isfinite(each)
@@ -494,7 +498,8 @@ class Accountant:
         else:
             promised = self._promised_deltas(composition, adjacency)
             rows = np.full(self._shape, np.nan)
-            for each in np.unique(promised[promised < 1]).tolist():
+            below = promised[promised < 1]
+            for each in below[:1].tolist() if (below == below[:1]).all() else np.unique(below).tolist():
                 own = promised == each
                 rows[own] = self._compose(each, composition, adjacency)[0][own]
         return np.where(np.isnan(rows), np.inf, rows)
