@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial, wraps
 from inspect import getattr_static
+from types import MethodType
 from typing import Any, NamedTuple, final
 from weakref import WeakSet
 
@@ -274,11 +275,6 @@ class FederatedEnv(PettingZooApi, ABC):
             # The type checker takes every assignment to a class's method for a mistake; here it is meant.
             cls._release = _counted(release)  # type: ignore[assignment, method-assign]
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FINAL or (name == "_ledger" and name in vars(self)):
-            raise AttributeError(f"{name} is final; override _release or allowed_senders instead")
-        super().__setattr__(name, value)
-
     @abstractmethod
     def reset_batch(self, seeds: Sequence[int]) -> BatchReset:
         """Starts one episode for each seed; the number of seeds is the number of replicas.
@@ -471,3 +467,21 @@ class FederatedEnv(PettingZooApi, ABC):
             *((f"observation: {name}", space) for name, space in spec.observation.items()),
         ]
         return html_table(str(self.metadata["name"]), rows)
+
+
+def _final(name: str) -> property:
+    """Returns a property that reads a method, or what was assigned first; other assignments raise an error."""
+    method = vars(FederatedEnv).get(name)
+    read = partial(MethodType, method) if method else lambda env: env.__dict__[name]
+
+    def assign(env: FederatedEnv, value: Any) -> None:
+        if method or name in env.__dict__:
+            raise AttributeError(f"{name} is final; override _release or allowed_senders instead")
+        env.__dict__[name] = value
+
+    return property(read, assign, doc=method and method.__doc__)
+
+
+# Unlike a ``__setattr__``, properties cost nothing where other attributes are assigned, as in every round.
+for _name in (*_FINAL, "_ledger"):
+    setattr(FederatedEnv, _name, _final(_name))

@@ -89,9 +89,12 @@ class Trial:
         choices = random_choices(space, self.rows, 2 * self.horizon)[self.horizon :]
         components = space.nvec.size if one_component and isinstance(space, spaces.MultiDiscrete) else 1
         differs = np.arange(components) == np.arange(self.rows[0])[:, np.newaxis, np.newaxis] % components
+        # The largest and the smallest element of a space of several numbers, as far as it has these.
+        both = ends_of(space)[::-1] if isinstance(space, spaces.Box | spaces.MultiDiscrete) else ()
+        ends = [end for end in both if np.isfinite(end).all() and space.contains(end)]
         for t, choice in enumerate(choices):
             chosen = self.chosen & where[t][:, np.newaxis]
-            for place, end in enumerate(_ends(space)):
+            for place, end in enumerate(ends):
                 choice[place::4] = end
             other.actions[t] = _merged(chosen, differs, self.actions[t], choice)
         return other
@@ -112,12 +115,6 @@ def _merged(chosen: Array, differs: Array, old: Any, new: Any) -> Any:
         return {name: _merged(chosen, differs, old[name], new[name]) for name in old}
     which = chosen if old.ndim == 2 else chosen[..., np.newaxis] & differs
     return np.where(which.reshape(which.shape + (1,) * (old.ndim - which.ndim)), new, old).astype(old.dtype)
-
-
-def _ends(space: spaces.Space[Any]) -> list[Array]:
-    """Returns the largest and the smallest element of a space of several numbers, as far as it has these."""
-    ends = ends_of(space)[::-1] if isinstance(space, spaces.Box | spaces.MultiDiscrete) else ()
-    return [end for end in ends if np.isfinite(end).all() and space.contains(end)]
 
 
 def inside_of(layer: Layer, env: FederatedEnv) -> FederatedEnv:
