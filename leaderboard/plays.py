@@ -38,6 +38,7 @@ from fedbandit_envs.basics.arrays import Array, Arrays, plain
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import imported, named_files
 from fedbandit_envs.core.federated_env import FederatedEnv
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.experiments.execute import play as play_here
 from fedbandit_envs.experiments.result import simulate, split_seeds
@@ -121,7 +122,8 @@ class FilePolicy:
             BoardError: A process does not answer in time, has ended, or sends something that is not an action.
         """
         self.round += 1
-        seen = [{name: part[:, rows] for name, part in observation.items()} for rows in self._rows]
+        shown = observation | concealed(observation)
+        seen = [{name: part[:, rows] for name, part in shown.items()} for rows in self._rows]
         actions = [self._ask(child[0], own) for child, own in zip(self._children, seen, strict=True)]
         whole = {name: np.concatenate([one[name] for one in actions], axis=1) for name in actions[0]}
         if whole and next(iter(whole.values())).shape[1] == 1:

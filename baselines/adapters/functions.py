@@ -14,6 +14,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag
 from fedbandit_envs.basics.entry_points import resolve
+from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.policy_spec import ActionFormat, PolicySpec
 from fedbandit_envs.views.control import Observation, flat, row_of
 
@@ -78,7 +79,7 @@ class AgentIO:
         self._observation = observation
         if self._features is not None:
             return self._features.see(observation)
-        return {name: array.copy() for name, array in observation.items()}
+        return {name: array.copy() for name, array in observation.items()} | concealed(observation)
 
     def allowed(self) -> Array | None:
         """Returns the mask of actions that are allowed in this round, bool ``(replicas, agents, entries)``.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from subprocess import Popen
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from fedbandit_envs.cli.leaderboard import _opened
 from fedbandit_envs.leaderboard import _serve, plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
 from fedbandit_envs.leaderboard.table import ResultTable
+from fedbandit_envs.registry.registration import make_federation
+from fedbandit_envs.wrappers import Channel
 
 ROOT = Path(__file__).parents[2]
 BOARDS = [ROOT / "docs" / name for name in ("leaderboard", "leaderboard-full")]
@@ -98,6 +101,19 @@ def _tiny(monkeypatch):
 def kept(tmp_path_factory):
     """A function that plays a baseline once for all tests; what they change they read anew."""
     return cache(lambda *of: played(tmp_path_factory.mktemp("kept"), *of)[1:])
+
+
+def test_processes_are_sent_what_their_agents_have_received(monkeypatch):
+    env = Channel(make_federation("FedArms-v0", num_agents=4, num_arms=2), "ring", time_to_live=1)
+    policy, sent = plays.FilePolicy(SimpleNamespace(code=b"", source="mine:Mine", settings={}), range(4)), []
+    answer = {plays.ALONE: np.zeros((1, 1), np.int64)}
+    monkeypatch.setattr(policy, "_ask", lambda pipe, own: sent.append(own) or answer)
+    policy._children = [(None, None, None)] * 4
+    env.reset_batch([0])
+    assert policy.act(env.step_batch(np.zeros((1, 4), np.int64)).observation).shape == (1, 4)
+    for own in sent:
+        received = own["inbox_pulls"][..., 0]
+        np.testing.assert_array_equal(received, own["inbox_mask"])
 
 
 def submitted(folder, name, track="silent"):

@@ -53,6 +53,18 @@ def test_an_adapted_ucb1_earns_what_the_baseline_earns(make_policy):
     np.testing.assert_allclose(adapted.regret, baseline.regret, rtol=0, atol=1e-9)
 
 
+class Wary:
+    """Pulls the first arm, and fails if it is shown a message that its agent has not received."""
+
+    def predict(self, observation):
+        assert not observation["inbox_pulls"][~observation["inbox_mask"]].any()
+        return np.zeros(len(observation["round"]), np.int64)
+
+
+def test_agents_are_shown_what_they_have_received():
+    assert simulate(Channel(make()), PredictPolicy(Wary(), features=False), range(2)).messages[-1].all()
+
+
 class Drawer:
     """Draws quality estimates, and remembers how often it was asked."""
 
