@@ -39,7 +39,7 @@ PROBLEMS = {
 class Asking:
     """A server that asks a fixed number of questions in a round, and then answers the mean of the last reports."""
 
-    downloads = {"model": {"shape": [DIM], "dtype": "float64"}}  # noqa: RUF012 - JSON
+    downloads = {"model": {"shape": [DIM], "dtype": "float64"}}  # noqa: RUF012 - never written to
 
     def reset(self, spec, seeds):
         self._left = QUESTIONS

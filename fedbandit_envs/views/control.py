@@ -209,6 +209,7 @@ class Rows:
         Raises:
             AttributeError: The action format has no masks, from a method ``allowed``.
         """
+        # Only some formats have masks, so that the protocol of formats does not; `masked` says whether this one does.
         return self._format.allowed(self._observation)  # type: ignore[attr-defined]
 
     def _learners(self) -> Arrays:
