@@ -4,6 +4,7 @@ import json
 import tomllib
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -230,46 +231,85 @@ def plot(
 
 
 def tune(
-    problem: Annotated[str, typer.Argument(help="arms, linear, ... (errors list all), or all.")],
-    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the problem's.")] = None,
+    problems: Annotated[list[str], typer.Argument(help="arms, linear, ... (errors list all), or all.")],
+    baseline: Annotated[str | None, typer.Option(help="Only this one, or silence.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the suite's.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say how much there is to play at most.")] = False,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
 ) -> None:
-    """Tunes the constants of a problem's baselines, with and without communication, all on one grid and the same seeds.
+    """Tunes constants of baselines by expected regret on the tasks of their suites, and chooses the best silent one.
 
-    No experiment plays these seeds. Writes tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and
-    other tuned baselines read their constants. Can be stopped and started again.
+    No experiment plays these seeds. Private forms are tuned at each epsilon of the tracks. Each choice is added to
+    tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and other tuned baselines read their constants.
+    Can be stopped and started again, as long as the package's own files stay the same.
 
-    Example: `fedbandit tune arms --rounds 100 --seeds 1 --out tuning`
+    Example: `fedbandit tune arms --rounds 100 --seeds 4 --out tuning`
     """
+    from fedbandit_envs.baselines.tuned import DATA
     from fedbandit_envs.basics.checks import require_choice
-    from fedbandit_envs.experiments.store import Store
-    from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
+    from fedbandit_envs.experiments.store import Store, write_whole
+    from fedbandit_envs.leaderboard.tuning import FIRST_SEED, SILENCE, TUNINGS, Tuner, as_text, merged
 
-    with terminal.explained(ValueError):
-        require_choice("PROBLEM", problem, (*TUNINGS, "all"))
-        runs: dict[str, list[list[RunSpec]]] = {}
-        for name in TUNINGS if problem == "all" else [problem]:
-            runs |= tuning_runs(name, rounds, seeds)
-    folder = out / "shards"
+    folder, path = out / "shards", out / "tuned.json"
+    tuner = Tuner(
+        lambda name, cells: terminal.play_missing(name, workers, scheduler, cells, folder),
+        Store(folder).load,
+        rounds,
+        seeds,
+    )
+    rows: list[tuple[str, ...]] = []
+    total = 0.0
+    with terminal.explained(ValueError, OSError):
+        for problem in problems:
+            require_choice("PROBLEM", problem, (*TUNINGS, "all"))
+        names = list(TUNINGS) if "all" in problems else problems
+        data = json.loads(path.read_text()) if path.exists() else DATA
+        data = {**data, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
+        races = {problem: list(tuner.races(problem, baseline)) for problem in names}
     with terminal.explained_play(out):
-        cells = [run for grid in runs.values() for tried in grid for run in tried]
-        terminal.play_missing("tune", workers, scheduler, cells, folder)
-    found = best_constants(runs, Store(folder).load)
-    rows = []
-    for name, one in found.items():
-        regrets = [regret for _, regret in one["tried"]]
-        ends = f"{min(regrets):.1f}", f"{regrets[-1]:.1f}"
-        rows.append((name, one["of"], json.dumps(one["chosen"]), *ends))
-    heads = ("tuned form", "of", "constants", "regret", "at the papers' radius")
+        for problem, own in races.items():
+            number = tuner.seeds_of(problem)
+            silences = tuner.silences(problem, data["baselines"]) if baseline in (None, SILENCE) else ()
+            # What was tuned takes part in the choice of the best silent baseline.
+            for race in chain(own, silences):
+                name = f"{race.suite.name}: {race.form}"
+                if plan:
+                    size, seconds = tuner.plan(race, number)
+                    total += seconds
+                    points = f"{len(race.points)} points"
+                    rows.append(
+                        (name, race.track.name, points, f"{size:.3g} agent-rounds", f"{seconds:,.0f} s")
+                    )
+                    continue
+                found = tuner.run(race, number)
+                data = merged(data, problem, race, found)
+                write_whole(path, as_text(data).encode())
+                _, means, errors, _ = found.tried[found.best]
+                regret = ", ".join(
+                    f"{mean:.4g} ± {error:.2g}" for mean, error in zip(means, errors, strict=True)
+                )
+                note = "grid must be extended" if found.ended else ""
+                chosen = [found.points[found.best][0]] if race.form == SILENCE else []
+                rows.append(
+                    (
+                        name,
+                        race.track.name,
+                        " ".join([*chosen, json.dumps(found.tried[found.best][0])]),
+                        regret,
+                        note,
+                    )
+                )
+    if plan:
+        terminal.print_table(
+            "At most, without extended grids", ("what", "track", "points", "size", "CPU time, about"), rows
+        )
+        typer.echo(f"{total:,.0f} s of CPU time in all, about; racing makes it less, extended grids more")
+        return
+    heads = ("what", "track", "chosen", "regret by task", "note")
     terminal.print_table("Tuned", heads, rows)
-    changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
-    command = f"fedbandit tune {problem}{changed}"
-    path = out / "tuned.json"
-    head = {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
-    path.write_text(json.dumps({**head, "baselines": found}, indent=1) + "\n")
     typer.echo(path)
 
 
