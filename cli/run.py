@@ -1,8 +1,10 @@
 """The commands that play runs: ``run``, ``quickstart``, ``sweep`` (and ``plot``), ``tune`` and ``reproduce``."""
 
 import json
+import re
 import tomllib
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -249,68 +251,42 @@ def tune(
     Example: `fedbandit tune arms --rounds 100 --seeds 4 --out tuning`
     """
     from fedbandit_envs.baselines.tuned import DATA
-    from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.basics.checks import require_choice, require_integer
     from fedbandit_envs.experiments.store import Store, write_whole
-    from fedbandit_envs.leaderboard.tuning import FIRST_SEED, SILENCE, TUNINGS, Tuner, as_text, merged
+    from fedbandit_envs.leaderboard import tuning
 
-    folder, path = out / "shards", out / "tuned.json"
-    tuner = Tuner(
-        lambda name, cells: terminal.play_missing(name, workers, scheduler, cells, folder),
-        Store(folder).load,
-        rounds,
-        seeds,
-    )
-    rows: list[tuple[str, ...]] = []
-    total = 0.0
+    folder, path, rows, total = out / "shards", out / "tuned.json", [], 0.0
     with terminal.explained(ValueError, OSError):
         for problem in problems:
-            require_choice("PROBLEM", problem, (*TUNINGS, "all"))
-        names = list(TUNINGS) if "all" in problems else problems
-        data = json.loads(path.read_text()) if path.exists() else DATA
-        data = {**data, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
-        races = {problem: list(tuner.races(problem, baseline)) for problem in names}
+            require_choice("PROBLEM", problem, (*tuning.TUNINGS, "all"))
+        for name, given in (("rounds", rounds), ("seeds", seeds)):
+            require_integer(name, 1 if given is None else given, 1)
+        data = json.loads(path.read_text() if path.exists() else json.dumps(DATA))
+        named = list(tuning.TUNINGS) if "all" in problems else problems
+        races = chain.from_iterable([tuning.races(one, data, baseline, rounds, seeds) for one in named])
+    data |= {"version": version("fedbandit-envs"), "first_seed": tuning.FIRST_SEED}
+    heads = ("points", "agent-rounds", "CPU seconds") if plan else ("chosen", "regret by task")
+    play = partial(terminal.play_missing, workers=workers, scheduler=scheduler, folder=folder)
     with terminal.explained_play(out):
-        for problem, own in races.items():
-            number = tuner.seeds_of(problem)
-            silences = tuner.silences(problem, data["baselines"]) if baseline in (None, SILENCE) else ()
-            # What was tuned takes part in the choice of the best silent baseline.
-            for race in chain(own, silences):
-                name = f"{race.suite.name}: {race.form}"
-                if plan:
-                    size, seconds = tuner.plan(race, number)
-                    total += seconds
-                    points = f"{len(race.points)} points"
-                    rows.append(
-                        (name, race.track.name, points, f"{size:.3g} agent-rounds", f"{seconds:,.0f} s")
-                    )
-                    continue
-                found = tuner.run(race, number)
-                data = merged(data, problem, race, found)
-                write_whole(path, as_text(data).encode())
-                _, means, errors, _ = found.tried[found.best]
-                regret = ", ".join(
-                    f"{mean:.4g} ± {error:.2g}" for mean, error in zip(means, errors, strict=True)
-                )
-                note = "grid must be extended" if found.ended else ""
-                chosen = [found.points[found.best][0]] if race.form == SILENCE else []
-                rows.append(
-                    (
-                        name,
-                        race.track.name,
-                        " ".join([*chosen, json.dumps(found.tried[found.best][0])]),
-                        regret,
-                        note,
-                    )
-                )
-    if plan:
-        terminal.print_table(
-            "At most, without extended grids", ("what", "track", "points", "size", "CPU time, about"), rows
-        )
-        typer.echo(f"{total:,.0f} s of CPU time in all, about; racing makes it less, extended grids more")
-        return
-    heads = ("what", "track", "chosen", "regret by task", "note")
-    terminal.print_table("Tuned", heads, rows)
-    typer.echo(path)
+        for race in races:
+            rows.append([f"{race.suite.name}: {race.form}", race.track.name])
+            if plan:
+                size, seconds = race.cost()
+                rows[-1] += [str(len(race.points)), f"{size:.3g}", f"{seconds:,.0f}"]
+                total += seconds
+                continue
+            found = tuning.run(race, lambda name, cells: play(name=name, cells=cells), Store(folder).load)
+            tuning.keep(data, found)
+            write_whole(path, re.sub(r"\n {3,}", " ", json.dumps(data, indent=1) + "\n").encode())
+            constants, means, errors, _ = found.tried[found.best]
+            regrets = (f"{mean:.4g} ± {error:.2g}" for mean, error in zip(means, errors, strict=True))
+            end = "; the grid must be extended" if found.ended else ""
+            name = race.points[found.best][0] if race.form == tuning.SILENCE else ""
+            rows[-1] += [f"{name} {json.dumps(constants)}{end}".strip(), ", ".join(regrets)]
+    terminal.print_table(
+        "At most, if no grid is extended" if plan else "Tuned", ("of", "track", *heads), rows
+    )
+    typer.echo(f"{total:,.0f} CPU seconds, estimated by short runs" if plan else path)
 
 
 def reproduce(

@@ -10,20 +10,20 @@ between (:func:`behind`). A constant that explores too little has little regret 
 leader that has had no such run yet is charged with as many of them as are likely to exist.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import product
+from itertools import chain, product
 from math import ceil, inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import beta, gmean
+from scipy.stats import gmean
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.experiments.measures import failed, most_failures
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.leaderboard.plays import baselines_of
@@ -35,7 +35,7 @@ FIRST_SEED = 1_000_000
 """The first seed that is used for tuning; experiments play smaller seeds."""
 
 SILENCE = "silence"
-"""Stands for the choice of the best silent baseline, in place of a baseline's name."""
+"""Stands for the choice of the best silent baseline, where otherwise a baseline's name stands."""
 
 TUNINGS: Registry[TuningSpec] = Registry(
     {name: problem.tuning for name, problem in PROBLEMS.items() if problem.tuning},
@@ -45,28 +45,245 @@ TUNINGS: Registry[TuningSpec] = Registry(
 
 _SHARES = (0.5, 0.75, 1.0)
 _STANDARD_ERRORS = 3.0
-# Seeds on which the reference baseline shows what a failed run loses.
+# Seeds on which the reference baseline shows what a run loses that is lost from the start.
 _REFERENCE_SEEDS = 10
-# A grid is extended at most so often.
 _EXTENSIONS = 8
-_TIMED = {"rounds": 300, "seeds": 10}
+# As many rows as a shard has, so that calls weigh as little.
+_TIMED = {"rounds": 300, "seeds": 50}
 _TINY = 1e-9
 
 Point = tuple[str, Mapping[str, Any]]
 """Name of a baseline, and constants of its policy."""
 
+Values = Mapping[str, Sequence[Any]]
+"""Values by argument."""
 
-def score(means: Array) -> Array:
-    """Returns the geometric means of mean regrets over tasks; where one is not positive, the smallest.
+
+@dataclass(frozen=True)
+class Race:
+    """One choice: of the constants of a form on a track, or of the best silent baseline of a suite.
+
+    Attributes:
+        problem: One of :data:`TUNINGS`.
+        suite: The suite on whose tasks points are played.
+        track: The track, which sets the privatizer.
+        form: Name of the baseline that is tuned, or :data:`SILENCE`.
+        seeds: Number of seeds.
+        points: What is compared.
+        grid: The values of which a form's points are the combinations.
+    """
+
+    problem: str
+    suite: Suite
+    track: Track
+    form: str
+    seeds: int
+    points: Sequence[Point]
+    grid: Values
+
+    def extended(self, best: int) -> "Race":
+        """Returns the race with a further value beyond each end of the grid that was chosen and is not natural.
+
+        It differs from the end by the ratio of the end and the value beside it, or by the factor 2 if that value is 0.
+
+        Args:
+            best: Index of the chosen point.
+        """
+        natural, grid = TUNINGS[self.problem].natural, dict(self.grid)
+        for name, values in self.grid.items():
+            end, numbers = (
+                self.points[best][1][name],
+                sorted(one for one in values if type(one) in (int, float)),
+            )
+            if (
+                end not in (*numbers[:1], *numbers[-1:])
+                or end in (0, *natural.get(name, ()))
+                or len(numbers) == 1
+            ):
+                continue
+            beside = numbers[1] if end == numbers[0] else numbers[-2]
+            further = end**2 / beside if beside else 2 * end
+            grid[name] = (*values, type(end)(f"{further:.4g}" if isinstance(end, float) else round(further)))
+        return replace(self, grid=grid, points=_combined(self.form, grid) if grid else self.points)
+
+    def runs(self, points: Sequence[Point], seeds: range) -> list[list[RunSpec]]:
+        """Returns for each point its runs, one for each task, with seeds counted from :data:`FIRST_SEED`."""
+        return [[self._run(*point, task, seeds) for task in self.suite.tasks] for point in points]
+
+    def _run(self, name: str, constants: Mapping[str, Any], task: Task, seeds: range) -> RunSpec:
+        base = BASELINES[name]
+        form = base.tuned_by(constants)
+        changes = {part: dict(given) for part, given in self.track.changes(task.federation(), base).items()}
+        kwargs: dict[str, Any] = {"env_kwargs": task.env_kwargs, "policy_kwargs": constants}
+        if form.wrappers != base.wrappers:
+            changes["server"] = {"policy": form.wrappers["server"].kwargs["policy"]}
+            kwargs["policy_kwargs"] = {}
+        first = FIRST_SEED + seeds.start
+        return RunSpec(name, task.env_id, task.rounds, len(seeds), first, **kwargs, wrapper_kwargs=changes)
+
+    def cost(self) -> tuple[float, float]:
+        """Returns the number of agent-rounds if nothing is dropped or added, and about how many CPU seconds they take.
+
+        The time follows from a short run of each baseline, in proportion to the agent-rounds.
+        """
+        speeds: dict[tuple[str, ...], float] = {}
+        size = seconds = 0.0
+        for run in chain.from_iterable(self.runs(self.points, range(self.seeds))):
+            if (key := (run.baseline, run.env_id, str(run.env_kwargs))) not in speeds:
+                short = replace(run, **{name: min(most, getattr(run, name)) for name, most in _TIMED.items()})
+                short.run()  # Kernels are compiled, which does not count.
+                speeds[key] = short.run().cpu_seconds / short.size
+            size, seconds = size + run.size, seconds + run.size * speeds[key]
+        return size, seconds
+
+
+class Outcome(NamedTuple):
+    """What a race has found.
+
+    Attributes:
+        race: The race, with the points by which its grid was extended.
+        best: Index of the point with the least score among those that have played all seeds; the first in a tie.
+        tried: For each point its constants, the mean regret on each task, the standard errors, and the number of seeds.
+        ended: Whether the best point lies at an end of the grid that is not natural, so that the grid must be extended.
+    """
+
+    race: Race
+    best: int
+    tried: list[list[Any]]
+    ended: bool
+
+
+def races(
+    problem: str,
+    data: Mapping[str, Any],
+    form: str | None = None,
+    rounds: int | None = None,
+    seeds: int | None = None,
+) -> Iterator[Race]:
+    """Returns the races of a problem: of its forms on their tracks, then of silent baselines on its suites.
 
     Args:
-        means: Mean regrets; the last axis is that of tasks.
+        problem: One of :data:`TUNINGS`.
+        data: Content of ``tuned.json``. Silent forms that were tuned race with the constants that it has once all
+            other races have been asked for.
+        form: Name of the only baseline that is tuned, or :data:`SILENCE`; None for all.
+        rounds: Horizon; None for the suites'.
+        seeds: Number of seeds; None for the problem's.
+
+    Raises:
+        ValueError: No such problem or baseline is tuned.
     """
+    require_choice("PROBLEM", problem, TUNINGS)
+    if form is not None:
+        require_choice("baseline", form, (*TUNINGS[problem].grids, SILENCE))
+    seeds, suites = seeds or TUNINGS[problem].seeds, _suites(problem, rounds)
+    return chain(
+        _of_forms(problem, suites[0], form, seeds) if form != SILENCE else (),
+        _of_silence(problem, suites, data, seeds) if form in (None, SILENCE) else (),
+    )
+
+
+def _of_forms(problem: str, suite: Suite, form: str | None, seeds: int) -> Iterator[Race]:
+    for name, grid in TUNINGS[problem].grids.items():
+        for track in tracks_of(suite).values() if form in (None, name) else ():
+            if not track.name.endswith("-few") and track.fits(BASELINES[name], suite):
+                yield Race(problem, suite, track, name, seeds, _combined(name, grid), grid)
+
+
+def _of_silence(problem: str, suites: Sequence[Suite], data: Mapping[str, Any], seeds: int) -> Iterator[Race]:
+    for suite in suites if TUNINGS[problem].tasks is None else ():
+        track, tuned = tracks_of(suite)["silent"], data["baselines"]
+        silent = [name for name in baselines_of(suite) if track.fits(BASELINES[name], suite)]
+        points: list[Point] = [(name, {}) for name in silent if name not in tuned]
+        points += [(one["of"], one["at"]["inf"]["chosen"]) for one in tuned.values() if one["of"] in silent]
+        yield Race(problem, suite, track, SILENCE, seeds, points, {})
+
+
+def _suites(problem: str, rounds: int | None) -> list[Suite]:
+    """Returns the full suites of a problem's environments, first that on which constants are tuned."""
+    if (tasks := TUNINGS[problem].tasks) is not None:
+        found = [suites_of({problem: tasks})[problem]]
+    else:
+        federation = REGISTRY[SUITES[problem].tasks[0].env_id].federation
+        full = [one for name, one in SUITES.items() if not name.endswith("-quick") and name != problem]
+        more = [one for one in full if REGISTRY[one.tasks[0].env_id].federation == federation]
+        found = [SUITES[problem], *more]
+    changes = {} if rounds is None else {"rounds": rounds}
+    return [replace(one, tasks=tuple(replace(task, **changes) for task in one.tasks)) for one in found]
+
+
+def _combined(name: str, grid: Values) -> list[Point]:
+    return [(name, dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
+
+
+def run(
+    race: Race, play: Callable[[str, Sequence[RunSpec]], None], load: Callable[[RunSpec], RunResult]
+) -> Outcome:
+    """Plays a race, and extends its grid until the chosen constants do not lie at an end that is not natural.
+
+    Args:
+        race: The race.
+        play: Plays those runs, given after a label, that were not played yet.
+        load: Returns the result of a run that was played.
+
+    Raises:
+        SettingsError: A run cannot be set up.
+    """
+    for _ in range(_EXTENSIONS):
+        best, tried = _raced(race, play, load)
+        further = race.extended(best)
+        if len(further.points) == len(race.points):
+            return Outcome(race, best, tried, ended=False)
+        race, before = further, race
+    return Outcome(before, best, tried, ended=True)
+
+
+def _raced(
+    race: Race, play: Callable[[str, Sequence[RunSpec]], None], load: Callable[[RunSpec], RunResult]
+) -> tuple[int, list[list[Any]]]:
+    """Plays a race without extending its grid; returns the index of the best point, and what was tried."""
+
+    def played(points: Sequence[Point], start: int, stop: int) -> Array:
+        """Returns regret in all rounds and in their second half, ``(2, points, tasks, seeds)``."""
+        runs = race.runs(points, range(start, stop))
+        play(f"{race.form}, {race.track.name}", list(chain.from_iterable(runs)))
+        found = [[_regret(load(one)) for one in own] for own in runs]
+        return np.moveaxis(np.array(found), 2, 0)
+
+    lost = np.zeros(len(race.suite.tasks))
+    if race.suite.reference:
+        lost = played([(race.suite.reference, {})], 0, min(_REFERENCE_SEEDS, race.seeds))[0, 0].mean(axis=1)
+    left, stop = list(range(len(race.points))), 0
+    regrets = np.full((2, len(left), len(lost), race.seeds), np.nan)
+    for share in _SHARES:
+        start, stop = stop, ceil(race.seeds * share)
+        if start < stop:
+            regrets[:, left, :, start:stop] = played([race.points[one] for one in left], start, stop)
+        if stop < race.seeds:
+            drop = behind(*regrets[:, left, :, :stop], lost)
+            left = [one for one, out in zip(left, drop, strict=True) if not out]
+    tried = []
+    for (_, constants), own in zip(race.points, regrets[0], strict=True):
+        kept = own[:, np.isfinite(own[0])]
+        errors = kept.std(axis=1, ddof=min(1, kept.shape[1] - 1)) / np.sqrt(kept.shape[1])
+        rounded = ([float(f"{value:.6g}") for value in values] for values in (kept.mean(axis=1), errors))
+        tried.append([dict(constants), *rounded, kept.shape[1]])
+    return left[int(np.argmin(_score(np.array([tried[one][1] for one in left]))))], tried
+
+
+def _regret(result: RunResult) -> list[Array]:
+    means = result.regret.mean(axis=2)
+    half = np.array([np.interp(result.rounds[-1] / 2, result.rounds, seed) for seed in means.T])
+    return [means[-1], means[-1] - half]
+
+
+def _score(means: Array) -> Array:
+    """Returns geometric means over the last axis, that of tasks; where a mean is not positive, the smallest one."""
     least = means.min(axis=-1)
     return np.where(least > 0.0, gmean(np.maximum(means, _TINY), axis=-1), least)
 
 
-def behind(regrets: Array, halves: Array, lost: Array) -> Array:
+def behind(regrets: Array, late: Array, lost: Array) -> Array:
     """Returns which points of a grid have lost the race, on the seeds that all of them have played.
 
     The leader is the point with the least score. On each task its mean is charged with failed runs, in addition to
@@ -77,318 +294,42 @@ def behind(regrets: Array, halves: Array, lost: Array) -> Array:
 
     Args:
         regrets: Regret of an agent at the horizon, float64 ``(points, tasks, seeds)``.
-        halves: The same after half of the rounds.
+        late: The part of it in the second half of the rounds, same shape.
         lost: Mean regret of a policy that acts at random, on each task, ``(tasks,)``.
 
     Returns:
         bool ``(points,)``.
     """
     means, seeds = regrets.mean(axis=2), regrets.shape[2]
-    first = int(np.argmin(score(means)))
-    failed = (regrets[first] - halves[first] > 2.0 * means[first, :, np.newaxis]).sum(axis=1)
-    share = np.where(failed < seeds, beta.ppf(0.95, failed + 1, np.maximum(seeds - failed, 1)), 1.0)
-    charged = means[first] + share * np.maximum(lost, regrets.max(axis=(0, 2)))
-    means, charged = np.maximum(means, _TINY), np.maximum(charged, _TINY)
-    gaps = np.log(means / charged).mean(axis=1)
+    first, of_one = int(np.argmin(_score(means))), np.zeros(seeds)
+    fails = [failed(*pair, of_one).sum() for pair in zip(late[first], regrets[first], strict=True)]
+    share = np.array([most_failures(int(one), seeds) for one in fails])
+    charged = np.maximum(means[first] + share * np.maximum(lost, regrets.max(axis=(0, 2))), _TINY)
+    means = np.maximum(means, _TINY)
     parts = regrets / means[..., np.newaxis] - regrets[first] / charged[:, np.newaxis]
     errors = parts.mean(axis=1).std(axis=1, ddof=min(1, seeds - 1)) / np.sqrt(seeds)
-    return np.asarray(gaps > _STANDARD_ERRORS * errors)
+    return np.asarray(np.log(means / charged).mean(axis=1) > _STANDARD_ERRORS * errors)
 
 
-def extended(
-    grid: Mapping[str, tuple[Any, ...]], chosen: Mapping[str, Any], natural: Mapping[str, Sequence[Any]]
-) -> dict[str, tuple[Any, ...]]:
-    """Returns a grid with a further value beyond each end that was chosen and is not natural.
-
-    It differs from the end by the ratio of the end and the value beside it, or by the factor 2 if that value is 0.
-
-    Args:
-        grid: Values by argument.
-        chosen: The chosen point of the grid.
-        natural: Values by argument that are natural ends, besides 0.
-    """
-    found = {}
-    for name, values in grid.items():
-        one = chosen[name]
-        numbers = sorted(value for value in values if type(value) in (int, float))
-        if one in numbers and len(numbers) > 1 and one not in (0, *natural.get(name, ())):
-            beside = {numbers[0]: numbers[1], numbers[-1]: numbers[-2]}.get(one)
-            if beside is not None:
-                new = float(f"{one * one / beside if beside else 2 * one:.4g}")
-                values += (round(new) if isinstance(one, int) else new,)
-        found[name] = tuple(dict.fromkeys(values))
-    return found
-
-
-class Race(NamedTuple):
-    """One choice: of the constants of a form on a track, or of the best silent baseline.
-
-    Attributes:
-        suite: The suite on whose tasks points are played.
-        track: The track, which sets the privatizer.
-        form: Name of the baseline that is tuned, or :data:`SILENCE`.
-        grid: Values by argument.
-        natural: Values by argument that are natural ends of the grid, besides 0.
-        points: What is compared.
-    """
-
-    suite: Suite
-    track: Track
-    form: str
-    grid: Mapping[str, tuple[Any, ...]]
-    natural: Mapping[str, Sequence[Any]]
-    points: Sequence[Point]
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that constants are for; infinity without noise."""
-        return self.track.epsilon if self.track.private else inf
-
-
-class Outcome(NamedTuple):
-    """What a race has found.
-
-    Attributes:
-        points: What was compared, with points by which the grid was extended.
-        best: Index of the point with the least score among those that have played all seeds; the first one in a tie.
-        tried: For each point its constants, the means and standard errors of regret by task, and the number of seeds.
-        ended: Whether the choice lies at an end of the grid that is not natural, so that the grid must be extended.
-    """
-
-    points: Sequence[Point]
-    best: int
-    tried: list[list[Any]]
-    ended: bool
-
-
-@dataclass(frozen=True)
-class Tuner:
-    """Plays races; what was played is kept by its owner, so that an interrupted race goes on.
-
-    Attributes:
-        play: Plays those runs, given under a label, that were not played yet.
-        load: Returns the result of a run that was played.
-        rounds: Horizon; None for the suite's.
-        seeds: Number of seeds; None for the problem's.
-    """
-
-    play: Callable[[str, Sequence[RunSpec]], None]
-    load: Callable[[RunSpec], RunResult]
-    rounds: int | None = None
-    seeds: int | None = None
-
-    def suites(self, problem: str) -> list[Suite]:
-        """Returns the full suites of a problem's environments; that on which constants are tuned is the first.
-
-        Raises:
-            ValueError: No such problem is tuned.
-        """
-        require_choice("PROBLEM", problem, TUNINGS)
-        if (tasks := TUNINGS[problem].tasks) is not None:
-            found = [suites_of({problem: tasks})[problem]]
-        else:
-            full = [suite for name, suite in SUITES.items() if not name.endswith("-quick")]
-            found = sorted(full, key=lambda suite: suite.name != problem)
-            found = [suite for suite in found if _federation(suite) == _federation(found[0])]
-        if (rounds := self.rounds) is not None:
-            tasks_of = [tuple(replace(task, rounds=rounds) for task in suite.tasks) for suite in found]
-            found = [replace(suite, tasks=tasks) for suite, tasks in zip(found, tasks_of, strict=True)]
-        return found
-
-    def races(self, problem: str, form: str | None = None) -> Iterator[Race]:
-        """Yields the races of a problem's forms.
-
-        Args:
-            problem: One of :data:`TUNINGS`.
-            form: Name of the only baseline that is tuned; None for all.
-
-        Raises:
-            ValueError: No such problem or baseline is tuned.
-        """
-        suite, tuning = self.suites(problem)[0], TUNINGS[problem]
-        if form is not None:
-            require_choice("baseline", form, (*tuning.grids, SILENCE))
-        for name, values in tuning.grids.items():
-            grid = {argument: tuple(given) for argument, given in values.items()}
-            if form in (None, name):
-                for track in tracks_of(suite).values():
-                    limited = track.messages not in (None, 0)
-                    if not limited and not track.revealed and track.fits(BASELINES[name], suite):
-                        yield Race(suite, track, name, grid, tuning.natural, points_of(name, grid))
-
-    def silences(self, problem: str, found: Mapping[str, Any]) -> Iterator[Race]:
-        """Yields the races of silent baselines, one for each suite of a problem.
-
-        Args:
-            problem: One of :data:`TUNINGS`.
-            found: What was found for tuned forms, by their names, as in ``tuned.json``; best constants take part.
-        """
-        for suite in self.suites(problem) if TUNINGS[problem].tasks is None else ():
-            track = tracks_of(suite)["silent"]
-            silent = [name for name in baselines_of(suite) if track.fits(BASELINES[name], suite)]
-            points: list[Point] = [(name, {}) for name in silent if name not in found]
-            points += [
-                (one["of"], one["at"]["inf"]["chosen"]) for one in found.values() if one["of"] in silent
-            ]
-            yield Race(suite, track, SILENCE, {}, {}, points)
-
-    def seeds_of(self, problem: str) -> int:
-        """Returns the number of seeds of a problem's races."""
-        return TUNINGS[problem].seeds if self.seeds is None else self.seeds
-
-    def run(self, race: Race, seeds: int) -> Outcome:
-        """Plays a race, and extends its grid until the chosen constants do not lie at an end that is not natural.
-
-        Args:
-            race: The race.
-            seeds: Number of seeds.
-
-        Raises:
-            SettingsError: A run cannot be set up.
-        """
-        for _ in range(_EXTENSIONS):
-            found = self._played(race, seeds)
-            if not found.ended:
-                break
-            grid = extended(race.grid, found.tried[found.best][0], race.natural)
-            race = race._replace(grid=grid, points=points_of(race.form, grid))
-        return found
-
-    def _played(self, race: Race, seeds: int) -> Outcome:
-        tasks, label = race.suite.tasks, f"{race.form}, {race.track.name}"
-        random = [(race.suite.reference, {})] if race.suite.reference else []
-        shown = self._regrets(race, random, label, 0, min(_REFERENCE_SEEDS, seeds))
-        lost = shown[0].mean(axis=(0, 2)) if random else np.zeros(len(tasks))
-        left, stop = list(range(len(race.points))), 0
-        shape = (2, len(race.points), len(tasks), seeds)
-        played = np.full(shape, np.nan)
-        for share in _SHARES:
-            start, stop = stop, ceil(seeds * share)
-            if start < stop:
-                points = [race.points[point] for point in left]
-                played[:, left, :, start:stop] = self._regrets(race, points, label, start, stop)
-                drop = behind(*played[:, left, :, :stop], lost)
-                left = [point for point, out in zip(left, drop, strict=True) if not (out and stop < seeds)]
-        tried = []
-        for (_, constants), regrets in zip(race.points, played[0], strict=True):
-            kept = regrets[:, np.isfinite(regrets[0])]
-            errors = kept.std(axis=1, ddof=min(1, kept.shape[1] - 1)) / np.sqrt(kept.shape[1])
-            tried.append([dict(constants), _rounded(kept.mean(axis=1)), _rounded(errors), kept.shape[1]])
-        best = left[int(np.argmin(score(np.array([tried[point][1] for point in left]))))]
-        ended = extended(race.grid, tried[best][0], race.natural) != race.grid
-        return Outcome(race.points, best, tried, ended)
-
-    def _regrets(self, race: Race, points: Sequence[Point], label: str, start: int, stop: int) -> Array:
-        """Plays some seeds of points and returns regrets at the horizon and after half of it, see :func:`behind`."""
-        runs = [
-            [run_of(race.track, task, point, range(start, stop)) for task in race.suite.tasks]
-            for point in points
-        ]
-        self.play(label, [run for own in runs for run in own])
-        found = np.empty((2, len(points), len(race.suite.tasks), stop - start))
-        for point, own in enumerate(runs):
-            for task, run in enumerate(own):
-                result = self.load(run)
-                means = result.regret.mean(axis=2)
-                found[0, point, task] = means[-1]
-                found[1, point, task] = [np.interp(run.rounds / 2, result.rounds, seed) for seed in means.T]
-        return found
-
-    def plan(self, race: Race, seeds: int) -> tuple[float, float]:
-        """Returns the largest number of agent-rounds of a race, without extensions, and about how many CPU seconds.
-
-        The time is that of a short run of each baseline, longer for more agent-rounds in proportion.
-        """
-        speed, rounds, seconds = {}, 0.0, 0.0
-        for point in race.points:
-            for task in race.suite.tasks:
-                whole = run_of(race.track, task, point, range(seeds))
-                if (key := (point[0], task.id)) not in speed:
-                    short = {name: min(most, getattr(whole, name)) for name, most in _TIMED.items()}
-                    timed = replace(whole, **short)
-                    timed.run()  # Kernels are compiled, which does not count.
-                    speed[key] = timed.run().cpu_seconds / timed.size
-                rounds += whole.size
-                seconds += whole.size * speed[key]
-        return rounds, seconds
-
-
-def points_of(baseline: str, grid: Mapping[str, Sequence[Any]]) -> list[Point]:
-    """Returns the points of a baseline's grid: all combinations of its values."""
-    return [(baseline, dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
-
-
-def run_of(track: Track, task: Task, point: Point, seeds: range) -> RunSpec:
-    """Returns the run of a point on a task, with the privatizer as the track sets it.
-
-    Args:
-        track: The track.
-        task: The task.
-        point: Name of the baseline, and its constants.
-        seeds: The seeds, counted from :data:`FIRST_SEED`.
-    """
-    name, constants = point
-    base = BASELINES[name]
-    form = base.tuned_by(constants)
-    changes = {part: dict(given) for part, given in track.changes(task.federation(), base).items()}
-    kwargs: dict[str, Any] = {"policy_kwargs": dict(constants)}
-    if form.wrappers != base.wrappers:
-        changes["server"] = {"policy": form.wrappers["server"].kwargs["policy"]}
-        kwargs = {}
-    env_kwargs, first = dict(task.env_kwargs), FIRST_SEED + seeds.start
-    return RunSpec(
-        name, task.env_id, task.rounds, len(seeds), first, env_kwargs, wrapper_kwargs=changes, **kwargs
-    )
-
-
-def merged(data: Mapping[str, Any], problem: str, race: Race, found: Outcome) -> dict[str, Any]:
-    """Returns the content of ``tuned.json`` with what a race has found.
+def keep(data: Mapping[str, Any], found: Outcome) -> None:
+    """Adds what a race has found to the content of ``tuned.json``.
 
     Constants for other epsilons stay if they were tuned on the same tasks for as many rounds.
 
     Args:
-        data: The content.
-        problem: Name of the problem.
-        race: The race.
-        found: Its outcome.
+        data: The content, which is changed.
+        found: The outcome.
     """
-    today = datetime.now(UTC).date().isoformat()
-    tuning = TUNINGS[problem]
+    race, tuning, today = found.race, TUNINGS[found.race.problem], datetime.now(UTC).date().isoformat()
+    tasks = race.suite.tasks
     if race.form == SILENCE:
-        names = [tuning.tuned_name(one) if constants else one for one, constants in found.points]
-        tried = {one: row[1:] for one, row in zip(names, found.tried, strict=True)}
-        best = {"name": names[found.best], "date": today, "tried": tried}
-        return {**data, "silence": {**data["silence"], race.suite.name: best}}
-    head = {
-        "of": race.form,
-        "tasks": [task.id for task in race.suite.tasks],
-        "rounds": race.suite.tasks[0].rounds,
-        "date": today,
-    }
-    form = tuning.tuned_name(race.form)
-    before = data["baselines"].get(form, {})
-    same = all(before.get(key) == head[key] for key in ("of", "tasks", "rounds"))
-    at = {
-        **(before["at"] if same else {}),
-        f"{race.epsilon:g}": {"chosen": found.tried[found.best][0], "tried": found.tried},
-    }
-    return {**data, "baselines": {**data["baselines"], form: {**head, "at": at}}}
-
-
-def as_text(data: Mapping[str, Any]) -> str:
-    """Returns the text of ``tuned.json``, with a line for each tuned form and each suite."""
-    lines = {
-        part: ",\n".join(f"  {json.dumps(name)}: {json.dumps(one)}" for name, one in data[part].items())
-        for part in ("baselines", "silence")
-    }
-    parts = [f' "{part}": {{\n{inner}\n }}' for part, inner in lines.items()]
-    heads = [f' "{name}": {json.dumps(data[name])}' for name in data if name not in lines]
-    return "{\n" + ",\n".join([*heads, *parts]) + "\n}\n"
-
-
-def _federation(suite: Suite) -> str:
-    return REGISTRY[suite.tasks[0].env_id].federation
-
-
-def _rounded(values: Array) -> list[float]:
-    return [float(f"{value:.6g}") for value in values]
+        names = [tuning.tuned_name(name) if constants else name for name, constants in race.points]
+        tried = {name: row[1:] for name, row in zip(names, found.tried, strict=True)}
+        data["silence"][race.suite.name] = {"name": names[found.best], "date": today, "tried": tried}
+        return
+    head = {"of": race.form, "tasks": [task.id for task in tasks], "rounds": tasks[0].rounds}
+    before = data["baselines"].get(tuning.tuned_name(race.form), {})
+    at = before["at"] if head.items() <= before.items() else {}
+    epsilon = race.track.epsilon if race.track.private else inf
+    at = {**at, f"{epsilon:g}": {"chosen": found.tried[found.best][0], "tried": found.tried}}
+    data["baselines"][tuning.tuned_name(race.form)] = {**head, "date": today, "at": at}
