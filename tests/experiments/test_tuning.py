@@ -27,7 +27,7 @@ BY_EPSILON = {0.1: {"scale": 0.5}, 1.0: {"scale": 0.25}, 10.0: {"scale": 0.125}}
 @pytest.fixture
 def coarse(monkeypatch):
     """Arms on a small grid: of the two seeds on which points race, none is dropped before the second."""
-    grids = dict.fromkeys(("UCB1", "Priv-UCB1"), {"scale": (0.02, 0.2, 2.0)})
+    grids = {name: {"scale": (0.02, 0.2, 2.0)} for name in ("UCB1", "Priv-UCB1")}
     monkeypatch.setitem(TUNINGS, "arms", TuningSpec(grids, seeds=2, natural={"scale": (0.02,)}))
 
 
@@ -177,12 +177,12 @@ def test_constants_by_epsilon_reach_the_policy(by_epsilon):
         entry = make_entry(suite, Edition.draw(suite), chosen, by_epsilon)
         assert entry.settings["policy"]["scale"] == BY_EPSILON[chosen.epsilon]["scale"]
     run = RunSpec(by_epsilon, "FedArms-v0", 20, 2)
-    assert run.build()[1].scale == 0.25
+    assert run.build()[1]._scale == 0.25
     asked = run.changed({"epsilon": 0.2})
-    assert (asked.build()[1].scale, asked.recorded()["policy_kwargs"]["scale"]) == (0.5, 0.5)
-    assert asked.changed({"scale": 3.0}).build()[1].scale == 3.0
+    assert (asked.build()[1]._scale, asked.recorded()["policy_kwargs"]["scale"]) == (0.5, 0.5)
+    assert asked.changed({"scale": 3.0}).build()[1]._scale == 3.0
     ran = call("run", by_epsilon, "FedArms-v0", "--rounds", 20, "--seeds", 2, "--set", "epsilon=12", "--json")
-    assert json.loads(ran.output)["settings"]["policy_kwargs"]["scale"] == 0.125
+    assert json.loads(ran.stdout)["settings"]["policy_kwargs"]["scale"] == 0.125
 
 
 @pytest.mark.parametrize(
