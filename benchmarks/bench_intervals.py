@@ -98,7 +98,7 @@ def table(samples) -> Iterator[str]:
             for of_ratio in (False, True):
                 cells = found[law, runs, of_ratio] = measured(law, runs, samples, of_ratio)
                 texts = (
-                    f"{cells[name][0]:.3f}; {cells[name][1]:.2f}, {cells[name][2]:.3g}"
+                    f"{cells[name][0]:.3f}; {cells[name][1]:.2g}, {cells[name][2]:.2g}"
                     for name in (*ROUTINES, "Student")
                 )
                 yield f"| {law} | {runs} | {'ratio' if of_ratio else 'mean'} | {' | '.join(texts)} |"

@@ -299,6 +299,7 @@ def _cells(row: Ranked) -> dict[str, str]:
         measures.median_ratio(regret, row.silence),
         measures.worst_tenth(regret, row.silence, row.tasks),
     )
+    share = f"{measures.largest_share(regret, row.tasks):.0%}"
     median, worst = (rounded((value, nan, nan)) for value in others)
     return {
         "rank": str(row.rank or "open"),
@@ -307,7 +308,7 @@ def _cells(row: Ranked) -> dict[str, str]:
         "median ratio": median,
         "worst tenth": worst,
         "failed runs": failures,
-        "largest run's share": f"{measures.largest_share(regret, row.tasks):.0%}",
+        "largest run's share": share.replace("nan%", "\N{EN DASH}"),
         # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.
         "epsilon claimed": _epsilon(float(np.max(epsilons))),
         "audited": "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}",

@@ -9,6 +9,7 @@ from fedbandit_envs.experiments.measures import mean_with_interval, ratio_with_i
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.papers import pfcb, stats
 from fedbandit_envs.papers.experiment import Plan, Scale
+from fedbandit_envs.papers.private_federation import pays_from
 from fedbandit_envs.papers.stats import FAILS, Ratio, final_regret, mean_of, ratio
 
 
@@ -142,6 +143,24 @@ def test_orders_are_those_of_the_means():
     assert order(low, high, middle) == "does **not** hold"
     assert order(low, low, high) == "holds"  # at most means at most
     assert order(low, played(luck[::-1]), high) != "holds"
+
+
+@pytest.mark.parametrize("run", [0, 7, 19])
+def test_every_run_counts_for_a_verdict(run):
+    """A median or a trimmed mean would not see one run of twenty."""
+    silent = np.linspace(80.0, 90.0, 20)
+    lost = 0.5 * silent
+    lost[run] = 1e6
+    for mine, says, pays in (
+        (0.5 * silent, "holds", "from 1 on"),
+        (lost, "undecided", "none of those tried"),
+    ):
+        value = ratio(played(mine), played(silent))
+        assert value.at_most() == stats.compare(mine, silent).at_most() == says
+        assert pays_from({1.0: value, 2.0: value}).startswith(pays)
+        assert stats.falls({1.0: played(silent), 2.0: played(mine)}) == says
+        assert stats.least({"mine": played(mine), "": played(silent)}) == ("mine" if says == "holds" else "")
+    assert final_regret(played(lost)).value > 1e4
 
 
 def test_only_runs_of_the_same_instances_are_compared():
