@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,7 +69,9 @@ def run(
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
-    _play(played, opened, entries, out, workers, scheduler, seeds)
+    # The seeds of a task follow from its place in the edition, not from their number.
+    first = (replace(task, seeds=min(seeds or task.seeds, task.seeds)) for task in played.tasks)
+    _play(replace(played, tasks=tuple(first)), opened, entries, out, workers, scheduler)
 
 
 @app.command()
@@ -205,13 +208,7 @@ def _opened(name: str, out: Path, on_published: bool) -> tuple["Suite", "Edition
 
 
 def _play(
-    suite: "Suite",
-    edition: "Edition",
-    entries: list["Entry"],
-    out: Path,
-    workers: int,
-    scheduler: str | None,
-    seeds: int | None = None,
+    suite: "Suite", edition: "Edition", entries: list["Entry"], out: Path, workers: int, scheduler: str | None
 ) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
     from fedbandit_envs.leaderboard import plays
@@ -219,7 +216,7 @@ def _play(
 
     with terminal.explained_play(out), terminal.explained(ending=[BoardError]):
         play = partial(terminal.play_missing, suite.name, workers, scheduler)
-        table = plays.run(suite, edition, entries, out, play, seeds)
+        table = plays.run(suite, edition, entries, out, play)
     typer.echo(f"edition {edition.id}, regret per agent:")
     for entry in entries:
         typer.echo(f"{entry.track} {entry.name}")

@@ -149,18 +149,15 @@ def _ranked(rows: list[tuple[Entry, list[Line]]], control: str | None) -> list[R
     silent = {(line.task, line.seed): line.regret for line in min(found, default=(False, []))[1]}
     unranked = []
     for entry, lines in rows:
-        row = Ranked(
-            entry, lines, np.array([silent.get((one.task, one.seed), nan) for one in lines]), (nan,) * 3
-        )
-        regret = row.values("regret")
-        row = replace(row, ratio=ratio_with_interval(regret, row.silence, row.tasks))
-        place = row.ratio[0], float(regret.mean())
-        unranked.append(
-            (entry.track, entry.is_open, isnan(place[0]), place[isnan(place[0])], entry.name, row)
-        )
+        regret, tasks = np.array([line.regret for line in lines]), np.array([line.task for line in lines])
+        silence = np.array([silent.get((line.task, line.seed), nan) for line in lines])
+        ratio = ratio_with_interval(regret, silence, tasks)
+        # Without a control for its seeds a row comes last; without any control rows are ranked by regret.
+        place = (inf if isnan(ratio[0]) else ratio[0]) if silent else float(regret.mean())
+        unranked.append((entry.track, entry.is_open, place, entry.name, Ranked(entry, lines, silence, ratio)))
     places: Counter[str] = Counter()
     ordered = []
-    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:5]):
+    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:4]):
         places[track] += 1
         ordered.append(row if is_open else replace(row, rank=places[track]))
     return ordered
@@ -287,28 +284,21 @@ def _cells(row: Ranked) -> dict[str, str]:
     bound, epsilons, regret = row.entry.audited, row.values("epsilon"), row.values("regret")
     broken = "" if row.entry.holds else ", claim broken"
     sent = {name: float(row.values(name).mean()) for name in ("messages", "bytes")}
-    late = regret - row.values("half")
-    failures = "\N{EN DASH}"
+    against, tasks = (regret, row.silence, row.tasks), SUITES[row.entry.suite].tasks
+    late, failures, seeds = regret - row.values("half"), "\N{EN DASH}", len(regret) // len(tasks)
     if not np.isnan([late, row.silence]).any():
-        count = int(measures.failed(late, row.silence, row.tasks).sum())
+        count = measures.failures(late, row.silence, row.tasks)
         failures = f"{count} of {late.size} (at most {measures.most_failures(count, late.size):.1%})"
-    seeds = len(row.lines) // len(SUITES[row.entry.suite].tasks)
-    few = f" ({seeds} seeds)" if seeds < SUITES[row.entry.suite].tasks[0].seeds else ""
-    known = not isnan(row.ratio[0])
-    others = (
-        measures.median_ratio(regret, row.silence),
-        measures.worst_tenth(regret, row.silence, row.tasks),
-    )
-    share = f"{measures.largest_share(regret, row.tasks):.0%}"
-    median, worst = (rounded((value, nan, nan)) for value in others)
+    ratio = {"regret / best silence's": rounded(row.ratio)}
+    share = f"{measures.largest_share(regret, row.tasks):.0%}".replace("nan%", "\N{EN DASH}")
     return {
         "rank": str(row.rank or "open"),
-        "entry": row.entry.name + few,
-        **({"regret / best silence's": rounded(row.ratio)} if known else {"regret": f"{regret.mean():,.4g}"}),
-        "median ratio": median,
-        "worst tenth": worst,
+        "entry": row.entry.name + (f" ({seeds} seeds)" if seeds < tasks[0].seeds else ""),
+        **({"regret": f"{regret.mean():,.4g}"} if isnan(row.ratio[0]) else ratio),
+        "median ratio": rounded((measures.median_ratio(regret, row.silence), nan, nan)),
+        "worst tenth": rounded((measures.worst_tenth(*against), nan, nan)),
         "failed runs": failures,
-        "largest run's share": share.replace("nan%", "\N{EN DASH}"),
+        "largest run's share": share,
         # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.
         "epsilon claimed": _epsilon(float(np.max(epsilons))),
         "audited": "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}",
