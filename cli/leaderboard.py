@@ -22,9 +22,6 @@ app = typer.Typer(
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help="linear-quick, arms, ... (errors list all).")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.")]
-_SeedsOption = Annotated[
-    int | None, typer.Option(help="Play the first seeds of each task only; at least 20 to be ranked.", min=1)
-]
 _PublishedOption = Annotated[
     bool, typer.Option("--published", help="Play the seeds of the published rows. Your row then has no rank.")
 ]
@@ -43,7 +40,7 @@ def run(
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     on_published: _PublishedOption = False,
-    seeds: _SeedsOption = None,
+    seeds: Annotated[int | None, typer.Option(help="Only the first seeds, at least 20.", min=1)] = None,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
 

@@ -43,10 +43,8 @@ def mean_with_interval(values: Array) -> tuple[Array, Array, Array]:
     mean = np.asarray(values.mean(axis=-1))
     if count < FEWEST:
         return mean, np.full_like(mean, nan), np.full_like(mean, nan)
-    rows = values.reshape(-1, count)
-    resampled = _counts(count, 0) @ rows.T / count
-    low, high = _interval(mean.ravel(), resampled, (rows - rows.mean(axis=1, keepdims=True)).T, 1)
-    return mean, low.reshape(mean.shape), high.reshape(mean.shape)
+    resampled = np.tensordot(_counts(count, 0), values, (1, -1)) / count
+    return mean, *_interval(mean, resampled, np.moveaxis(values - mean[..., np.newaxis], -1, 0), 1)
 
 
 def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) -> Estimate:
@@ -77,8 +75,7 @@ def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) 
 
 def median_ratio(above: Array, below: Array) -> float:
     """Returns the median over runs of the ratio of two policies' regret; arguments as :func:`ratio_with_interval`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.median(above / below))
+    return float(np.median(above / below))
 
 
 def worst_tenth(above: Array, below: Array, tasks: Array) -> float:
@@ -94,12 +91,13 @@ def worst_tenth(above: Array, below: Array, tasks: Array) -> float:
 def largest_share(regret: Array, tasks: Array) -> float:
     """Returns the share of a task's summed regret which its largest run holds, on the task where it is largest.
 
+    It is 0 if no run has regret.
+
     Args:
         regret: Regret of each run, ``(runs,)``.
         tasks: Number of each run's task, same shape.
     """
-    with np.errstate(invalid="ignore"):
-        return float(max(own.max() / own.sum() for (own,) in _by_task(tasks, regret)))
+    return float(max(own.max() / (own.sum() or 1) for (own,) in _by_task(tasks, regret)))
 
 
 def failures(late: Array, below: Array, tasks: Array) -> int:
@@ -141,12 +139,12 @@ def _counts(runs: int, number: int) -> Array:
 
 
 def _interval(value: Array, resampled: Array, influence: Array, tasks: int) -> tuple[Array, Array]:
-    """Returns the ends of the interval of a statistic, or of several, each ``(statistics,)``.
+    """Returns the ends of the intervals of statistics, each ``(...)``.
 
     Args:
-        value: The statistic, ``()``, or several, ``(statistics,)``.
-        resampled: Its values in resamples, on a first axis before those of ``value``.
-        influence: What each run adds to the statistic, up to a factor, on a first axis likewise.
+        value: The statistics, ``(...)``.
+        resampled: Their values in resamples, ``(resamples, ...)``.
+        influence: What each run adds to a statistic, up to a factor, ``(runs, ...)``.
         tasks: Number of tasks within which runs were drawn.
     """
     most = len(resampled) - 1
@@ -162,8 +160,7 @@ def _interval(value: Array, resampled: Array, influence: Array, tasks: int) -> t
     level = stdtrit(free, _TAIL) * sqrt(len(influence) / free)
     ends = []
     for quantile in (shift + level, shift - level):
-        moved = ndtr(shift + quantile / np.maximum(1 - acceleration * quantile, 1e-9))
-        place = np.nan_to_num(moved * most)
+        place = np.nan_to_num(most * ndtr(shift + quantile / np.maximum(1 - acceleration * quantile, 1e-9)))
         around = np.stack([np.floor(place), np.ceil(place)]).astype(np.int64)
         left, right = np.take_along_axis(resampled, around, axis=0)
         ends.append(left + (right - left) * (place % 1))
