@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,9 +22,6 @@ app = typer.Typer(
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help="linear-quick, arms, ... (errors list all).")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.")]
-_SeedsOption = Annotated[
-    int | None, typer.Option(help="Play the first seeds of each task only; at least 20 to be ranked.", min=1)
-]
 _PublishedOption = Annotated[
     bool, typer.Option("--published", help="Play the seeds of the published rows. Your row then has no rank.")
 ]
@@ -42,7 +40,7 @@ def run(
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     on_published: _PublishedOption = False,
-    seeds: _SeedsOption = None,
+    seeds: Annotated[int | None, typer.Option(help="Only the first seeds, at least 20.", min=1)] = None,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
 
@@ -68,7 +66,9 @@ def run(
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
-    _play(played, opened, entries, out, workers, scheduler, seeds)
+    # The seeds of a task follow from its place in the edition, not from their number.
+    first = (replace(task, seeds=min(seeds or task.seeds, task.seeds)) for task in played.tasks)
+    _play(replace(played, tasks=tuple(first)), opened, entries, out, workers, scheduler)
 
 
 @app.command()
@@ -205,13 +205,7 @@ def _opened(name: str, out: Path, on_published: bool) -> tuple["Suite", "Edition
 
 
 def _play(
-    suite: "Suite",
-    edition: "Edition",
-    entries: list["Entry"],
-    out: Path,
-    workers: int,
-    scheduler: str | None,
-    seeds: int | None = None,
+    suite: "Suite", edition: "Edition", entries: list["Entry"], out: Path, workers: int, scheduler: str | None
 ) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
     from fedbandit_envs.leaderboard import plays
@@ -219,7 +213,7 @@ def _play(
 
     with terminal.explained_play(out), terminal.explained(ending=[BoardError]):
         play = partial(terminal.play_missing, suite.name, workers, scheduler)
-        table = plays.run(suite, edition, entries, out, play, seeds)
+        table = plays.run(suite, edition, entries, out, play)
     typer.echo(f"edition {edition.id}, regret per agent:")
     for entry in entries:
         typer.echo(f"{entry.track} {entry.name}")

@@ -347,12 +347,7 @@ def plays_of(suite: Suite, edition: Edition, entry: Entry) -> list[Play]:
 
 
 def run(
-    suite: Suite,
-    edition: Edition,
-    entries: Sequence[Entry],
-    folder: Path,
-    play: Player = play_here,
-    seeds: int | None = None,
+    suite: Suite, edition: Edition, entries: Sequence[Entry], folder: Path, play: Player = play_here
 ) -> ResultTable:
     """Plays entries in an edition, and adds their runs to the table of a folder.
 
@@ -365,7 +360,6 @@ def run(
         entries: The entries; for one that the folder has already, the same one in the folder is played.
         folder: Folder of results.
         play: Function that plays the missing shards; by default in this process.
-        seeds: Number of the edition's seeds that are played of each task, the first ones; None for all.
 
     Returns:
         The results in the folder.
@@ -382,8 +376,7 @@ def run(
     table.editions[edition.id] = edition
     table.save(folder)
     new = [entry.row for entry in entries if entry.row not in table.lines]
-    whole = {row: plays_of(suite, edition, table.entries[row]) for row in new}
-    runs = {row: [replace(one, seeds=one.seeds[:seeds]) for one in own] for row, own in whole.items()}
+    runs = {row: plays_of(suite, edition, table.entries[row]) for row in new}
     play([run for own in runs.values() for run in own], folder / SHARDS)
     for row, own in runs.items():
         table.lines[row] = [line for run in own for line in Store(folder / SHARDS).load(run)]

@@ -25,7 +25,6 @@ from fedbandit_envs.experiments.plots import Curve, curve_of, figure_of
 from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
-from fedbandit_envs.registry.registration import REGISTRY
 
 Groups = Mapping[Edition, Sequence["Ranked"]]
 """Ranked rows by their edition, see :func:`ranked`."""
@@ -52,6 +51,9 @@ _LEVELS = {
     compared.OURS_TUNED: ("#c7751a", "solid"),
     compared.TRUE_TUNED: ("#c7751a", "dashed"),
 }
+
+
+_ROLES = (compared.SILENT, compared.TUNED, BEST, compared.PLACEBO, compared.TRUE, compared.TRUE_TUNED)
 
 
 def rounded(value: Estimate) -> str:
@@ -83,6 +85,7 @@ class Ranked:
     Attributes:
         entry: The entry.
         lines: Its runs, task by task, in the order of the edition's seeds.
+        tasks: The task's id of each run, ``(runs,)``.
         silence: Regret of the suite's best silence in the same runs, ``(runs,)``; NaN where that was not run.
         ratio: Ratio of expected regrets to it, the geometric mean over tasks; NaN if it is unknown.
         rank: Rank on the track, from 1; 0 for an open row, which has none.
@@ -90,14 +93,10 @@ class Ranked:
 
     entry: Entry
     lines: list[Line]
+    tasks: Array
     silence: Array
     ratio: Estimate
     rank: int = 0
-
-    @property
-    def tasks(self) -> Array:
-        """The task's id of each run, ``(runs,)``."""
-        return np.array([line.task for line in self.lines])
 
     def values(self, name: str, task: str = "") -> Array:
         """Returns one measure of all runs, or of one task's runs, float64 ``(runs,)``.
@@ -107,22 +106,6 @@ class Ranked:
             task: Id of the task; empty for all.
         """
         return np.array([getattr(line, name) for line in self.lines if task in ("", line.task)], np.float64)
-
-
-def lines_of(suite: str) -> dict[str, str]:
-    """Returns the names of the baselines with which private ones of a suite are compared, by their role.
-
-    Roles are agents that send nothing, with default and with tuned constants; a placebo, whose messages carry no data;
-    and a federation without noise, with the constants of tuned silence and with its own, if they differ. Empty for
-    suites of environments that other packages add.
-    """
-    # "fedbandit_envs.linear.env:LinearEnv" is of the problem "linear", and a problem may have several suites.
-    package, problem, *_ = REGISTRY[SUITES[suite].tasks[0].env_id].federation.split(".")
-    named = compared.BASELINE_OF.get(problem, {}) if package == "fedbandit_envs" else {}
-    roles = (compared.SILENT, compared.TUNED, compared.PLACEBO, compared.TRUE, compared.TRUE_TUNED)
-    # Where both forms on true data are the same baseline, it has the first of the two roles.
-    role_of = {named[role]: role for role in reversed(roles) if named}
-    return {role: name for name, role in reversed(role_of.items())}
 
 
 def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
@@ -149,18 +132,16 @@ def _ranked(rows: list[tuple[Entry, list[Line]]], control: str | None) -> list[R
     silent = {(line.task, line.seed): line.regret for line in min(found, default=(False, []))[1]}
     unranked = []
     for entry, lines in rows:
-        row = Ranked(
-            entry, lines, np.array([silent.get((one.task, one.seed), nan) for one in lines]), (nan,) * 3
-        )
-        regret = row.values("regret")
-        row = replace(row, ratio=ratio_with_interval(regret, row.silence, row.tasks))
-        place = row.ratio[0], float(regret.mean())
-        unranked.append(
-            (entry.track, entry.is_open, isnan(place[0]), place[isnan(place[0])], entry.name, row)
-        )
+        regret, tasks = np.array([line.regret for line in lines]), np.array([line.task for line in lines])
+        silence = np.array([silent.get((line.task, line.seed), nan) for line in lines])
+        ratio = ratio_with_interval(regret, silence, tasks)
+        # Without a control for its seeds a row comes last; without any control rows are ranked by regret.
+        place = (inf if isnan(ratio[0]) else ratio[0]) if silent else float(regret.mean())
+        row = Ranked(entry, lines, tasks, silence, ratio)
+        unranked.append((entry.track, entry.is_open, place, entry.name, row))
     places: Counter[str] = Counter()
     ordered = []
-    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:5]):
+    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:4]):
         places[track] += 1
         ordered.append(row if is_open else replace(row, rank=places[track]))
     return ordered
@@ -248,10 +229,13 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
     """
     panels: dict[str, dict[str, Curve]] = {}
     for edition, rows in groups.items():
-        task, levels = SUITES[edition.suite].tasks[0].id, lines_of(edition.suite)
-        if (control := best_silence(edition.suite)) not in (None, *levels.values()):
-            levels[BEST] = control
-        names = compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})
+        task, levels = SUITES[edition.suite].tasks[0].id, dict[str, str]()
+        # Not all of these are in a problem: a plug-in has none, and best silence may be tuned silence.
+        names = {**compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})}
+        names[BEST] = best_silence(edition.suite) or ""
+        for role in _ROLES:
+            if names.get(role, "") not in ("", *levels.values()):
+                levels[role] = names[role]
         regret: dict[str, dict[float, Array]] = {}
         for row in rows:
             ranked_here = row.rank and row.entry.track[-4:] != "-few"
@@ -287,28 +271,21 @@ def _cells(row: Ranked) -> dict[str, str]:
     bound, epsilons, regret = row.entry.audited, row.values("epsilon"), row.values("regret")
     broken = "" if row.entry.holds else ", claim broken"
     sent = {name: float(row.values(name).mean()) for name in ("messages", "bytes")}
-    late = regret - row.values("half")
-    failures = "\N{EN DASH}"
+    against, tasks = (regret, row.silence, row.tasks), SUITES[row.entry.suite].tasks
+    late, failures, seeds = regret - row.values("half"), "\N{EN DASH}", len(regret) // len(tasks)
     if not np.isnan([late, row.silence]).any():
-        count = int(measures.failed(late, row.silence, row.tasks).sum())
+        count = measures.failures(late, row.silence, row.tasks)
         failures = f"{count} of {late.size} (at most {measures.most_failures(count, late.size):.1%})"
-    seeds = len(row.lines) // len(SUITES[row.entry.suite].tasks)
-    few = f" ({seeds} seeds)" if seeds < SUITES[row.entry.suite].tasks[0].seeds else ""
-    known = not isnan(row.ratio[0])
-    others = (
-        measures.median_ratio(regret, row.silence),
-        measures.worst_tenth(regret, row.silence, row.tasks),
-    )
+    ratio = {"regret / best silence's": rounded(row.ratio)}
     share = f"{measures.largest_share(regret, row.tasks):.0%}"
-    median, worst = (rounded((value, nan, nan)) for value in others)
     return {
         "rank": str(row.rank or "open"),
-        "entry": row.entry.name + few,
-        **({"regret / best silence's": rounded(row.ratio)} if known else {"regret": f"{regret.mean():,.4g}"}),
-        "median ratio": median,
-        "worst tenth": worst,
+        "entry": row.entry.name + (f" ({seeds} seeds)" if seeds < tasks[0].seeds else ""),
+        **({"regret": f"{regret.mean():,.4g}"} if isnan(row.ratio[0]) else ratio),
+        "median ratio": rounded((measures.median_ratio(regret, row.silence), nan, nan)),
+        "worst tenth": rounded((measures.worst_tenth(*against), nan, nan)),
         "failed runs": failures,
-        "largest run's share": share.replace("nan%", "\N{EN DASH}"),
+        "largest run's share": share,
         # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.
         "epsilon claimed": _epsilon(float(np.max(epsilons))),
         "audited": "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}",

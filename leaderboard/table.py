@@ -212,9 +212,8 @@ class ResultTable:
         if suite is None or edition is None or suite.digest != edition.digest:
             raise BoardError(f"{row.suite} has changed since edition {row.edition}, or is unknown")
         first = max([FEWEST_SEEDS, *Counter(line.task for line in lines).values()])
-        runs = [
-            (task.id, f"{seed:032x}") for task in suite.tasks for seed in edition.seeds(suite, task)[:first]
-        ]
+        seeds = {task.id: edition.seeds(suite, task)[:first] for task in suite.tasks}
+        runs = [(task, f"{seed:032x}") for task, own in seeds.items() for seed in own]
         found = {(line.task, line.seed): line for line in lines}
         if len(lines) != len(runs) or found.keys() != {*runs}:
             raise BoardError(f"{row}: {len(lines)} runs, which are not those of the edition")

@@ -266,7 +266,6 @@ def _against_epsilon(groups: Mapping[str, stats.Curves], curves: stats.Curves) -
                 f"{OURS} [95 %]": stats.final_regret(result),
                 f"/ {TUNED}": value,
                 f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
-                "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",
                 f"{PAPER} / {TUNED}": curves[f"{PAPER}, {delta}"][epsilon] if paper else "-",
                 f"{OURS} / {PAPER}": stats.ratio(result, lines[PAPER][epsilon]) if paper else "-",
             }

@@ -53,9 +53,9 @@ class Mean:
     spec: str = ".0f"
 
     def __str__(self) -> str:
-        """Returns the mean and its interval, if there is one."""
-        ends = "" if isnan(self.low) else f" [{self.low:{self.spec}}, {self.high:{self.spec}}]"
-        return f"{self.value:{self.spec}}{ends}"
+        """Returns the value and its interval, as far as there are any."""
+        ends = "" if isnan(self.low) else f"[{self.low:{self.spec}}, {self.high:{self.spec}}]"
+        return ends if isnan(self.value) else f"{self.value:{self.spec}} {ends}".strip()
 
     def contains(self, number: float) -> Statement:
         """Returns the verdict on whether a number lies within the interval, as the true value does."""
@@ -66,14 +66,11 @@ class Mean:
         return verdict(self, high=bound)
 
 
+@dataclass(frozen=True)
 class Ratio(Mean):
     """A ratio with its 95 % interval; the value is NaN if this is only a prediction interval."""
 
-    def __str__(self) -> str:
-        """Returns the ratio and its interval, if there is one."""
-        if isnan(self.value):
-            return f"[{self.low:.2f}, {self.high:.2f}]"
-        return f"{self.value:.3f}" + ("" if isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
+    spec: str = ".3f"
 
 
 class _OfItself(Ratio):

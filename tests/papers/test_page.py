@@ -51,7 +51,7 @@ def test_what_is_printed_and_drawn_is_recorded(written):
         ("P-FCB", "other", "4321"),
         ("SS-UCB", "regret [95 %]", "-1,234.6 [-1,300.0, -1,169.1]"),
         ("SS-UCB", "ratio", "14.700 [14.400, 15.000]"),
-        ("SS-UCB", "other", "[0.12, 2.50]"),
+        ("SS-UCB", "other", "[0.125, 2.500]"),
         ("saving", "in the text", "0.300 [0.250, 0.350]"),
         ("P-FCB / silent", "ratio", ""),
         *[("P-FCB", "drawn", "")] * 2,

@@ -72,7 +72,7 @@ def test_intervals_are_over_instances():
 def test_measures_write_themselves():
     assert str(Ratio(0.7, 0.68, 0.72, 20)) == "0.700 [0.680, 0.720]"
     span = Ratio(np.nan, 0.6, 0.8, 20)
-    assert str(span) == "[0.60, 0.80]"
+    assert str(span) == "[0.600, 0.800]"
     assert [span.contains(number) for number in (0.6, 0.8, 0.59, 0.81)] == [
         "holds", "holds", "does **not** hold", "does **not** hold",
     ]  # fmt: skip
