@@ -23,7 +23,7 @@ from scipy.stats import gmean
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.measures import failed, most_failures
+from fedbandit_envs.experiments.measures import failures, most_failures
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.leaderboard.plays import baselines_of
@@ -300,8 +300,8 @@ def behind(regrets: Array, late: Array, lost: Array) -> Array:
     """
     means, seeds = regrets.mean(axis=2), regrets.shape[2]
     first, of_one = int(np.argmin(_score(means))), np.zeros(seeds)
-    fails = [failed(*pair, of_one).sum() for pair in zip(late[first], regrets[first], strict=True)]
-    share = np.array([most_failures(int(one), seeds) for one in fails])
+    failed = [failures(*pair, of_one) for pair in zip(late[first], regrets[first], strict=True)]
+    share = np.array([most_failures(one, seeds) for one in failed])
     charged = np.maximum(means[first] + share * np.maximum(lost, regrets.max(axis=(0, 2))), _TINY)
     means = np.maximum(means, _TINY)
     parts = regrets / means[..., np.newaxis] - regrets[first] / charged[:, np.newaxis]
