@@ -186,7 +186,7 @@ def check_worth(env, policy, counts, continual, seeds=(0, 1)):
                 sums[:, *row] += messages.sum(axis=0)
                 messages, held[:, *row] = [sums[:, *row]], 0
             held[:, *row] += worth_of(messages, own[:, *row], before[:, *row])
-        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(list(policy._known.received.totals.values()), held, rtol=1e-9, atol=1e-9)
     return held
 
 

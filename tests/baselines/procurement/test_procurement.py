@@ -69,7 +69,7 @@ def test_thompson_draws_from_the_posterior():
     policy = ThompsonProcurement()
     *_, (_, observation, _) = played(env, policy, range(4), 3)
     units, good = observation["total_delivered"], observation["total_good"]
-    place = beta.cdf(policy._quality, good + 1, units - good + 1)
+    place = beta.cdf(policy._index, good + 1, units - good + 1)
     assert kstest(place.ravel(), "uniform").pvalue > 1e-4
 
 
@@ -152,7 +152,7 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
     for action, _, step in played(env(), printed, range(5)):
         assert ((action >= 0) & (action <= 50)).all()
         regret += step.info["regret"].mean()
-    assert (printed._received_units < 0).any()
+    assert (printed._known.received.totals["delivered"] < 0).any()
     guarded, silent = (
         simulate(one, policy, range(5)).regret[-1].mean()
         for one, policy in ((env(), PFCB()), (parallel_env(max_cycles=2000), SSUCB()))
@@ -171,4 +171,4 @@ def test_first_reports_need_no_estimate_to_compare_with_behind_guards(guards, be
     seen["round"][...], seen["inbox_mask"][0, :, 1] = 5, True
     seen["inbox_delivered"][0, :, 1], seen["inbox_good"][0, :, 1] = 10.0, 7.0
     policy.act(seen)
-    assert (policy._received_units == believed).all()
+    assert (policy._known.received.totals["delivered"] == believed).all()
