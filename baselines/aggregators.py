@@ -558,7 +558,7 @@ class KnownCounts:
     def update(
         self,
         observation: Arrays,
-        arrived: Callable[[Arrays], Array | None] = lambda observation: None,
+        arrived: Callable[[Arrays], Array | None] = lambda seen: None,
         weight: float = 1.0,
     ) -> None:
         """Adds newly received messages, and writes what is known now.

@@ -94,23 +94,18 @@ BASELINES: dict[str, Baseline] = {
         # The constants of SS-UCB-tuned, so that P-FCB-weighted differs from it by the received messages alone.
         **constants("SS-UCB-tuned"),
     ),
-    "PPO-procurement": _baseline(LearnedIndex, *PPO, weights="PPO-procurement"),
-}
-
-for _name, _index in (
-    ("Thompson-procurement", procurement.ThompsonProcurement),
-    ("Laplace-index", procurement.LaplaceIndex),
-):
-    BASELINES[f"{_name}-weighted"] = _baseline(
-        _index,
-        f"{_name} on own counts and noisy ones of others, weighted by their precision; cautious about the constraint",
+    "Thompson-procurement-weighted": _baseline(
+        procurement.ThompsonProcurement,
+        "Thompson-procurement on own counts and noisy ones of others, weighted by their precision, with a margin of 2",
         "this project",
         **_PRIVATE,
         pool="precision",
         margin=2.0,
-    )
+    ),
+    "PPO-procurement": _baseline(LearnedIndex, *PPO, weights="PPO-procurement"),
+}
 
-_WEIGHTED = ("P-FCB-weighted", "Thompson-procurement-weighted", "Laplace-index-weighted")
+_WEIGHTED = ("P-FCB-weighted", "Thompson-procurement-weighted")
 PLACEBOS = {name: f"{name}-placebo" for name in ("P-FCB", *_WEIGHTED)}
 ON_TRUE_DATA = {name: f"{name}-true" for name in _WEIGHTED}
 COMPARISON = {"silent": "Thompson-procurement", "paper": "P-FCB", "ours": "Thompson-procurement-weighted"}
