@@ -2,7 +2,8 @@
 
 Each folder lists its baselines in ``BASELINES`` of its module ``registered``. Further forms of some baselines are made
 here, so that folders give only their names: ``PLACEBOS`` those of placebos, whose messages hold noise but no data, and
-``ON_TRUE_DATA`` those of forms without noise. Tuned forms, with noise and without, follow from ``tuned.json``.
+``ON_TRUE_DATA`` those of forms without noise. Tuned forms follow from ``tuned.json``; private ones have constants by
+epsilon (:meth:`Baseline.at`).
 """
 
 from collections.abc import Callable, Mapping

@@ -208,8 +208,10 @@ def _suites(problem: str, rounds: int | None) -> list[Suite]:
         full = [one for name, one in SUITES.items() if not name.endswith("-quick") and name != problem]
         more = [one for one in full if REGISTRY[one.tasks[0].env_id].federation == federation]
         found = [SUITES[problem], *more]
-    changes = {} if rounds is None else {"rounds": rounds}
-    return [replace(one, tasks=tuple(replace(task, **changes) for task in one.tasks)) for one in found]
+    return [
+        replace(one, tasks=tuple(replace(task, rounds=rounds or task.rounds) for task in one.tasks))
+        for one in found
+    ]
 
 
 def _combined(name: str, grid: Values) -> list[Point]:
@@ -260,7 +262,8 @@ def _raced(
         if start < stop:
             regrets[:, left, :, start:stop] = played([race.points[one] for one in left], start, stop)
         if stop < race.seeds:
-            drop = behind(*regrets[:, left, :, :stop], lost)
+            whole, late = regrets[:, left, :, :stop]
+            drop = behind(whole, late, lost)
             left = [one for one, out in zip(left, drop, strict=True) if not out]
     tried = []
     for (_, constants), own in zip(race.points, regrets[0], strict=True):
