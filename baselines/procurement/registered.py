@@ -96,11 +96,11 @@ BASELINES: dict[str, Baseline] = {
     ),
     "Thompson-procurement-weighted": _baseline(
         procurement.ThompsonProcurement,
-        "Thompson-procurement on own counts and noisy ones of others, weighted by their precision, with a margin of 2",
+        "Thompson-procurement on own counts and noisy ones of others, weighted by their precision, with a margin of 3",
         "this project",
         **_PRIVATE,
         pool="precision",
-        margin=2.0,
+        margin=3.0,
     ),
     "PPO-procurement": _baseline(LearnedIndex, *PPO, weights="PPO-procurement"),
 }

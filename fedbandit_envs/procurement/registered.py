@@ -2,6 +2,8 @@
 
 from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
+_MARGINS = (0.0, 1.5, 3.0, 6.0)
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.procurement.env:ProcurementEnv",
     small={"num_producers": 5},
@@ -12,8 +14,15 @@ PROBLEM = RegisteredProblem(
     },
     tuning=TuningSpec(
         grids={
-            name: {"radius_scale": RADII, "exploration_rounds": (0, 1)}
-            for name in ("SS-UCB", "P-FCB", "P-FCB-weighted", "P-FCB-weighted-true")
+            **{
+                name: {"radius_scale": RADII, "exploration_rounds": (0,), "margin": _MARGINS}
+                for name in ("SS-UCB", "P-FCB", "P-FCB-weighted", "P-FCB-weighted-true")
+            },
+            "Laplace-index": {"width": (0.0, 0.1, 0.2, 0.4, 0.8, 1.6), "margin": _MARGINS},
+            **{
+                f"Thompson-procurement{form}": {"margin": _MARGINS}
+                for form in ("", "-weighted", "-weighted-true")
+            },
         },
         seeds=100,
     ),

@@ -247,12 +247,7 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
 
 @pytest.mark.parametrize(
     ("problem", "name"),
-    [
-        (procurement, "P-FCB"),
-        (procurement, "Thompson-procurement"),
-        (procurement, "Laplace-index"),
-        (arms, "MOSS"),
-    ],
+    [(procurement, "P-FCB"), (procurement, "Thompson-procurement"), (arms, "MOSS")],
 )
 def test_a_placebo_is_no_communication_with_the_same_constants(problem, name):
     """To the last bit, since reports of noise alone are cut off."""
