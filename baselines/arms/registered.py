@@ -74,13 +74,6 @@ BASELINES: dict[str, Baseline] = {
         pool="precision",
         **_MOSS,
     ),
-    "Thompson-weighted": _baseline(
-        arms.ThompsonSampling,
-        "Thompson that also uses noisy counts of others, weighted by their precision",
-        "this project",
-        **_INDEPENDENT,
-        pool="precision",
-    ),
     "PPO-arms": _baseline(LearnedIndex, *PPO, weights="PPO-arms"),
 }
 
@@ -94,7 +87,7 @@ for _name, _policy, _paper in (("UCB1", arms.UCB1, _AUER), ("Thompson", arms.Tho
             _policy, _summary.format(_name), f"{_paper}, federated", **_wrappers
         )
 
-_WEIGHTED = ("UCB1-weighted", "MOSS-weighted", "Thompson-weighted")
+_WEIGHTED = ("UCB1-weighted", "MOSS-weighted")
 PLACEBOS = {of: f"{of}-placebo" for of in ("Priv-UCB1", "Priv-Thompson", *_WEIGHTED)}
 ON_TRUE_DATA = {of: f"{of}-true" for of in _WEIGHTED}
 COMPARISON = {"silent": "MOSS", "paper": "Priv-UCB1", "ours": "MOSS-weighted"}
