@@ -494,28 +494,29 @@ class _WeighedCounts(Aggregator):
 
 
 @kernel
-def _know(own_trials, own_successes, received_trials, received_successes, clipped, trials, successes):
-    """Writes the sums of own and received counts; ``clipped`` received ones satisfy 0 <= successes <= trials."""
+def _know(own_trials, own_successes, received_trials, received_successes, trials, successes):
+    """Writes the sums of own and received counts, after clipping the received ones to 0 <= successes <= trials."""
     for r in range(trials.shape[0]):
         for j in range(trials.shape[1]):
             for k in range(trials.shape[2]):
-                outcomes, good = received_trials[r, j, k], received_successes[r, j, k]
-                if clipped:
-                    outcomes = max(outcomes, 0.0)
-                    good = min(max(good, 0.0), outcomes)
-                trials[r, j, k] = own_trials[r, j, k] + outcomes
-                successes[r, j, k] = own_successes[r, j, k] + good
+                # Noise in messages can make the received counts negative, or successes more than trials.
+                received = max(received_trials[r, j, k], 0.0)
+                trials[r, j, k] = own_trials[r, j, k] + received
+                successes[r, j, k] = own_successes[r, j, k] + min(
+                    max(received_successes[r, j, k], 0.0), received
+                )
 
 
 class KnownCounts:
     """Counts of outcomes and successes that agents know: their own ones and the aggregate of received ones.
 
-    Noise in messages can make received outcomes negative, or successes more than outcomes.
+    Received outcomes that noise has made negative count as 0, and received successes are clipped to between 0 and the
+    received outcomes.
 
     Attributes:
         trials: Numbers of outcomes, float64 ``(replicas, agents, values)``; :meth:`update` writes them.
         successes: Numbers of successes among them, same shape.
-        received: The aggregator of received counts; None where agents receive no messages.
+        received: The started aggregator of received counts; None where agents receive no messages.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -528,13 +529,7 @@ class KnownCounts:
     """
 
     def __init__(
-        self,
-        pool: Aggregator,
-        spec: PolicySpec,
-        rows: tuple[int, ...],
-        trials: str,
-        successes: str,
-        clipped: bool = True,
+        self, pool: Aggregator, spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str
     ) -> None:
         """Prepares for an episode in which nothing is known yet.
 
@@ -544,38 +539,29 @@ class KnownCounts:
             rows: Numbers of replicas and agents, ``(replicas, agents)``.
             trials: Name of the array of numbers of outcomes, as senders release it.
             successes: Name of the array of numbers of successes among these outcomes.
-            clipped: Whether received outcomes are at least 0, and received successes between 0 and these.
 
         Raises:
             UnfitError: The aggregator cannot combine the messages that agents receive.
         """
-        self._names, self._clipped = (trials, successes), clipped
+        self._names = trials, successes
         self.trials, self.successes = np.zeros((2, *rows, *(spec.observation[f"total_{trials}"].shape or ())))
         self.received: Aggregator | None = None
         if "inbox_mask" in spec.observation.spaces:
             self.received = pool.start(count_inbox(spec, rows, trials, successes))
 
-    def update(
-        self,
-        observation: Arrays,
-        arrived: Callable[[Arrays], Array | None] = lambda seen: None,
-        weight: float = 1.0,
-    ) -> None:
+    def update(self, observation: Arrays) -> None:
         """Adds newly received messages, and writes what is known now.
 
         Args:
             observation: Own counts as ``total_x``, and messages, see :meth:`Aggregator.add`.
-            arrived: Is called if there are new messages; takes the observation and returns which numbers of the
-                messages are used, None for all, see :meth:`Aggregator.add`.
-            weight: Factor by which the received counts are multiplied.
         """
         own = {name: observation[f"total_{name}"] for name in self._names}
         if self.received is None:
             self.trials[...], self.successes[...] = own.values()
             return
         if observation["inbox_mask"].any():
-            self.received.add(observation, arrived(observation), own, weight)
-        _know(*own.values(), *self.received.totals.values(), self._clipped, self.trials, self.successes)
+            self.received.add(observation, exact=own)
+        _know(*own.values(), *self.received.totals.values(), self.trials, self.successes)
 
 
 GRAM = "statistic"

@@ -205,7 +205,7 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
     for action, _, step in played(env(), printed, range(5)):
         assert ((action >= 0) & (action <= 50)).all()
         regret += step.info["regret"].mean()
-    assert (printed._known.received.totals["delivered"] < 0).any()
+    assert (printed._reports.totals["delivered"] < 0).any()
     guarded, silent = (
         simulate(one, policy, range(5)).regret[-1].mean()
         for one, policy in ((env(), PFCB()), (parallel_env(max_cycles=2000), SSUCB()))
@@ -224,4 +224,4 @@ def test_first_reports_need_no_estimate_to_compare_with_behind_guards(guards, be
     seen["round"][...], seen["inbox_mask"][0, :, 1] = 5, True
     seen["inbox_delivered"][0, :, 1], seen["inbox_good"][0, :, 1] = 10.0, 7.0
     policy.act(seen)
-    assert (policy._known.received.totals["delivered"] == believed).all()
+    assert (policy._reports.totals["delivered"] == believed).all()
