@@ -205,7 +205,6 @@ class FairX(FedUCB):
         solver: SolverName = "frank_wolfe",
         steps: int | None = None,
         ridge_each: bool = False,
-        noise_sd: float = 0.1,
         failure: float = 0.05,
         **feducb: Any,
     ) -> None:
@@ -217,7 +216,6 @@ class FairX(FedUCB):
                 the estimate itself is used, as with ``beta_scale=0``.
             ridge_each: Whether V has the ridge lambda I once for each agent after the first message, as in the thesis'
                 listing; else only once.
-            noise_sd: R, the sub-Gaussian constant of rewards.
             failure: Probability delta' with which the confidence bounds may fail.
             **feducb: Other arguments of :class:`FedUCB`, except ``combine`` and ``alpha``. ``beta_scale`` is the factor
                 of the radius sqrt(beta); 0 means no exploration. Where D (``threshold``) is None it is FedUCB's printed
@@ -229,7 +227,7 @@ class FairX(FedUCB):
         """
         if refused := feducb.keys() & {"combine", "alpha"}:
             raise TypeError(f"FairX takes no {', '.join(sorted(refused))}: shares follow from one ellipsoid")
-        super().__init__(noise_sd=noise_sd, failure=failure, **feducb)
+        super().__init__(failure=failure, **feducb)
         self._solver: SolverName = require_choice("solver", solver, SOLVERS)
         if steps is not None:
             require_integer("steps", steps, 0)
@@ -338,7 +336,7 @@ class BestArm(LinUCB):
         >>> from fedbandit_envs import exposure_v0
         >>> from fedbandit_envs.baselines.exposure import BestArm
         >>> env = exposure_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
-        >>> policy = BestArm(noise_sd=0.1)
+        >>> policy = BestArm(beta_scale=0.1)
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
         >>> policy.act(env.reset_batch([0]).observation).shape
         (1, 3, 4)

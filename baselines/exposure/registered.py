@@ -46,9 +46,7 @@ BASELINES: dict[str, Baseline] = {
     "deserved-shares": _baseline(
         DeservedShares, "gives the shares that arms deserve by the true parameter", "oracle", reveal={}
     ),
-    "best-arm": _baseline(
-        BestArm, "no communication; gives all exposure to LinUCB's arm, which is unfair", noise_sd=0.1
-    ),
+    "best-arm": _baseline(BestArm, "no communication; gives all exposure to LinUCB's arm, which is unfair"),
     "FairX-LinUCB": _fairx(
         "gives the fair shares of that parameter of the confidence ellipsoid with most reward",
         f"{_WANG}; {_SOLANKI}",
@@ -98,7 +96,7 @@ BASELINES: dict[str, Baseline] = {
         "this project",
         privatizer={**_AT_TWO, "releases": _FROM_64},
         channel={"schedule": _FROM_64},
-        pool={"name": "precision", "reward_variance": 0.01},
+        pool="precision",
         **constants("FairX-tuned"),
     ),
 }
