@@ -8,11 +8,12 @@ here, so that folders give only their names: ``PLACEBOS`` those of placebos, who
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple
 
 from fedbandit_envs import baselines
 from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.baselines.tuned import TUNED_NAMES, constants
+from fedbandit_envs.baselines.tuned import TUNED_NAMES, Constants, by_epsilon, nearest
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.basics.html import html_table
@@ -50,6 +51,7 @@ class Baseline:
             (``"privatizer"``, ``"channel"``, ...).
         only: The one registered id that lists name the baseline for (:meth:`fits`); :meth:`wrap` takes any environment
             of the problem. Empty if it is for all of the problem's ids.
+        by_epsilon: Constants of the policy by the epsilon that they were tuned for; empty if it does not matter.
 
     Example:
         >>> from fedbandit_envs import procurement_v0
@@ -66,6 +68,7 @@ class Baseline:
     policy_kwargs: Mapping[str, Any] = field(default_factory=dict)
     wrappers: Mapping[str, WrapperSpec] = field(default_factory=dict)
     only: str = ""
+    by_epsilon: Mapping[float, Constants] = field(default_factory=dict)
 
     def fits(self, federation: type[Any], env_id: str) -> bool:
         """Returns whether the baseline plays a registered environment, given the environment's class and id."""
@@ -127,6 +130,16 @@ class Baseline:
         server = server._replace(kwargs={**server.kwargs, "policy": {**planned, **constants}})
         return replace(self, wrappers={**self.wrappers, "server": server})
 
+    def at(self, epsilon: float | None) -> "Baseline":
+        """Returns the baseline with the constants that were tuned for the nearest epsilon on a logarithmic scale.
+
+        Args:
+            epsilon: Epsilon of all releases of an agent together, which is public. None if it is unknown.
+        """
+        if epsilon is None or not self.by_epsilon:
+            return self
+        return self.tuned_by(nearest(self.by_epsilon, epsilon))
+
     def make_policy(self, **changes: Any) -> Policy:
         """Returns a new policy of the baseline; arguments in ``changes`` replace the baseline's own."""
         return self.policy(**{**self.policy_kwargs, **changes})
@@ -183,6 +196,18 @@ def listed(
     return Baseline(summary, reference, federation, policy, settings, wrappers, only)
 
 
+def asked_epsilon(arguments: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """Returns the epsilon that a baseline's wrappers are asked for; None if there is none.
+
+    It is that of all releases, or where a paper's form has it that of one.
+
+    Args:
+        arguments: The wrappers' arguments by their roles, see :meth:`Baseline.wrapper_arguments`.
+    """
+    asked = [given.get("epsilon") or given.get("epsilon_per_release") for given in arguments.values()]
+    return next((size for size in asked if isinstance(size, int | float)), None)
+
+
 def secure_sum(env: FederatedEnv, missing: int = 1) -> dict[str, Any]:
     """Returns the stage of a channel or server in which all agents but ``missing`` make up the noise of a sum."""
     return {"stage": {"name": "aggregator", "honest": max(env.max_num_agents - missing, 1)}}
@@ -218,20 +243,14 @@ def all_baselines() -> Registry[Baseline]:
     A plug-in of the group ``baselines`` names a module like a folder's ``registered``.
     """
     own: dict[str, Baseline] = {}
-    on_true_data: dict[str, str] = {}
     for family in registered(baselines):
         own |= forms(family)
-        on_true_data |= getattr(family, "ON_TRUE_DATA", {})
     tuned = {}
     for of, name in TUNED_NAMES.items():
         summary, reference = f"{of} with tuned constants", "tuned on other seeds by `fedbandit tune`"
-        form = replace(own[of].tuned_by(constants(name)), summary=summary, reference=reference)
-        tuned[name] = form
-        true = on_true_data.get(of)
-        # With the same constants it would play the same runs.
-        if true and form.policy_kwargs != own[true].policy_kwargs:
-            summary, wrappers = f"{true} with the constants of {name}", own[true].wrappers
-            tuned[f"{true}-tuned"] = replace(form, summary=summary, reference="control", wrappers=wrappers)
+        form = replace(own[of], summary=summary, reference=reference, by_epsilon=by_epsilon(name))
+        epsilon = asked_epsilon({part: wrapper.kwargs for part, wrapper in form.wrappers.items()})
+        tuned[name] = form.at(inf if epsilon is None else epsilon)
     return Registry(own | tuned, baselines=lambda plugin: forms(plugin.content))
 
 

@@ -1,9 +1,12 @@
 """The commands that play runs: ``run``, ``quickstart``, ``sweep`` (and ``plot``), ``tune`` and ``reproduce``."""
 
 import json
+import re
 import tomllib
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -230,47 +233,60 @@ def plot(
 
 
 def tune(
-    problem: Annotated[str, typer.Argument(help="arms, linear, ... (errors list all), or all.")],
-    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the problem's.")] = None,
+    problems: Annotated[list[str], typer.Argument(help="arms, linear, ... (errors list all), or all.")],
+    baseline: Annotated[str | None, typer.Option(help="Only this one, or silence.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the suite's.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say how much there is to play at most.")] = False,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
 ) -> None:
-    """Tunes the constants of a problem's baselines, with and without communication, all on one grid and the same seeds.
+    """Tunes constants of baselines by expected regret on the tasks of their suites, and chooses the best silent one.
 
-    No experiment plays these seeds. Writes tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and
-    other tuned baselines read their constants. Can be stopped and started again.
+    No experiment plays these seeds. Private forms are tuned at each epsilon of the tracks. Each choice is added to
+    tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and other tuned baselines read their constants.
+    Can be stopped and started again, as long as the package's own files stay the same.
 
-    Example: `fedbandit tune arms --rounds 100 --seeds 1 --out tuning`
+    Example: `fedbandit tune arms --rounds 100 --seeds 4 --out tuning`
     """
-    from fedbandit_envs.basics.checks import require_choice
-    from fedbandit_envs.experiments.store import Store
-    from fedbandit_envs.experiments.tuning import FIRST_SEED, TUNINGS, best_constants, tuning_runs
+    from fedbandit_envs.baselines.tuned import DATA
+    from fedbandit_envs.basics.checks import require_choice, require_integer
+    from fedbandit_envs.experiments.store import Store, write_whole
+    from fedbandit_envs.leaderboard import tuning
 
-    with terminal.explained(ValueError):
-        require_choice("PROBLEM", problem, (*TUNINGS, "all"))
-        runs: dict[str, list[list[RunSpec]]] = {}
-        for name in TUNINGS if problem == "all" else [problem]:
-            runs |= tuning_runs(name, rounds, seeds)
-    folder = out / "shards"
+    folder, path, rows, total = out / "shards", out / "tuned.json", [], 0.0
+    with terminal.explained(ValueError, OSError):
+        for problem in problems:
+            require_choice("PROBLEM", problem, (*tuning.TUNINGS, "all"))
+        for name, given in (("rounds", rounds), ("seeds", seeds)):
+            require_integer(name, 1 if given is None else given, 1)
+        data = json.loads(path.read_text() if path.exists() else json.dumps(DATA))
+        named = list(tuning.TUNINGS) if "all" in problems else problems
+        races = chain.from_iterable([tuning.races(one, data, baseline, rounds, seeds) for one in named])
+    data |= {"version": version("fedbandit-envs"), "first_seed": tuning.FIRST_SEED}
+    heads = ("points", "agent-rounds", "CPU seconds") if plan else ("chosen", "regret by task")
+    play = partial(terminal.play_missing, workers=workers, scheduler=scheduler, folder=folder)
     with terminal.explained_play(out):
-        cells = [run for grid in runs.values() for tried in grid for run in tried]
-        terminal.play_missing("tune", workers, scheduler, cells, folder)
-    found = best_constants(runs, Store(folder).load)
-    rows = []
-    for name, one in found.items():
-        regrets = [regret for _, regret in one["tried"]]
-        ends = f"{min(regrets):.1f}", f"{regrets[-1]:.1f}"
-        rows.append((name, one["of"], json.dumps(one["chosen"]), *ends))
-    heads = ("tuned form", "of", "constants", "regret", "at the papers' radius")
-    terminal.print_table("Tuned", heads, rows)
-    changed = "".join(f" --{name} {value}" for name, value in (("rounds", rounds), ("seeds", seeds)) if value)
-    command = f"fedbandit tune {problem}{changed}"
-    path = out / "tuned.json"
-    head = {"command": command, "version": version("fedbandit-envs"), "first_seed": FIRST_SEED}
-    path.write_text(json.dumps({**head, "baselines": found}, indent=1) + "\n")
-    typer.echo(path)
+        for race in races:
+            rows.append([f"{race.suite.name}: {race.form}", race.track.name])
+            if plan:
+                size, seconds = race.cost()
+                rows[-1] += [str(len(race.points)), f"{size:.3g}", f"{seconds:,.0f}"]
+                total += seconds
+                continue
+            found = tuning.run(race, lambda name, cells: play(name=name, cells=cells), Store(folder).load)
+            tuning.keep(data, found)
+            write_whole(path, re.sub(r"\n {3,}", " ", json.dumps(data, indent=1) + "\n").encode())
+            constants, means, errors, _ = found.tried[found.best]
+            regrets = (f"{mean:.4g} ± {error:.2g}" for mean, error in zip(means, errors, strict=True))
+            end = "; the grid must be extended" if found.ended else ""
+            name = race.points[found.best][0] if race.form == tuning.SILENCE else ""
+            rows[-1] += [f"{name} {json.dumps(constants)}{end}".strip(), ", ".join(regrets)]
+    terminal.print_table(
+        "At most, if no grid is extended" if plan else "Tuned", ("of", "track", *heads), rows
+    )
+    typer.echo(f"{total:,.0f} CPU seconds, estimated by short runs" if plan else path)
 
 
 def reproduce(

@@ -15,6 +15,7 @@ from time import process_time
 from typing import Any
 
 from fedbandit_envs.baselines import find_baseline
+from fedbandit_envs.baselines.baseline import Baseline, asked_epsilon
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Arrays, plain
 from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
@@ -259,10 +260,9 @@ class RunSpec:
             SettingsError: An argument is out of its range or has the wrong type, or the baseline does not play this
                 environment.
         """
-        baseline = find_baseline(self.baseline)
         with refusing():
-            env = baseline.wrap(self.federation(), self.wrapper_kwargs)
-            return env, baseline.make_policy(**self.policy_kwargs)
+            env = self.form.wrap(self.federation(), self.wrapper_kwargs)
+            return env, self.form.make_policy(**self.policy_kwargs)
 
     def run(self, advance: Callable[[float], None] = lambda played: None) -> RunResult:
         """Plays one episode for each seed, shard by shard, and returns the result.
@@ -293,9 +293,7 @@ class RunSpec:
 
     def join(self, parts: Sequence[Arrays]) -> RunResult:
         """Returns the run's result, put together from the arrays of its shards; see :meth:`.store.Cell.join`."""
-        # Epsilon of all releases, or where a paper's form has it that of one.
-        asked = [at.get("epsilon") or at.get("epsilon_per_release") for at in self._wrappers.values()]
-        epsilon = next((size for size in asked if isinstance(size, int | float)), None)
+        epsilon = asked_epsilon(self._wrappers)
         labels = {"env_id": self.env_id, "baseline": self.baseline, "epsilon": epsilon, **self.labels}
         return replace(RunResult.joined(parts), instances=self.instances, labels=labels)
 
@@ -304,14 +302,14 @@ class RunSpec:
 
         Arguments include those from the registration of the environment and of the baseline.
         """
-        entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
+        entry = find_registered(self.env_id)
         stack = (*entry.stack, *self.stack)
         return {
             "baseline": self.baseline,
             "env_id": self.env_id,
             "env_kwargs": {**entry.kwargs, **self.env_kwargs},
             **({"stack": stack} if stack else {}),
-            "policy_kwargs": {**baseline.policy_kwargs, **self.policy_kwargs},
+            "policy_kwargs": {**self.form.policy_kwargs, **self.policy_kwargs},
             "wrapper_kwargs": self._wrappers,
             "rounds": self.rounds,
             "seeds": list(self.all_seeds),
@@ -319,8 +317,16 @@ class RunSpec:
         }
 
     @cached_property
+    def form(self) -> Baseline:
+        """The baseline that plays; constants that were tuned by epsilon are those for the privatizer's epsilon."""
+        baseline = find_baseline(self.baseline)
+        if not baseline.by_epsilon:
+            return baseline
+        return baseline.at(asked_epsilon(baseline.wrapper_arguments(self.federation(), self.wrapper_kwargs)))
+
+    @cached_property
     def _wrappers(self) -> Mapping[str, Mapping[str, Any]]:
-        return find_baseline(self.baseline).wrapper_arguments(self.federation(), self.wrapper_kwargs)
+        return self.form.wrapper_arguments(self.federation(), self.wrapper_kwargs)
 
 
 def _short(name: str) -> str:

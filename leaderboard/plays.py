@@ -313,7 +313,7 @@ def make_entry(
         raise BoardError(f"{name} needs {', '.join(needed)}; an entry is one file, in which all must be")
     noisy = track.private
     if not file:
-        baseline = BASELINES[name]
+        baseline = BASELINES[name].at(track.epsilon)
         noisy = suites.privatizer_of(baseline) is not None
         wrappers = {part: made.kwargs for part, made in baseline.wrappers.items()}
         settings = {"policy": baseline.policy_kwargs, **wrappers}

@@ -10,6 +10,9 @@ _UNRELIABLE = {
     "duplication": 0.2,
 }
 
+# UCB1's scale is a factor under the square root in its confidence radius, and must be positive.
+_SCALES = {"scale": tuple(round(2.0 * radius**2, 6) for radius in RADII if radius > 0)}
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.arms.env:ArmsEnv",
     small={"num_arms": 5},
@@ -25,12 +28,8 @@ PROBLEM = RegisteredProblem(
         "FedArmsUnreliable-v0": Preset(stack=[["Channel", _UNRELIABLE]]),
     },
     tuning=TuningSpec(
-        env_ids=("FedArms-v0",),
-        rounds=20_000,
-        seeds=24,
-        # UCB1's scale is a factor under the square root in its confidence radius, and must be positive.
-        grid=tuple({"scale": round(2.0 * radius**2, 6)} for radius in RADII if radius > 0),
-        baselines={f"{name}-tuned": name for name in ("UCB1", "Priv-UCB1", "UCB1-weighted")},
+        grids=dict.fromkeys(("UCB1", "Priv-UCB1", "UCB1-weighted", "UCB1-weighted-true"), _SCALES),
+        seeds=200,
     ),
     suite=SuiteSpec(
         tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v1", {"num_arms": 10})},

@@ -10,6 +10,8 @@ from fedbandit_envs.registry.problems import RADII, Panel, Preset, RegisteredPro
 # same in all rounds.
 _SAME_ARMS = (np.random.default_rng(0).random((10, 5)) / sqrt(5)).round(3).tolist()
 
+_TUNED = ("FairX-LinUCB", "Priv-FairX-LinUCB", "Priv-FairX-weighted", "Priv-FairX-weighted-true")
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.exposure.env:ExposureEnv",
     small={"num_arms": 4, "dim": 3},
@@ -19,15 +21,9 @@ PROBLEM = RegisteredProblem(
         "FedExposureLinear-v0": Preset({"merit": "linear"}),
     },
     tuning=TuningSpec(
-        env_ids=("FedExposure-v0",),
-        rounds=20_000,
-        seeds=3,
-        grid=tuple({"beta_scale": radius} for radius in RADII),
-        baselines={
-            "FairX-tuned": "FairX-LinUCB",
-            "Priv-FairX-tuned": "Priv-FairX-LinUCB",
-            "Priv-FairX-weighted-tuned": "Priv-FairX-weighted",
-        },
+        grids={name: {"beta_scale": RADII} for name in _TUNED},
+        seeds=40,
+        names={"FairX-LinUCB": "FairX-tuned", "Priv-FairX-LinUCB": "Priv-FairX-tuned"},
     ),
     suite=SuiteSpec(
         tasks={"exponential": ("FedExposure-v0", {}), "noisy": ("FedExposureNoisy-v0", {})},

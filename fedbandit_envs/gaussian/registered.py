@@ -1,6 +1,6 @@
 """The registration of Gaussian arms: ids with their settings, and tuning."""
 
-from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, TuningSpec
+from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
 COMMON = (0.70, 0.71, 0.72, 0.73, 0.74, 0.75, 0.76, 0.765, 0.77, 0.79)
 """The global means of Shi and Shen's experiments (AAAI 2021)."""
@@ -28,10 +28,8 @@ PROBLEM = RegisteredProblem(
     # Of the three ids, this is the one in which an agent's own data tell it its best arm. Constants of the baselines
     # that communicate are their servers'.
     tuning=TuningSpec(
-        env_ids=("FedGaussianSampled-v0",),
-        rounds=20_000,
-        seeds=4,
-        grid=tuple({"radius_scale": radius} for radius in RADII),
-        baselines={f"{name}-tuned": name for name in _TUNED},
+        grids={name: {"radius_scale": RADII} for name in _TUNED},
+        seeds=40,
+        tasks=SuiteSpec({"sampled": ("FedGaussianSampled-v0", {})}, reference="", full=(20_000, 20)),
     ),
 )

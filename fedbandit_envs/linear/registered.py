@@ -82,11 +82,11 @@ PROBLEM = RegisteredProblem(
         "FedLinearInTurn-v0": Preset(_HE, [["Participation", {"law": "in_turn"}]]),
     },
     tuning=TuningSpec(
-        env_ids=("FedLinear-v0",),
-        rounds=8_000,
-        seeds=3,
-        grid=tuple({"beta_scale": radius} for radius in RADII),
-        baselines={f"{name}-tuned": name for name in ("LinUCB", "FedUCB-min", "FedUCB-weighted")},
+        grids={
+            name: {"beta_scale": RADII}
+            for name in ("LinUCB", "FedUCB-min", "FedUCB-weighted", "FedUCB-weighted-true")
+        },
+        seeds=40,
     ),
     suite=SuiteSpec(
         tasks={"band": ("FedLinear-v0", {}), "ball": ("FedLinearBall-v0", {})},

@@ -11,11 +11,11 @@ PROBLEM = RegisteredProblem(
         "FedProcurementHomogeneous-v0": Preset({"market": {"name": "uniform", "homogeneous": True}}),
     },
     tuning=TuningSpec(
-        env_ids=("FedProcurement-v0", "FedProcurementNormal-v0"),
-        rounds=20_000,
-        seeds=4,
-        grid=tuple({"radius_scale": r, "exploration_rounds": rounds} for rounds in (0, 1) for r in RADII),
-        baselines={f"{name}-tuned": name for name in ("SS-UCB", "P-FCB", "P-FCB-weighted")},
+        grids={
+            name: {"radius_scale": RADII, "exploration_rounds": (0, 1)}
+            for name in ("SS-UCB", "P-FCB", "P-FCB-weighted", "P-FCB-weighted-true")
+        },
+        seeds=100,
     ),
     suite=SuiteSpec(
         tasks={"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},

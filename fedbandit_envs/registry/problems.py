@@ -24,30 +24,6 @@ class Preset(NamedTuple):
     small: Mapping[str, Any] | None = None
 
 
-class TuningSpec(NamedTuple):
-    """How a problem's baselines are tuned: by a grid search with the same rounds and seeds for all baselines.
-
-    Attributes:
-        env_ids: Ids of the environments in which regret is measured; the score is the geometric mean over them.
-        rounds: Number of rounds of each run.
-        seeds: Number of seeds for each id.
-        grid: The points of the grid: arguments of the policy, such as constants. The last point has the values of the
-            papers.
-        baselines: For the name of each tuned baseline, the name of the baseline that it tunes. Baselines without
-            communication come first.
-    """
-
-    env_ids: tuple[str, ...]
-    rounds: int
-    seeds: int
-    grid: tuple[dict[str, Any], ...]
-    baselines: Mapping[str, str]
-
-
-RADII = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
-"""Factors of the papers' confidence radius that tuning tries."""
-
-
 class SuiteSpec(NamedTuple):
     """The leaderboard's suites for a problem: a full one, and a quick one with fewer rounds and seeds.
 
@@ -68,6 +44,40 @@ class SuiteSpec(NamedTuple):
     full: tuple[int, int] = (30_000, 20)
     quick: tuple[int, int] = (1_000, 10)
     version: int = 1
+
+
+class TuningSpec(NamedTuple):
+    """How a problem's baselines are tuned: on the tasks of its suite, over its full horizon, by expected regret.
+
+    A grid is the product of lists of values. An end of a list at 0 is natural: a bonus, a radius or a margin cannot be
+    smaller. Elsewhere a chosen value lies inside of its list; lists are extended until it does.
+
+    Attributes:
+        grids: Values by argument of the policy (or of the server policy that plans for agents), by the name of the
+            tuned baseline. Values are non-negative numbers, or others (texts, truth values), which have no ends.
+        seeds: Number of seeds on each task.
+        natural: Further values by argument that are natural ends.
+        names: Names of tuned forms by the name of the baseline; by default the latter and ``-tuned``.
+        tasks: The tasks of a problem that has no suite.
+
+    Example:
+        >>> TuningSpec({"UCB1": {"scale": (0.02, 0.1, 0.5)}}, seeds=200).tuned_name("UCB1")
+        'UCB1-tuned'
+    """
+
+    grids: Mapping[str, Mapping[str, Sequence[Any]]]
+    seeds: int
+    natural: Mapping[str, Sequence[Any]] = {}
+    names: Mapping[str, str] = {}
+    tasks: SuiteSpec | None = None
+
+    def tuned_name(self, baseline: str) -> str:
+        """Returns the name of the tuned form of a baseline."""
+        return self.names.get(baseline, f"{baseline}-tuned")
+
+
+RADII = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+"""Factors of the papers' confidence radius that tuning tries."""
 
 
 class Panel(NamedTuple):

@@ -12,13 +12,7 @@ PROBLEM = RegisteredProblem(
     peers="mybandits.policies:PersonalUCB",
     small={"num_arms": 5},
     presets={"FedPersonal-v0": Preset(), "FedPersonalSimilar-v0": Preset({"spread": 0.02})},
-    tuning=TuningSpec(
-        env_ids=("FedPersonal-v0",),
-        rounds=2_000,
-        seeds=4,
-        grid=({"scale": 0.1}, {"scale": 0.5}, {"scale": 2.0}),
-        baselines={"PersonalUCB-tuned": "PersonalUCB"},
-    ),
+    tuning=TuningSpec({"PersonalUCB": {"scale": (0.1, 0.5, 2.0)}}, seeds=40),
     suite=SuiteSpec(
         tasks={"apart": ("FedPersonal-v0", {})},
         reference="uniform-personal",
