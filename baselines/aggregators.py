@@ -501,6 +501,12 @@ NOISE = variance_of(GRAM)
 """Name of the array with the variances of the noise in :data:`GRAM`, of which the diagonals are used."""
 
 
+def reward_variance(spec: PolicySpec) -> float:
+    """Returns R^2, the environment's public ``reward_variance``, > 0; without one 1/4, the largest in [0, 1]."""
+    # Rewards without noise have the variance 0, by which the noise of messages cannot be divided.
+    return max(float(spec.public.get("reward_variance", 0.25)), 1e-12)
+
+
 def gram_inbox(spec: PolicySpec, rows: tuple[int, ...]) -> InboxSpec:
     """Returns the description of received sums of [x; y][x; y]^T, with variances of their noise where announced.
 
@@ -512,8 +518,7 @@ def gram_inbox(spec: PolicySpec, rows: tuple[int, ...]) -> InboxSpec:
     # Messages hold one sum, or one sum for each of several estimators: then the array has one more leading axis.
     shape = inbox.shapes[GRAM] if len(inbox.shapes[GRAM]) == 3 else (1, *inbox.shapes[GRAM])
     noise = {NOISE: shape[:-1]} if f"inbox_{NOISE}" in spec.observation.spaces else {}
-    # Rewards without noise have the variance 0, by which the noise of messages cannot be divided.
-    known = max(float(spec.public.get("reward_variance", 0.25)), 1e-12)
+    known = reward_variance(spec)
     return inbox._replace(
         shapes={GRAM: shape, **noise}, weigh=lambda given: _WeighedGrams(known if given is None else given)
     )

@@ -34,7 +34,7 @@ _scheduled = partial(WrapperSpec, Channel, kwargs_from_env=lambda env: {"schedul
 _ECHOED = _scheduled({"echo": True})
 _LIFT = {"shift": "lift", "bias": "none"}
 _PFCB_ROUNDS = {"name": "doubling"}
-_FROM_64 = {"name": "doubling", "start": 64, "stop": None}
+_FROM_512 = {"name": "doubling", "start": 512, "stop": None}
 
 _baseline = partial(listed, ExposureEnv)
 # Solver, steps and beta_scale are written out, though they are defaults, because fairness regret depends on them more
@@ -92,10 +92,10 @@ BASELINES: dict[str, Baseline] = {
         **_LIFT,
     ),
     "Priv-FairX-weighted": _fairx(
-        "FairX-tuned that also uses noisy data of others, sent in rounds 64, 128, ... and weighted by precision",
+        "FairX-tuned that also uses noisy data of others, sent in rounds 512, 1,024, ... and weighted by precision",
         "this project",
-        privatizer={**_AT_TWO, "releases": _FROM_64},
-        channel={"schedule": _FROM_64},
+        privatizer={**_AT_TWO, "releases": _FROM_512, "mechanism": "blt"},
+        channel={"schedule": _FROM_512},
         pool="precision",
         **constants("FairX-tuned"),
     ),
