@@ -94,8 +94,8 @@ class InboxSpec(NamedTuple):
         echoed: Whether agents receive their own messages.
         independent: Whether the noises of a sender's messages are independent; if not, a variance is known only of the
             sum of all messages of a sender so far.
-        weigh: Takes the variance of a reward, and returns the aggregator that replaces noisy arrays by those of equally
-            informative exact observations; None where no such aggregator exists.
+        weigh: Takes the variance of a reward, or None for the environment's, and returns the aggregator that replaces
+            noisy arrays by those of equally informative exact observations; None where no such aggregator exists.
 
     Example:
         >>> inbox = InboxSpec(rows=(1, 4), senders=4, shapes={"pulls": (10,), "sum": (10,)})
@@ -108,7 +108,7 @@ class InboxSpec(NamedTuple):
     shapes: Mapping[str, tuple[int, ...]]
     echoed: bool = False
     independent: bool = True
-    weigh: "Callable[[float], Aggregator] | None" = None
+    weigh: "Callable[[float | None], Aggregator] | None" = None
 
     @classmethod
     def of(cls, spec: PolicySpec, rows: tuple[int, ...], *names: str) -> "InboxSpec":
@@ -399,8 +399,9 @@ class Precision(Aggregator):
     """An aggregator that replaces noisy sums by statistics of as many exact observations as are equally informative.
 
     Attributes:
-        reward_variance: R^2 > 0, the variance of one reward, used for Gram matrices; for counts of binary outcomes the
-            variance follows from the counts. 1/4 is the largest possible variance of a reward in [0, 1].
+        reward_variance: R^2 > 0, the variance of one reward, used for Gram matrices; None for the environment's public
+            ``reward_variance``, or where there is none for 1/4, the largest variance of a reward in [0, 1]. For counts
+            of binary outcomes the variance follows from the counts.
 
     Example:
         >>> import numpy as np
@@ -413,16 +414,17 @@ class Precision(Aggregator):
         array([[[0., 0.]]])
     """
 
-    reward_variance: float = 0.25
+    reward_variance: float | None = None
 
     def __post_init__(self) -> None:
-        """Checks that ``reward_variance`` is a finite number > 0.
+        """Checks that ``reward_variance`` is None or a finite number > 0.
 
         Raises:
             TypeError: The variance is no number.
             ValueError: The variance is not > 0, or infinite.
         """
-        require_number("reward_variance", self.reward_variance, 0, np.inf, open_below=True)
+        if self.reward_variance is not None:
+            require_number("reward_variance", self.reward_variance, 0, np.inf, open_below=True)
 
     def start(self, inbox: InboxSpec) -> Aggregator:
         """Returns the aggregator of such arrays that weighs them; see :meth:`Aggregator.start`."""
@@ -432,7 +434,7 @@ class Precision(Aggregator):
             raise UnfitError(
                 f"'precision' cannot weigh {list(inbox.shapes)}; an InboxSpec with 'weigh' is required"
             )
-        return inbox.weigh(float(self.reward_variance)).start(inbox)
+        return inbox.weigh(self.reward_variance).start(inbox)
 
 
 def count_inbox(spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str) -> InboxSpec:
@@ -571,6 +573,12 @@ NOISE = variance_of(GRAM)
 """Name of the array with the variances of the noise in :data:`GRAM`, of which the diagonals are used."""
 
 
+def reward_variance(spec: PolicySpec) -> float:
+    """Returns R^2, the environment's public ``reward_variance``, > 0; without one 1/4, the largest in [0, 1]."""
+    # Rewards without noise have the variance 0, by which the noise of messages cannot be divided.
+    return max(float(spec.public.get("reward_variance", 0.25)), 1e-12)
+
+
 def gram_inbox(spec: PolicySpec, rows: tuple[int, ...]) -> InboxSpec:
     """Returns the description of received sums of [x; y][x; y]^T, with variances of their noise where announced.
 
@@ -582,7 +590,10 @@ def gram_inbox(spec: PolicySpec, rows: tuple[int, ...]) -> InboxSpec:
     # Messages hold one sum, or one sum for each of several estimators: then the array has one more leading axis.
     shape = inbox.shapes[GRAM] if len(inbox.shapes[GRAM]) == 3 else (1, *inbox.shapes[GRAM])
     noise = {NOISE: shape[:-1]} if f"inbox_{NOISE}" in spec.observation.spaces else {}
-    return inbox._replace(shapes={GRAM: shape, **noise}, weigh=_WeighedGrams)
+    known = reward_variance(spec)
+    return inbox._replace(
+        shapes={GRAM: shape, **noise}, weigh=lambda given: _WeighedGrams(known if given is None else given)
+    )
 
 
 def gram_arrays(observation: Arrays) -> Arrays:

@@ -18,12 +18,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fedbandit_envs.baselines.aggregators import reward_variance
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import Regularisation, reach
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer
+from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel, kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.exposure.merit import Merits, share_out, share_row
@@ -205,7 +206,7 @@ class FairX(FedUCB):
         solver: SolverName = "frank_wolfe",
         steps: int | None = None,
         ridge_each: bool = False,
-        noise_sd: float = 0.1,
+        prior_variance: float | None = None,
         failure: float = 0.05,
         **feducb: Any,
     ) -> None:
@@ -217,7 +218,8 @@ class FairX(FedUCB):
                 the estimate itself is used, as with ``beta_scale=0``.
             ridge_each: Whether V has the ridge lambda I once for each agent after the first message, as in the thesis'
                 listing; else only once.
-            noise_sd: R, the sub-Gaussian constant of rewards.
+            prior_variance: Variance of an entry of theta* under a normal prior with the mean 0, > 0. The ridge is then
+                that of Bayesian regression, the variance of a reward divided by this one; None for ``ridge``.
             failure: Probability delta' with which the confidence bounds may fail.
             **feducb: Other arguments of :class:`FedUCB`, except ``combine`` and ``alpha``. ``beta_scale`` is the factor
                 of the radius sqrt(beta); 0 means no exploration. Where D (``threshold``) is None it is FedUCB's printed
@@ -229,11 +231,14 @@ class FairX(FedUCB):
         """
         if refused := feducb.keys() & {"combine", "alpha"}:
             raise TypeError(f"FairX takes no {', '.join(sorted(refused))}: shares follow from one ellipsoid")
-        super().__init__(noise_sd=noise_sd, failure=failure, **feducb)
+        super().__init__(failure=failure, **feducb)
         self._solver: SolverName = require_choice("solver", solver, SOLVERS)
         if steps is not None:
             require_integer("steps", steps, 0)
         self._ridge_each = require_flag("ridge_each", ridge_each)
+        self._prior = prior_variance
+        if prior_variance is not None:
+            self._prior = require_number("prior_variance", prior_variance, 0, np.inf, open_below=True)
         self._steps = 0 if self._beta_scale == 0 else SOLVERS[solver] if steps is None else int(steps)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -247,6 +252,8 @@ class FairX(FedUCB):
             raise UnfitError("public has no 'merits'; an environment of exposure_v0 is required")
         self._merits = merits
         self._federation = spec.agents
+        if self._prior is not None:
+            self._ridge = reward_variance(spec) / self._prior
         self._joint_ridge = self._ridge * (spec.agents if self._ridge_each else 1)
         shape = (*seeds.shape, *(spec.observation["contexts"].shape or ())[:1])
         self._means, self._shares = np.zeros(shape), np.zeros(shape)
@@ -338,7 +345,7 @@ class BestArm(LinUCB):
         >>> from fedbandit_envs import exposure_v0
         >>> from fedbandit_envs.baselines.exposure import BestArm
         >>> env = exposure_v0.parallel_env(num_agents=3, num_arms=4, dim=2)
-        >>> policy = BestArm(noise_sd=0.1)
+        >>> policy = BestArm(beta_scale=0.1)
         >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
         >>> policy.act(env.reset_batch([0]).observation).shape
         (1, 3, 4)

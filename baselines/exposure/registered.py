@@ -34,7 +34,7 @@ _scheduled = partial(WrapperSpec, Channel, kwargs_from_env=lambda env: {"schedul
 _ECHOED = _scheduled({"echo": True})
 _LIFT = {"shift": "lift", "bias": "none"}
 _PFCB_ROUNDS = {"name": "doubling"}
-_FROM_64 = {"name": "doubling", "start": 64, "stop": None}
+_FROM_512 = {"name": "doubling", "start": 512, "stop": None}
 
 _baseline = partial(listed, ExposureEnv)
 # Solver, steps and beta_scale are written out, though they are defaults, because fairness regret depends on them more
@@ -46,9 +46,7 @@ BASELINES: dict[str, Baseline] = {
     "deserved-shares": _baseline(
         DeservedShares, "gives the shares that arms deserve by the true parameter", "oracle", reveal={}
     ),
-    "best-arm": _baseline(
-        BestArm, "no communication; gives all exposure to LinUCB's arm, which is unfair", noise_sd=0.1
-    ),
+    "best-arm": _baseline(BestArm, "no communication; gives all exposure to LinUCB's arm, which is unfair"),
     "FairX-LinUCB": _fairx(
         "gives the fair shares of that parameter of the confidence ellipsoid with most reward",
         f"{_WANG}; {_SOLANKI}",
@@ -94,11 +92,11 @@ BASELINES: dict[str, Baseline] = {
         **_LIFT,
     ),
     "Priv-FairX-weighted": _fairx(
-        "FairX-tuned that also uses noisy data of others, sent in rounds 64, 128, ... and weighted by precision",
+        "FairX-tuned that also uses noisy data of others, sent in rounds 512, 1,024, ... and weighted by precision",
         "this project",
-        privatizer={**_AT_TWO, "releases": _FROM_64},
-        channel={"schedule": _FROM_64},
-        pool={"name": "precision", "reward_variance": 0.01},
+        privatizer={**_AT_TWO, "releases": _FROM_512, "mechanism": "blt"},
+        channel={"schedule": _FROM_512},
+        pool="precision",
         **constants("FairX-tuned"),
     ),
 }

@@ -122,9 +122,7 @@ class FedUCB(LinUCB):
             require_number("threshold", threshold, 0, np.inf)
         self._threshold = threshold
         self._pool = make_aggregator(pool)
-        # With two bounds each may fail with half of the probability. The ridge of V once a message has been received is
-        # another one in subclasses.
-        self._share = self._failure / 2 if combine == "min" else self._failure
+        # Subclasses have another ridge of V once a message has been received.
         self._joint_ridge = self._ridge
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
@@ -147,18 +145,25 @@ class FedUCB(LinUCB):
         if self._estimators > 1 and self._combine == "min":
             raise UnfitError(f"combine is 'min', for {self._estimators} statistics; 'pooled' is required")
         self._received = self._pool.start(inbox) if inbox else None
+        self._echo = "sent" in seen
+        # An agent that receives nothing of others needs no probability for the failure of bounds of their data.
+        federated = inbox is not None and (spec.agents > 1 or self._echo)
         # An aggregator that accounts for the noise itself, such as precision, has no array of noise variances among its
         # totals. Then no other correction for noise is made.
-        self._noisy = self._received is not None and NOISE in self._received.totals
-        self._worst = highest(spec.release[NOISE]) if self._noisy and NOISE in spec.release.spaces else 0.0
+        announced = federated and self._received is not None and NOISE in self._received.totals
+        known = highest(spec.release[NOISE]) if NOISE in spec.release.spaces else np.inf
+        self._worst = known if announced else 0.0
+        self._noisy = self._worst > 0
+        # With two bounds each may fail with half of the probability.
+        self._capped = federated and self._combine == "min"
+        self._share = self._failure / 2 if self._capped else self._failure
         if np.isinf(self._worst):
             if self._shift == "per_agent":
                 raise UnfitError("shift is 'per_agent'; noise with a bound, or shift='on_sum', is required")
             # For the other shifts the largest variance is only used for the trigger's threshold at the start, which is
             # then computed as if there were no noise.
             self._worst = 0.0
-        self._echo = "sent" in seen
-        self._start(spec, rows, self._estimators, int(self._combine == "min"))
+        self._start(spec, rows, self._estimators, int(self._capped))
         self._own, self._lifted = np.zeros((2, *rows, self._estimators, dim + 1, dim + 1))
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
@@ -216,7 +221,7 @@ class FedUCB(LinUCB):
         last = last_of(observation)
         scratch = np.empty(self._ridges.moment.shape[-1])
         observe(*last, scratch, *self._ridges)
-        if self._combine == "min":
+        if self._capped:
             observe(*last, scratch, *self._alone)
         mask = observation.get("inbox_mask")
         if mask is not None:
@@ -319,9 +324,7 @@ class FedLinUCB(LinUCB):
         (1, 3)
     """
 
-    def __init__(
-        self, alpha: float | None = None, beta: float | None = None, noise_sd: float = 0.3, **linucb: Any
-    ) -> None:
+    def __init__(self, alpha: float | None = None, beta: float | None = None, **linucb: Any) -> None:
         """Sets the policy's constants.
 
         Args:
@@ -329,8 +332,7 @@ class FedLinUCB(LinUCB):
                 agents.
             beta: The radius; None for the theory's sqrt(lambda) S + (sqrt(1 + M alpha) + M sqrt(2 alpha)) (R sqrt(d
                 ln((1 + T L^2/(min(alpha, 1) lambda))/delta)) + sqrt(lambda) S), where ``parameter_bound`` is S,
-                ``failure`` delta, T the horizon, and contexts have dimension d and norm at most L.
-            noise_sd: R, the sub-Gaussian constant of rewards.
+                ``noise_sd`` R, ``failure`` delta, T the horizon, and contexts have dimension d and norm at most L.
             **linucb: Other arguments of :class:`LinUCB`; ``ridge`` is lambda, which Sigma_m contains once, not once for
                 each agent.
 
@@ -339,7 +341,7 @@ class FedLinUCB(LinUCB):
             ValueError: A parameter is out of its range.
         """
         beta = None if beta is None else require_number("beta", beta, 0, np.inf)
-        super().__init__(noise_sd=noise_sd, alpha=beta, **linucb)
+        super().__init__(alpha=beta, **linucb)
         self._alpha = None if alpha is None else require_number("alpha", alpha, 0, np.inf, open_below=True)
         self._beta = beta
 
@@ -421,15 +423,12 @@ class AsyncLinUCB(FedUCB):
         (1, 3)
     """
 
-    def __init__(
-        self, growth: float = 6.0, beta: float | None = None, noise_sd: float = 0.3, **feducb: Any
-    ) -> None:
+    def __init__(self, growth: float = 6.0, beta: float | None = None, **feducb: Any) -> None:
         """Sets the policy's constants.
 
         Args:
             growth: Growth gamma_U >= 1 of the determinant that triggers an upload.
             beta: A constant radius; None for the formula of :class:`LinUCB`.
-            noise_sd: R, the sub-Gaussian constant of rewards.
             **feducb: Other arguments of :class:`FedUCB`.
 
         Raises:
@@ -437,7 +436,7 @@ class AsyncLinUCB(FedUCB):
             ValueError: A parameter is out of its range.
         """
         beta = None if beta is None else require_number("beta", beta, 0, np.inf)
-        super().__init__(noise_sd=noise_sd, alpha=beta, **feducb)
+        super().__init__(alpha=beta, **feducb)
         require_number("growth", growth, 1, np.inf)
         self._log_growth = log(growth)
 

@@ -80,7 +80,7 @@ class LinUCB:
     def __init__(
         self,
         ridge: float = 1.0,
-        noise_sd: float = 0.5,
+        noise_sd: float | None = None,
         parameter_bound: float = 1.0,
         failure: float = 0.01,
         beta_scale: float = 1.0,
@@ -90,7 +90,8 @@ class LinUCB:
 
         Args:
             ridge: Multiple of I in V, > 0.
-            noise_sd: R, the sub-Gaussian constant of rewards; 0.5 holds for all rewards in an interval of length 1.
+            noise_sd: R, the sub-Gaussian constant of rewards; None for the environment's public ``noise_sd``, or where
+                there is none for 0.5, which holds for all rewards in an interval of length 1.
             parameter_bound: S, an upper bound of ||theta*||.
             failure: Probability, in (0, 1], that the confidence bounds fail in some round.
             beta_scale: Factor of the radius of the formula; 1 is the theory's, 0 means no exploration.
@@ -101,7 +102,7 @@ class LinUCB:
             ValueError: A parameter is out of its range.
         """
         self._ridge = require_number("ridge", ridge, 0, np.inf, open_below=True)
-        self._noise_sd = require_number("noise_sd", noise_sd, 0, np.inf)
+        self._given_sd = None if noise_sd is None else require_number("noise_sd", noise_sd, 0, np.inf)
         self._parameter_bound = require_number("parameter_bound", parameter_bound, 0, np.inf)
         self._failure = require_number("failure", failure, 0, 1, open_below=True)
         self._beta_scale = require_number("beta_scale", beta_scale, 0, np.inf)
@@ -121,6 +122,7 @@ class LinUCB:
             alone: 1 if each agent has one more estimator, whose bounds cap those of the others; else 0.
         """
         dim = (spec.observation["contexts"].shape or (0, 0))[1]
+        self._noise_sd = float(spec.public.get("noise_sd", 0.5)) if self._given_sd is None else self._given_sd
         self._ridges, self._confidence = self._without_data((*rows, estimators), dim)
         self._alone, self._alone_confidence = self._without_data((*rows, alone), dim)
         self._parameter = np.zeros((*rows, dim))
@@ -280,8 +282,9 @@ class SupLinUCB:
         """Sets the policy's constants.
 
         Args:
-            alpha: Factor of the widths, >= 0; None for the paper's sqrt(ln(2 T K / failure) / 2) with T rounds and K
-                arms, which holds for rewards in [0, 1] and contexts of norm at most 1.
+            alpha: Factor of the widths, >= 0; None for R sqrt(2 ln(2 T K / failure)) with T rounds, K arms and the
+                environment's public ``noise_sd`` R, which is the paper's for rewards in [0, 1], whose R is 1/2. It
+                holds for contexts of norm at most 1.
             failure: Failure probability delta in the formula for ``alpha``, in (0, 1].
 
         Raises:
@@ -298,7 +301,8 @@ class SupLinUCB:
         levels = max(ceil(log(horizon)), 1)
         self._inverse = np.tile(np.eye(dim), (*seeds.shape, levels, 1, 1))
         self._parameter = np.zeros((*seeds.shape, levels, dim))
-        theory = sqrt(log(2 * horizon * arms / self._failure) / 2)
+        self._noise_sd = float(spec.public.get("noise_sd", 0.5))
+        theory = 2 * self._noise_sd * sqrt(log(2 * horizon * arms / self._failure) / 2)
         self._radius = theory if self._alpha is None else self._alpha
         self._narrow = 1 / sqrt(horizon)
         self._arm = np.zeros(seeds.shape, np.int64)

@@ -26,9 +26,7 @@ _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
 _BLT = {**_AT_ONE, "mechanism": "blt"}
 _IN_DOUBLING_ROUNDS = {**_BLT, "releases": _FROM_ONE}
 _FLOOR = {"shift": "floor", "bias": "euclidean"}
-# Rewards have the distribution Beta(mu, 1 - mu), whose variance mu (1 - mu) / 2 is at most 0.125; 0.12 is about its
-# average over the arms that are pulled.
-_WEIGHTED = {"pool": {"name": "precision", "reward_variance": 0.12}, **constants("LinUCB-tuned")}
+_WEIGHTED = {"pool": "precision", **constants("LinUCB-tuned")}
 
 _EVERY_25 = {"name": "fixed_gap", "gap": 25}
 _AT_A_FIFTH = {"epsilon": 0.2, "delta": 0.1}
@@ -43,8 +41,8 @@ _BINOMIAL = {
     "budget": {"composition": "basic", "delta": 0.1},
 }
 # Zhou and Chowdhury's setting, with the radius of this package's experiments: its factor is that of the authors'
-# confidence radius, and rewards have the variance 1/4.
-_WEIGHED = {"pool": {"name": "precision", "reward_variance": 0.25}, "beta_scale": 0.03, "ridge": 1.0}
+# confidence radius.
+_WEIGHED = {"pool": "precision", "beta_scale": 0.03, "ridge": 1.0}
 
 
 def _released(noise: batched.NoiseName, epsilon: float, delta: float) -> WrapperSpec:

@@ -149,8 +149,7 @@ class LocalUCB:
             UnfitError: Arms do not stay the same.
         """
         require_fixed(spec)
-        # Rewards that are not normal lie in an interval of length 1.
-        self._width = float(spec.public.get("reward_sd", 0.5)) * np.sqrt(2.0)
+        self._width = float(spec.public["noise_sd"]) * np.sqrt(2.0)
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""

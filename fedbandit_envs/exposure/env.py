@@ -132,7 +132,8 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
     | `merit` | (1,) | int64 | number of the agent's merit function; only where there are several |
 
     Before the first round the third to fifth entries are 0. In `total_statistic` $x$ is the context of the arm drawn in
-    a round and $y$ its reward. Policies find the merit functions in `PolicySpec.public["merits"]`.
+    a round and $y$ its reward. Policies find the merit functions in `PolicySpec.public["merits"]`, and beside them how
+    noisy rewards are (`noise_sd` and `reward_variance`, see :class:`~fedbandit_envs.linear.env.LinearEnv`).
 
     Views for learning agents also offer `features=True`: a flat box of features in [-1, 1] instead of this `Dict`, see
     :class:`~fedbandit_envs.exposure.env.ExposureFeatures`.
@@ -237,7 +238,7 @@ class ExposureEnv(LinearProblem, name="exposure_v0"):
         else:
             self._merits = Merits((make_merit(merit),), one_each=False)
         super().__init__(**linear)
-        self.public = {"merits": self._merits}
+        self.public = {**self.public, "merits": self._merits}
         labelled = isinstance(self._distribution, LabelledContexts)
         if labelled or self._logistic or (self._parameter is not None and self._parameter.ndim == 2):
             raise ValueError(

@@ -10,7 +10,9 @@ from fedbandit_envs.registry.problems import RADII, Panel, Preset, RegisteredPro
 # same in all rounds.
 _SAME_ARMS = (np.random.default_rng(0).random((10, 5)) / sqrt(5)).round(3).tolist()
 
-_TUNED = ("FairX-LinUCB", "Priv-FairX-LinUCB", "Priv-FairX-weighted", "Priv-FairX-weighted-true")
+_RADII = (0.0, 0.05)
+# Silence has the same prior, so that the weighted form's regret differs by what it receives.
+_WEIGHTED = {"prior_variance": (0.1,), "beta_scale": _RADII}
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.exposure.env:ExposureEnv",
@@ -21,7 +23,12 @@ PROBLEM = RegisteredProblem(
         "FedExposureLinear-v0": Preset({"merit": "linear"}),
     },
     tuning=TuningSpec(
-        grids={name: {"beta_scale": RADII} for name in _TUNED},
+        grids={
+            "FairX-LinUCB": {"prior_variance": (0.03, 0.1, 0.3), "beta_scale": _RADII},
+            "Priv-FairX-LinUCB": {"beta_scale": RADII},
+            "Priv-FairX-weighted": _WEIGHTED,
+            "Priv-FairX-weighted-true": _WEIGHTED,
+        },
         seeds=40,
         names={"FairX-LinUCB": "FairX-tuned", "Priv-FairX-LinUCB": "Priv-FairX-tuned"},
     ),

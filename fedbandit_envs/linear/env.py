@@ -183,9 +183,14 @@ class LinearProblem(Problem):
             render_mode=render_mode,
         )
         self._distribution.deal(agents, arms, max_cycles)
-        # `fixed`: whether arms stay the same in all rounds. `least_slope`: the slope of the logistic function at the
-        # largest <x, theta*>.
-        known = {"reward_sd": self._sd} if kind == "normal" else {}
+        # `fixed`: whether arms stay the same in all rounds. `noise_sd`: R, the sub-Gaussian constant of rewards, which
+        # for rewards in [0, 1] is at most 1/2. `reward_variance`: the largest variance that one reward can have.
+        # `least_slope`: the slope of the logistic function at the largest <x, theta*>.
+        normal = kind == "normal"
+        variance = self._sd**2 if normal else 0.125 if kind == "beta" else 0.25
+        known = {"noise_sd": self._sd if normal else 0.5, "reward_variance": variance}
+        if normal:
+            known["reward_sd"] = self._sd
         if self._logistic:
             known["least_slope"] = float(np.prod(scipy.special.expit([longest, -longest])))
         self.public = {"fixed": isinstance(self._distribution, FixedContexts), "reward": kind, **known}
@@ -375,6 +380,10 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     Bernoulli rewards need means in $[0, 1]$. Contexts from the band have such means; others raise an error with these
     rewards, unless contexts and $\theta^*$ are given and all means lie there. A table that has the rewards of all arms
     can be played as it is (`exact`): $\mu$ is then the arm's reward in the row, whether or not it is linear.
+
+    Agents know how noisy rewards are, as the papers below assume: `PolicySpec.public` has the sub-Gaussian constant
+    `noise_sd` (sd, or 1/2 for rewards in $[0, 1]$) and `reward_variance`, the largest variance of a reward (sd$^2$; 1/8
+    for Beta rewards; 1/4).
 
     ## Episode End
 

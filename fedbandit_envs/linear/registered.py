@@ -61,6 +61,9 @@ _SMALL_TABLE = {
     "labels": ["a", "a", "b", "b", "c", "c"],
 }
 
+# The radius may be small where received data are many. The ridge matters little.
+_WEIGHTED = {"ridge": (0.1,), "beta_scale": (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)}
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.linear.env:LinearEnv",
     small={"num_arms": 7, "dim": 3},
@@ -83,8 +86,10 @@ PROBLEM = RegisteredProblem(
     },
     tuning=TuningSpec(
         grids={
-            name: {"beta_scale": RADII}
-            for name in ("LinUCB", "FedUCB-min", "FedUCB-weighted", "FedUCB-weighted-true")
+            "LinUCB": {"ridge": (0.03, 0.1, 0.3), "beta_scale": (0.1, 0.2, 0.3, 0.4, 0.5)},
+            "FedUCB-min": {"beta_scale": RADII},
+            "FedUCB-weighted": _WEIGHTED,
+            "FedUCB-weighted-true": _WEIGHTED,
         },
         seeds=40,
     ),

@@ -24,6 +24,7 @@ WRONG = [
     (arms.Pursuit, {"rate": [0]}),
     (arms.FairLearn, {"shares": [1.5], "tolerance": [-1], "learner": [7]}),
     (FairX, {"solver": ["newton"], "steps": [-1, 1.5], "ridge_each": [1], "shift": ["weigh"]}),
+    (FairX, {"prior_variance": [0, inf]}),
     (FedUCB, {"shift": ["none"], "bias": ["sqrt"], "combine": ["max"], "threshold": [-1, "wong"]}),
     (FedUCB, {"ridge": [0], "failure": [2], "alpha": ["much"], "noise_sd": [nan]}),
     (BatchedLinUCB, {"noise": ["global"]}),

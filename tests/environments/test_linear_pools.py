@@ -171,9 +171,16 @@ def test_rewards_are_1_with_the_logistic_probability():
 
 def test_what_is_public_of_rewards():
     slope = np.exp(-np.sqrt(2)) / (1 + np.exp(-np.sqrt(2))) ** 2
-    assert logistic().public == {"fixed": False, "reward": "logistic", "least_slope": pytest.approx(slope)}
-    assert fixed().public == given().public == {"fixed": True, "reward": "normal", "reward_sd": 1.0}
-    assert parallel_env().public == {"fixed": False, "reward": "beta"}
+    least = {"least_slope": pytest.approx(slope)}
+    bounded, normal = {"noise_sd": 0.5, "reward_variance": 0.25}, {"noise_sd": 1.0, "reward_variance": 1.0}
+    assert logistic().public == {"fixed": False, "reward": "logistic", **bounded, **least}
+    assert fixed().public == given().public == {"fixed": True, "reward": "normal", "reward_sd": 1.0, **normal}
+    assert parallel_env().public == {
+        "fixed": False,
+        "reward": "beta",
+        "noise_sd": 0.5,
+        "reward_variance": 0.125,
+    }
 
 
 def test_exposure_knows_neither():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-EXPONENT, NOISE_SD, FAILURE = 10.0, 0.1, 0.05
+EXPONENT, FAILURE = 10.0, 0.05
 
 
 def shares_of(theta, contexts):
@@ -33,8 +33,9 @@ class Agent:
         echo: Whether what is heard holds the agent's own releases.
     """
 
-    def __init__(self, dim, hear=None, echo=False, beta_scale=1.0):
-        self.dim, self.hear, self.echo, self.beta_scale = dim, hear, echo, beta_scale
+    def __init__(self, dim, hear=None, echo=False, beta_scale=1.0, sd=0.1, prior_variance=None):
+        self.dim, self.hear, self.echo, self.beta_scale, self.sd = dim, hear, echo, beta_scale, sd
+        self.ridge = 1.0 if prior_variance is None else sd**2 / prior_variance
         self.own = np.zeros((dim + 1, dim + 1))
         self.heard, self.variance = np.zeros((dim + 1, dim + 1)), 0.0
 
@@ -52,23 +53,23 @@ class Agent:
         d = self.dim
         gram, moment = np.eye(d), np.zeros(d)
         if self.hear is not None:
-            gram, moment = self.hear(self.heard, self.variance)
-        gram = gram + self.own[:d, :d]
+            gram, moment = self.hear(self.heard, self.variance, self.sd)
+        gram = gram + self.own[:d, :d] + (self.ridge - 1.0) * np.eye(d)
         estimate = np.linalg.solve(gram, moment + self.own[:d, d])
         growth = np.linalg.slogdet(gram)[1]
-        radius = self.beta_scale * (NOISE_SD * np.sqrt(2 * np.log(1 / FAILURE) + growth) + 1.0)
+        radius = self.beta_scale * (self.sd * np.sqrt(2 * np.log(1 / FAILURE) + growth) + 1.0)
         contexts = seen["contexts"]
         theta = frank_wolfe(gram, estimate, radius, contexts) if radius else estimate
         return shares_of(theta, contexts)
 
 
-def added(heard, variance):
+def added(heard, variance, sd):
     """True data."""
     d = len(heard) - 1
     return np.eye(d) + heard[:d, :d], heard[:d, d]
 
 
-def lifted(heard, variance):
+def lifted(heard, variance, sd):
     """Eigenvalues of at least 2 s sqrt(d), s^2 being half of the announced variance."""
     d = len(heard) - 1
     symmetric = (heard + heard.T) / 2
@@ -77,7 +78,7 @@ def lifted(heard, variance):
     return vectors @ np.diag(values) @ vectors.T, symmetric[:d, d]
 
 
-def weighed(heard, variance):
+def weighed(heard, variance, sd):
     """As many observations as it is worth."""
     d = len(heard) - 1
     symmetric = (heard + heard.T) / 2
@@ -85,6 +86,6 @@ def weighed(heard, variance):
     gram, moment = np.eye(d), np.zeros(d)
     for g, v in zip(values, vectors.T, strict=True):
         if g > 0:
-            gram = gram + g**2 / (g + variance / NOISE_SD**2) * np.outer(v, v)
-            moment = moment + g / (g + variance / NOISE_SD**2) * v * (v @ symmetric[:d, d])
+            gram = gram + g**2 / (g + variance / sd**2) * np.outer(v, v)
+            moment = moment + g / (g + variance / sd**2) * v * (v @ symmetric[:d, d])
     return gram, moment

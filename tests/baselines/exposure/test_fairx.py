@@ -20,11 +20,14 @@ from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
     "FairX-LinUCB": (150, {}),
-    "FairX-tuned": (200, {"beta_scale": 0.0}),
+    "FairX-tuned": (200, {"beta_scale": 0.0, "sd": 0.5, "prior_variance": 0.1}),
     "Fed-FairX-LinUCB": (200, {"hear": fairx_reference.added}),
     "Priv-FairX-LinUCB": (200, {"hear": fairx_reference.lifted, "echo": True}),
     "B2": (400, {"hear": fairx_reference.lifted, "echo": True}),
-    "Priv-FairX-weighted": (200, {"hear": fairx_reference.weighed, "beta_scale": 0.0}),
+    "Priv-FairX-weighted": (
+        600,
+        {"hear": fairx_reference.weighed, "beta_scale": 0.0, "sd": 0.5, "prior_variance": 0.1},
+    ),
 }
 
 
@@ -32,10 +35,13 @@ TWINS = {
 def test_it_does_what_plain_numpy_does(name):
     rounds, kind = TWINS[name]
     baseline = BASELINES[name]
-    env = baseline.wrap(parallel_env(num_agents=2, max_cycles=rounds))
+    env = baseline.wrap(
+        parallel_env(num_agents=2, max_cycles=rounds, reward_sd=kind.get("sd", 0.1), reward_bound=2.5)
+    )
+    constants = {name: kind[name] for name in ("beta_scale", "prior_variance") if name in kind}
     twins = [fairx_reference.Agent(5, **kind) for _ in range(2)]
     heard = 0
-    for shares, seen, _ in played(env, baseline.make_policy(), [11]):
+    for shares, seen, _ in played(env, baseline.make_policy(**constants), [11]):
         for j, twin in enumerate(twins):
             row = {key: array[0, j] for key, array in seen.items()}
             heard += int(row.get("inbox_mask", np.zeros(1)).any())

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from played import played
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.linear.regressions import floor_eigenvalues, is_due, regularise
@@ -30,21 +31,30 @@ def arms(env, policy, seeds=(0, 1), rounds=300):
     return np.array([arm for arm, *_ in played(env, policy, seeds, rounds)])
 
 
-@pytest.mark.parametrize("num_agents", [1, 4])
-@pytest.mark.parametrize("wrap", [
-    lambda env: env,
-    lambda env: Channel(env, schedule="silent"),
-    lambda env: Channel(ContinualPrivatizer(env, np.inf, 0.1), schedule="silent"),
-], ids=["no channel", "silence", "silence, no noise"])  # fmt: skip
-def test_alone_it_is_linucb_bit_for_bit(num_agents, wrap):
-    """Without company or noise: the same estimates, determinants and arms."""
+@pytest.mark.parametrize(("num_agents", "combine", "wrap"), [
+    (4, "min", lambda env: env),
+    (4, "pooled", lambda env: Channel(env, schedule="silent")),
+    (4, "pooled", lambda env: Channel(ContinualPrivatizer(env, np.inf, 0.1), schedule="silent")),
+    (1, "pooled", lambda env: Channel(ContinualPrivatizer(env, 1.0, 0.1), schedule=DOUBLING)),
+    (1, "min", lambda env: Channel(ContinualPrivatizer(env, 1.0, 0.1), schedule=DOUBLING)),
+], ids=["no channel", "silence", "silence, no noise", "alone", "alone, two bounds"])  # fmt: skip
+def test_without_data_of_others_it_is_linucb_bit_for_bit(num_agents, combine, wrap):
+    """No part of the failure probability is set aside for data of others, or noise, that never come."""
     env = wrap(linear(num_agents=num_agents))
-    # Behind a privatizer half the failures are set aside for noise that never comes.
-    noisy = "inbox_statistic_noise_variance" in env.single_observation_space.spaces
-    fed, lin = FedUCB(failure=0.02), LinUCB(failure=0.01 if noisy else 0.02)
+    fed, lin = FedUCB(failure=0.02, combine=combine), LinUCB(failure=0.02)
     np.testing.assert_array_equal(arms(env, fed), arms(linear(num_agents=num_agents), lin))
     for ours, theirs in zip(fed._ridges, lin._ridges, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_without_noise_the_private_form_is_the_one_without_privacy():
+    env = linear(num_arms=20, max_cycles=200)
+    names = {"FedUCB": {"privatizer": {"epsilon": np.inf}}, "FedUCB-nonprivate": {}}
+    private, open_ = (
+        arms(BASELINES[name].wrap(env, changes), BASELINES[name].make_policy(), rounds=200)
+        for name, changes in names.items()
+    )
+    np.testing.assert_array_equal(private, open_)
 
 
 def upper_bounds(x, y, offered, failure):

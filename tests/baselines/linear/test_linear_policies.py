@@ -136,7 +136,7 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
 def test_suplinucb_is_algorithm_2_7(alpha, horizon):
     arms, dim = 8, 3
     env = parallel_env(max_cycles=horizon, **features_or_ball("unit_ball", arms, dim))
-    used = sqrt(log(2 * horizon * arms / 0.05) / 2) if alpha is None else alpha
+    used = 0.1 * sqrt(2 * log(2 * horizon * arms / 0.05)) if alpha is None else alpha
     references = {row: Sup(dim, horizon, used) for row in ROWS}
     follow(SupLinUCB(alpha=alpha, failure=0.05), env, [5, 6], references)
     steps = [step for reference in references.values() for step in reference.steps]
