@@ -36,6 +36,10 @@ def test_means_of_many_are_means_of_each_and_do_not_change():
         np.testing.assert_allclose([part[place, 0] for part in many], alone, rtol=1e-12)
         np.testing.assert_array_equal(alone, measures.mean_with_interval(one))
     np.testing.assert_allclose([part[2, 0] for part in many], 0.1, rtol=1e-12)
+    assert [measures._counts(*runs).shape for runs in ((200, 0), (2000, 0, 4000))] == [
+        (4000, 200),
+        (1000, 2000),
+    ]
 
 
 def test_a_ratio_over_tasks_is_the_geometric_mean_and_its_runs_are_pairs():
