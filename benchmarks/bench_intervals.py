@@ -8,7 +8,6 @@ control with N(85, 10) are paired with the others by a Gaussian copula with corr
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -89,7 +88,7 @@ def measured(law, runs, samples, of_ratio):
     }
 
 
-def table(samples) -> Iterator[str]:
+def table(samples):
     """Yields the lines of the table, and says at the end which routine is chosen."""
     yield from (f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|")
     found = {}
@@ -98,7 +97,9 @@ def table(samples) -> Iterator[str]:
             for of_ratio in (False, True):
                 cells = found[law, runs, of_ratio] = measured(law, runs, samples, of_ratio)
                 texts = (
-                    f"{cells[name][0]:.3f}; {cells[name][1]:.2g}, {cells[name][2]:.2g}"
+                    "{:.3f}; {:g}, {:g}".format(
+                        cells[name][0], *(float(f"{one:.2g}") for one in cells[name][1:])
+                    )
                     for name in (*ROUTINES, "Student")
                 )
                 yield f"| {law} | {runs} | {'ratio' if of_ratio else 'mean'} | {' | '.join(texts)} |"

@@ -24,7 +24,6 @@ on one side of the mean.
 """
 
 _TAIL = (1 - 0.95) / 2
-_RESAMPLES = 4000
 
 Estimate = tuple[float, float, float]
 """A statistic and the ends of its 95 % interval, which are NaN for fewer than :data:`FEWEST` runs of a task."""
@@ -59,10 +58,10 @@ def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) 
         tasks: Number of each run's task, same shape; by default all runs are of one task.
     """
     pairs = _by_task(np.zeros(above.size) if tasks is None else tasks, above, below)
-    value, resampled, influence = 1.0, np.ones(_RESAMPLES), []
+    value, resampled, influence = 1.0, np.ones(()), []
     with np.errstate(divide="ignore", invalid="ignore"):
         for number, (over, under) in enumerate(pairs):
-            counts = _counts(over.size, number)
+            counts = _counts(over.size, number, above.size)
             value = value * over.mean() / under.mean()
             resampled = resampled * (counts @ over) / (counts @ under)
             influence.append((over / over.mean() - under / under.mean()) / over.size)
@@ -131,21 +130,23 @@ def _by_task(tasks: Array, *runs: Array) -> list[list[Array]]:
     return [[values[tasks == one] for values in runs] for one in np.unique(tasks)]
 
 
-@lru_cache(16)
-def _counts(runs: int, number: int) -> Array:
-    """Returns how often each run is drawn in each resample, float64 ``(resamples, runs)``."""
-    drawn = np.random.default_rng([runs, number]).multinomial(runs, np.full(runs, 1 / runs), _RESAMPLES)
+@lru_cache(8)
+def _counts(runs: int, number: int, together: int = 0) -> Array:
+    """Returns how often each run is drawn in each resample, float64 ``(resamples, runs)``.
+
+    There are 4,000 resamples, and down to 1,000 where the runs of all tasks together would take too much memory. Tasks
+    with equal numbers of runs, but another number of their own, have other resamples.
+    """
+    resamples = min(4000, max(1000, 4_000_000 // max(runs, together)))
+    drawn = np.random.default_rng([runs, number]).multinomial(runs, np.full(runs, 1 / runs), resamples)
     return drawn.astype(np.float64)
 
 
 def _interval(value: Array, resampled: Array, influence: Array, tasks: int) -> tuple[Array, Array]:
-    """Returns the ends of the intervals of statistics, each ``(...)``.
+    """Returns the ends of the intervals of statistics ``(...)``, each ``(...)``.
 
-    Args:
-        value: The statistics, ``(...)``.
-        resampled: Their values in resamples, ``(resamples, ...)``.
-        influence: What each run adds to a statistic, up to a factor, ``(runs, ...)``.
-        tasks: Number of tasks within which runs were drawn.
+    Runs were drawn within so many tasks. ``resampled`` has the statistics' values in resamples, ``(resamples, ...)``,
+    and ``influence`` what each run adds to a statistic, up to a factor, ``(runs, ...)``.
     """
     most = len(resampled) - 1
     resampled = np.sort(resampled, axis=0)

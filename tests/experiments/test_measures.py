@@ -15,25 +15,18 @@ TASKS = np.repeat([0, 1], 20)
 def test_intervals_are_those_of_another_bootstrap_at_the_levels_of_student():
     """Quantiles of 4,000 and of 20,000 resamples differ by 8 % of a width at most, about three sigma."""
     inside = 1 - 2 * normal.cdf(t.ppf(0.025, 39) * np.sqrt(40 / 39))
-    for found, runs, statistic in (
-        (measures.mean_with_interval(SKEWED), [SKEWED], lambda x, axis: x.mean(axis)),
-        (
-            measures.ratio_with_interval(SKEWED, CONTROL),
-            [SKEWED, CONTROL],
-            lambda x, y, axis: x.mean(axis) / y.mean(axis),
-        ),
+    options = {"paired": True, "confidence_level": inside, "n_resamples": 20_000, "random_state": 1}
+    for found, runs, measure in (
+        (measures.mean_with_interval(SKEWED), [SKEWED], np.mean),
+        (measures.ratio_with_interval(SKEWED, CONTROL), [SKEWED, CONTROL], ratio),
     ):
-        other = bootstrap(
-            runs,
-            statistic,
-            paired=True,
-            confidence_level=inside,
-            n_resamples=20_000,
-            method="BCa",
-            random_state=1,
-        ).confidence_interval
+        other = bootstrap(runs, measure, method="BCa", **options).confidence_interval
         np.testing.assert_allclose(found[1:], other, atol=0.08 * (other.high - other.low))
-        assert found[0] == statistic(*runs, axis=-1)
+        assert found[0] == measure(*runs, axis=-1)
+
+
+def ratio(above, below, axis):
+    return above.mean(axis) / below.mean(axis)
 
 
 def test_means_of_many_are_means_of_each_and_do_not_change():
@@ -43,14 +36,17 @@ def test_means_of_many_are_means_of_each_and_do_not_change():
         np.testing.assert_allclose([part[place, 0] for part in many], alone, rtol=1e-12)
         np.testing.assert_array_equal(alone, measures.mean_with_interval(one))
     np.testing.assert_allclose([part[2, 0] for part in many], 0.1, rtol=1e-12)
+    assert [measures._counts(*runs).shape for runs in ((200, 0), (2000, 0, 4000))] == [
+        (4000, 200),
+        (1000, 2000),
+    ]
 
 
 def test_a_ratio_over_tasks_is_the_geometric_mean_and_its_runs_are_pairs():
     scaled = np.where(TASKS, 1000, 1) * SKEWED
     value, low, high = measures.ratio_with_interval(scaled, CONTROL, TASKS)
-    by_task = [
-        measures.ratio_with_interval(*pair) for pair in zip(*map(halves, (scaled, CONTROL)), strict=True)
-    ]
+    halves = [(scaled[own], CONTROL[own]) for own in (TASKS == 0, TASKS == 1)]
+    by_task = [measures.ratio_with_interval(*half) for half in halves]
     assert value == pytest.approx(np.sqrt(by_task[0][0] * by_task[1][0]))
     widths = [np.log(one[2] / one[1]) for one in by_task]
     # Logarithms of two independent tasks add up, at a weight of one half each.
@@ -61,10 +57,6 @@ def test_a_ratio_over_tasks_is_the_geometric_mean_and_its_runs_are_pairs():
     few = measures.ratio_with_interval(SKEWED[:24], CONTROL[:24], TASKS[:24])
     np.testing.assert_array_equal(np.isnan(few), [False, True, True])
     np.testing.assert_array_equal(np.isnan(measures.mean_with_interval(SKEWED[:4])), [False, True, True])
-
-
-def halves(values):
-    return values[:20], values[20:]
 
 
 def test_intervals_of_few_normal_values_cover_as_often_as_they_say():
