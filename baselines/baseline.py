@@ -248,6 +248,8 @@ def all_baselines() -> Registry[Baseline]:
         own |= forms(family)
     tuned = {}
     for of, name in TUNED_NAMES.items():
+        if of not in own:
+            continue  # It is of a plug-in.
         summary, reference = f"{of} with tuned constants", "tuned on other seeds by `fedbandit tune`"
         form = replace(own[of], summary=summary, reference=reference, by_epsilon=by_epsilon(name))
         epsilon = asked_epsilon({part: wrapper.kwargs for part, wrapper in form.wrappers.items()})

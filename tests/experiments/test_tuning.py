@@ -93,28 +93,20 @@ def test_what_is_killed_goes_on_and_chooses_the_same(tmp_path):
 
 @pytest.mark.parametrize("seeds", [40, 100, 200])
 def test_no_safe_constant_is_dropped_behind_a_reckless_one(seeds):
-    """95 % N(80, 20) and 5 % at 10,000 against N(200, 20), 500 samples: at most 1 %, where the naive rule has 60 %.
+    """95 % N(80, 20) and 5 % at 10,000 against N(200, 20), 500 samples; three standard errors of ten seeds drop 60 %.
 
-    A share of 3 % or more shows 1 % or fewer in 500 samples with probability 0.003.
+    A share of 3 % would pass with probability 0.003.
     """
-    generator, dropped, naive = np.random.default_rng(seeds), 0, 0
+    generator, dropped = np.random.default_rng(seeds), 0
     for _ in range(500):
         safe, usual = generator.normal(200, 20, seeds), generator.normal(80, 20, seeds)
         reckless = np.where(generator.random(seeds) < 0.05, 10_000.0, usual)
-        regrets = np.array([reckless, safe])[:, np.newaxis]
-        halves = [
-            behind(regrets[..., :stop], regrets[..., :stop] / 2, np.array([10_000.0]))[1]
-            for stop in (seeds // 2, 3 * seeds // 4)
-        ]
-        ahead = safe[:10] - reckless[:10]
-        dropped += any(halves)
-        naive += ahead.mean() > 3 * ahead.std(ddof=1) / 10**0.5
+        regrets, lost = np.array([reckless, safe])[:, np.newaxis], np.array([10_000.0])
+        played = (regrets[..., :stop] for stop in (seeds // 2, 3 * seeds // 4))
+        dropped += any(behind(seen, seen / 2, lost)[1] for seen in played)
     assert dropped <= 5
-    assert naive > 250
     # What is lost from the start is dropped.
-    assert behind(
-        np.array([usual, usual + 20_000])[:, np.newaxis], 0 * regrets, np.array([1e4])
-    ).tolist() == [0, 1]
+    assert behind(np.array([usual, usual + 20_000])[:, np.newaxis], 0 * regrets, lost).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -148,13 +140,22 @@ def test_kept_constants_are_the_least_of_what_was_tried(name, at, found):
     assert not whole or found["chosen"] == min(whole, key=lambda row: np.prod(row[1]))[0]
     if "old" not in entry:
         assert all(len(row[1]) == len(row[2]) == len(entry["tasks"]) for row in found["tried"])
-        assert (entry["tasks"], entry["rounds"]) == (
-            [task.id for task in SUITES[problem].tasks], SUITES[problem].tasks[0].rounds,
-        )  # fmt: skip
+        if problem in SUITES:
+            tasks = SUITES[problem].tasks
+            assert (entry["tasks"], entry["rounds"]) == ([task.id for task in tasks], tasks[0].rounds)
         for key, value in found["chosen"].items():
             values = [row[0][key] for row in found["tried"]]
             ends = {min(values), max(values)} - {0, *TUNINGS[problem].natural.get(key, ())}
             assert len(set(values)) == 1 or value not in ends
+
+
+@pytest.mark.parametrize("suite", DATA["silence"])
+def test_best_silence_is_the_least_of_what_was_tried(suite):
+    kept = DATA["silence"][suite]
+    assert best_silence(suite) == best_silence(f"{suite}-quick") == kept["name"] in BASELINES
+    most = max((row[2] for row in kept["tried"].values()), default=0)
+    whole = {name: np.prod(row[0]) for name, row in kept["tried"].items() if row[2] == most}
+    assert "old" in kept or kept["name"] == min(whole, key=whole.get)
 
 
 def test_forms_are_tuned_on_the_tracks_that_they_fit():
@@ -167,7 +168,7 @@ def test_forms_are_tuned_on_the_tracks_that_they_fit():
         assert tracks.pop(SILENCE, []) == suites
         assert tracks.keys() == tuning.grids.keys()
         assert all(names in (["silent"], ["non-private"], private) for names in tracks.values())
-        assert best_silence(problem) in BASELINES if suites else problem == "gaussian"
+        assert suites or problem == "gaussian"
 
 
 def test_constants_by_epsilon_reach_the_policy(monkeypatch):
