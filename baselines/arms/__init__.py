@@ -132,10 +132,7 @@ class Rule:
         arms = kernels.arm_keys(seeds, number).reshape(rows, number, 2)
         self.begin(rows, number, number, spec.horizon, arms)
         self._known = KnownCounts(self._pool, spec, seeds.shape, "pulls", "successes")
-        self._pulls, self._sums = (
-            known.reshape(rows, number) for known in (self._known.trials, self._known.successes)
-        )
-        self._scores = np.zeros((rows, number))
+        self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
         self._arms, self._chance = np.zeros((rows, slots), np.int64), np.zeros(rows)
         self._everyone, self._all_awake = everyone(rows), everyone(rows, number)
         self._free = np.ones((rows, number), np.bool_)
@@ -171,6 +168,9 @@ class Rule:
     def _learn(self, observation: Arrays) -> None:
         """Updates the numbers of pulls and successes of all arms: own counts plus the aggregate of received counts."""
         self._known.update(observation)
+        # Views are made anew, since those of a copied or unpickled policy would be arrays of their own.
+        known = (self._known.trials, self._known.successes)
+        self._pulls, self._sums = (counts.reshape(self._scores.shape) for counts in known)
 
 
 class EpsilonGreedy(Rule):

@@ -68,11 +68,11 @@ BASELINES: dict[str, Baseline] = {
     ),
     "MOSS-weighted": _baseline(
         arms.UCB1,
-        "MOSS that also uses noisy counts of others, weighted by their precision",
+        "MOSS with the radius sqrt(0.1 ln(T / n) / n) on own counts and noisy ones of others, weighted by precision",
         "this project",
         **_INDEPENDENT,
         pool="precision",
-        **_MOSS,
+        **{**_MOSS, "scale": 0.1},
     ),
     "PPO-arms": _baseline(LearnedIndex, *PPO, weights="PPO-arms"),
 }
