@@ -60,10 +60,12 @@ sum of its messages. Then all received messages are weighed together, as one sum
 with noise N and h. Let G + N = sum_i g_i v_i v_i^T be the eigenvalue decomposition of the sum over all messages, whose
 noise has variance nu on the diagonal and nu / 2 elsewhere. The error h - N theta then has about the variance nu in
 every direction, where ||theta|| <= 1, besides R^2 g_i from the rewards, R^2 being the variance of one reward. So in
-direction v_i the sum is as informative as g_i^2 / (g_i + nu / R^2) exact observations, and as none where g_i <= 0; the
-moment is shrunk by g_i / (g_i + nu / R^2). The formula is applied to the sum of all messages. Message by message it
-would trust directions in which noise made the g_i of one message too large, and the noise of different messages would
-no longer cancel. No bound of the error is known.
+direction v_i the sum is as informative as k_i = g_i^2 / (g_i + nu / R^2) exact observations, and the moment becomes
+k_i / g_i times the noisy one. But noise alone has eigenvalues up to about sqrt(2 d nu) in d dimensions (the edge of
+Wigner's semicircle). So in k_i the root of g_i^2 - 2 (d + 1) nu stands for g_i, and k_i is 0 where g_i or this square
+is not positive: messages of noise alone count for next to nothing. The formula is applied to the sum of all messages.
+Message by message it would trust directions in which noise made the g_i of one message too large, and the noise of
+different messages would no longer cancel. No bound of the error is known.
 """
 
 from collections.abc import Callable, Mapping

@@ -46,6 +46,9 @@ class FedUCB(LinUCB):
     announce it. Without noise the shift is a ridge. Noise that is not announced is not accounted for, except that
     eigenvalues of V are lifted where it would not be positive definite.
 
+    Half of the failure probability is set aside for noise, and with two bounds half for each, but not where the agent
+    is alone or the announced noise is 0: then the policy is LinUCB, or FedUCB without a privatizer.
+
     With a robust aggregator (``pool``) its result is used as if it were the sum of all messages. The variance of the
     noise in it is computed by the same aggregator from the announced variances. The true variance is a little larger,
     at worst by the factor pi/2 (for a median). Differences between the senders' distributions are not accounted for.

@@ -19,6 +19,8 @@ _DUBEY = "Dubey, Pentland (NeurIPS 2020)"
 _ZHOU = "Zhou, Chowdhury (ICLR 2024)"
 
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
+# Earlier data are drowned by noise, later ones come when there is little left to learn; and each release costs noise.
+_FROM_32 = {"name": "doubling", "start": 32, "stop": 4096}
 _DECENTRALISED = {"topology": "ring", "delay": 1, "time_to_live": 5, "cliques": True}
 _AT_ONE = {"epsilon": 1.0, "delta": 0.1}
 # One mechanism is fixed for all release plans, since the default would depend on the plan: so the noise of different
@@ -131,8 +133,12 @@ BASELINES: dict[str, Baseline] = {
         shift="per_agent",
         bias="printed",
     ),
-    "FedUCB-weighted": _private(
-        "LinUCB-tuned that also uses noisy data of others, weighted by precision", "this project", **_WEIGHTED
+    "FedUCB-weighted": _fed_ucb(
+        "LinUCB-tuned that also uses noisy data of others, sent in rounds 32, 64, ..., 4,096 and weighted by precision",
+        "this project",
+        privatizer={**_BLT, "releases": _FROM_32},
+        channel={"schedule": _FROM_32},
+        **_WEIGHTED,
     ),
     "OFUL-shared": _fed_ucb(
         "LinUCB on the data of all agents, which a server passes on in every round without noise",

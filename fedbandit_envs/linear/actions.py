@@ -44,8 +44,9 @@ def arm_by_values(choice: Array, observation: Mapping[str, Array]) -> Array:
 def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:
     """Returns sums of [x; y][x; y]^T over fictitious exact observations that are as informative as given noisy sums.
 
-    In each eigenvector of the noisy Gram matrix, with eigenvalue v (at least 0), the Gram matrix and the moment are
-    multiplied by v / (v + nu / R^2).
+    Let v > 0 be an eigenvalue of the noisy Gram matrix. Noise alone has eigenvalues up to about sqrt(2 dim nu). So v is
+    shrunk to g, the root of v^2 - 2 (dim + 1) nu, and to 0 where this is negative. In the direction of the eigenvector
+    the statistic is worth g^2 / (g + nu / R^2) observations, whose mean reward is that of the noisy statistic.
 
     Args:
         statistic: Noisy sums of [x; y][x; y]^T, which contain the noisy Gram matrix of the contexts and the noisy sum
@@ -59,12 +60,15 @@ def weighed(statistic: Array, variance: Array, reward_variance: float) -> Array:
     received = 0.5 * (statistic + np.swapaxes(statistic, -1, -2))
     values, vectors = np.linalg.eigh(received[..., :-1, :-1])
     values = np.maximum(values, 0.0)
-    noise = (variance / reward_variance).reshape(-1, *(1,) * (values.ndim - 1))
-    # If eigenvalue and noise are both 0, the quotient would be 0 / 0; the tiny number makes it 0.
-    share = values / np.maximum(values + noise, np.finfo(np.float64).tiny)
+    noise = variance.reshape(-1, *(1,) * (values.ndim - 1))
+    kept = np.sqrt(np.maximum(values**2 - 2 * (values.shape[-1] + 1) * noise, 0.0))
+    # Without data and noise the quotients would be 0 / 0; the tiny number makes them 0.
+    tiny = np.finfo(np.float64).tiny
+    share = kept / np.maximum(kept + noise / reward_variance, tiny)
+    of_moment = share * (kept / np.maximum(values, tiny))
     across = np.swapaxes(vectors, -1, -2)
-    moment = (vectors * share[..., np.newaxis, :]) @ (across @ received[..., :-1, -1:])
-    received[..., :-1, :-1] = (vectors * (share * values)[..., np.newaxis, :]) @ across
+    moment = (vectors * of_moment[..., np.newaxis, :]) @ (across @ received[..., :-1, -1:])
+    received[..., :-1, :-1] = (vectors * (share * kept)[..., np.newaxis, :]) @ across
     received[..., :-1, -1] = received[..., -1, :-1] = moment[..., 0]
     return received
 

@@ -38,8 +38,8 @@ def test_policies_take_it_from_their_environment(task):
     problem = env.unwrapped
     if not isinstance(problem, LinearProblem):
         return
-    arguments = {**REGISTRY[env_id].kwargs, **settings}
-    law, sd = arguments.get("reward", problem.defaults["reward"]), arguments.get("reward_sd", 0.1)
+    given = {"reward": problem.defaults["reward"], "reward_sd": 0.1, **REGISTRY[env_id].kwargs, **settings}
+    law, sd = given["reward"], given["reward_sd"]
     # Rewards in [0, 1] are 1/2-sub-Gaussian (Hoeffding's lemma).
     right = sd if law == "normal" else 0.5
     seeds = np.zeros((1, env.max_num_agents), np.uint64)

@@ -85,7 +85,8 @@ def weighed(heard, variance, sd):
     values, vectors = np.linalg.eigh(symmetric[:d, :d])
     gram, moment = np.eye(d), np.zeros(d)
     for g, v in zip(values, vectors.T, strict=True):
-        if g > 0:
-            gram = gram + g**2 / (g + variance / sd**2) * np.outer(v, v)
-            moment = moment + g / (g + variance / sd**2) * v * (v @ symmetric[:d, d])
+        if g > 0 and (square := g**2 - 2 * (d + 1) * variance) > 0:
+            worth = square / (np.sqrt(square) + variance / sd**2)
+            gram = gram + worth * np.outer(v, v)
+            moment = moment + worth * v * (v @ symmetric[:d, d]) / g
     return gram, moment

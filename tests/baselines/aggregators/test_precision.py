@@ -56,9 +56,10 @@ def gram_worth(heard, variance, reward_variance):
     values, vectors = np.linalg.eigh(heard[:-1, :-1])
     gram, moment = np.zeros_like(heard[:-1, :-1]), np.zeros(len(heard) - 1)
     for g, v in zip(values, vectors.T, strict=True):
-        if g > 0:
-            gram += g**2 / (g + variance / reward_variance) * np.outer(v, v)
-            moment += g / (g + variance / reward_variance) * v * (v @ heard[:-1, -1])
+        if g > 0 and (square := g**2 - 2 * (len(values) + 1) * variance) > 0:
+            worth = square / (square**0.5 + variance / reward_variance)
+            gram += worth * np.outer(v, v)
+            moment += worth * v * (v @ heard[:-1, -1]) / g
     return gram, moment
 
 
