@@ -78,6 +78,7 @@ import numpy as np
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, stored
 from fedbandit_envs.basics.checks import require_integer, require_number
+from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.inbox import add_received
 from fedbandit_envs.core.policy_spec import PolicySpec
@@ -494,6 +495,77 @@ class _WeighedCounts(Aggregator):
             worth[:, ~news] = 0.0
         for total, added in zip(self.totals.values(), worth, strict=True):
             total += weight * added
+
+
+@kernel
+def _know(own_trials, own_successes, received_trials, received_successes, trials, successes):
+    """Writes the sums of own and received counts, after clipping the received ones to 0 <= successes <= trials."""
+    for r in range(trials.shape[0]):
+        for j in range(trials.shape[1]):
+            for k in range(trials.shape[2]):
+                # Noise in messages can make the received counts negative, or successes more than trials.
+                received = max(received_trials[r, j, k], 0.0)
+                trials[r, j, k] = own_trials[r, j, k] + received
+                successes[r, j, k] = own_successes[r, j, k] + min(
+                    max(received_successes[r, j, k], 0.0), received
+                )
+
+
+class KnownCounts:
+    """Counts of outcomes and successes that agents know: their own ones and the aggregate of received ones.
+
+    Received outcomes that noise has made negative count as 0, and received successes are clipped to between 0 and the
+    received outcomes.
+
+    Attributes:
+        trials: Numbers of outcomes, float64 ``(replicas, agents, values)``; :meth:`update` writes them.
+        successes: Numbers of successes among them, same shape.
+        received: The started aggregator of received counts; None where agents receive no messages.
+
+    Example:
+        >>> from fedbandit_envs.arms_v0 import parallel_env
+        >>> from fedbandit_envs.wrappers import Channel
+        >>> env = Channel(parallel_env(num_agents=3, num_arms=2))
+        >>> known = KnownCounts(Precision(), env.policy_spec, (1, 3), "pulls", "successes")
+        >>> known.update(env.reset_batch([0]).observation)
+        >>> known.trials.shape
+        (1, 3, 2)
+    """
+
+    def __init__(
+        self, pool: Aggregator, spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str
+    ) -> None:
+        """Prepares for an episode in which nothing is known yet.
+
+        Args:
+            pool: The aggregator of received counts.
+            spec: Public description of the environment.
+            rows: Numbers of replicas and agents, ``(replicas, agents)``.
+            trials: Name of the array of numbers of outcomes, as senders release it.
+            successes: Name of the array of numbers of successes among these outcomes.
+
+        Raises:
+            UnfitError: The aggregator cannot combine the messages that agents receive.
+        """
+        self._names = trials, successes
+        self.trials, self.successes = np.zeros((2, *rows, *(spec.observation[f"total_{trials}"].shape or ())))
+        self.received: Aggregator | None = None
+        if "inbox_mask" in spec.observation.spaces:
+            self.received = pool.start(count_inbox(spec, rows, trials, successes))
+
+    def update(self, observation: Arrays) -> None:
+        """Adds newly received messages, and writes what is known now.
+
+        Args:
+            observation: Own counts as ``total_x``, and messages, see :meth:`Aggregator.add`.
+        """
+        own = {name: observation[f"total_{name}"] for name in self._names}
+        if self.received is None:
+            self.trials[...], self.successes[...] = own.values()
+            return
+        if observation["inbox_mask"].any():
+            self.received.add(observation, exact=own)
+        _know(*own.values(), *self.received.totals.values(), self.trials, self.successes)
 
 
 GRAM = "statistic"

@@ -2,7 +2,8 @@
 
 Each folder lists its baselines in ``BASELINES`` of its module ``registered``. Further forms of some baselines are made
 here, so that folders give only their names: ``PLACEBOS`` those of placebos, whose messages hold noise but no data, and
-``ON_TRUE_DATA`` those of forms without noise. Tuned forms, with noise and without, follow from ``tuned.json``.
+``ON_TRUE_DATA`` those of forms without noise. Tuned forms follow from ``tuned.json``; private ones have constants by
+epsilon (:meth:`Baseline.at`).
 """
 
 from collections.abc import Callable, Mapping
@@ -247,6 +248,8 @@ def all_baselines() -> Registry[Baseline]:
         own |= forms(family)
     tuned = {}
     for of, name in TUNED_NAMES.items():
+        if of not in own:
+            continue  # It is of a plug-in.
         summary, reference = f"{of} with tuned constants", "tuned on other seeds by `fedbandit tune`"
         form = replace(own[of], summary=summary, reference=reference, by_epsilon=by_epsilon(name))
         epsilon = asked_epsilon({part: wrapper.kwargs for part, wrapper in form.wrappers.items()})

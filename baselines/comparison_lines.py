@@ -27,7 +27,7 @@ def _names(family: ModuleType) -> dict[str, str]:
         found = by_epsilon(name).values() if name != of else ()
         return name if any({**own, **one} != own for one in found) else of
 
-    best = best_silence(_problem(family))
+    best = best_silence(_problem(family)) or silent
     names = (silent, best, paper, tuned(paper), ours, tuned(ours), placebo, true, tuned(true))
     return dict(zip((*LINES, TRUE_TUNED), names, strict=True))
 

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -39,6 +40,7 @@ def run(
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     on_published: _PublishedOption = False,
+    seeds: Annotated[int | None, typer.Option(help="Only the first seeds, at least 20.", min=1)] = None,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
 
@@ -64,7 +66,9 @@ def run(
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
-    _play(played, opened, entries, out, workers, scheduler)
+    # The seeds of a task follow from its place in the edition, not from their number.
+    first = (replace(task, seeds=min(seeds or task.seeds, task.seeds)) for task in played.tasks)
+    _play(replace(played, tasks=tuple(first)), opened, entries, out, workers, scheduler)
 
 
 @app.command()

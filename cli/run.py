@@ -256,18 +256,19 @@ def tune(
     from fedbandit_envs.leaderboard import tuning
 
     folder, path, rows, total = out / "shards", out / "tuned.json", [], 0.0
-    with terminal.explained(ValueError, OSError):
+    with terminal.explained(ValueError):
         for problem in problems:
             require_choice("PROBLEM", problem, (*tuning.TUNINGS, "all"))
         for name, given in (("rounds", rounds), ("seeds", seeds)):
             require_integer(name, 1 if given is None else given, 1)
-        data = json.loads(path.read_text() if path.exists() else json.dumps(DATA))
+        data = json.loads(json.dumps(DATA))
         named = list(tuning.TUNINGS) if "all" in problems else problems
         races = chain.from_iterable([tuning.races(one, data, baseline, rounds, seeds) for one in named])
-    data |= {"version": version("fedbandit-envs"), "first_seed": tuning.FIRST_SEED}
     heads = ("points", "agent-rounds", "CPU seconds") if plan else ("chosen", "regret by task")
     play = partial(terminal.play_missing, workers=workers, scheduler=scheduler, folder=folder)
     with terminal.explained_play(out):
+        data |= json.loads(path.read_text()) if path.exists() else {}
+        data |= {"version": version("fedbandit-envs"), "first_seed": tuning.FIRST_SEED}
         for race in races:
             rows.append([f"{race.suite.name}: {race.form}", race.track.name])
             if plan:

@@ -43,10 +43,8 @@ def mean_with_interval(values: Array) -> tuple[Array, Array, Array]:
     mean = np.asarray(values.mean(axis=-1))
     if count < FEWEST:
         return mean, np.full_like(mean, nan), np.full_like(mean, nan)
-    rows = values.reshape(-1, count)
-    resampled = _counts(count, 0) @ rows.T / count
-    low, high = _interval(mean.ravel(), resampled, (rows - rows.mean(axis=1, keepdims=True)).T, 1)
-    return mean, low.reshape(mean.shape), high.reshape(mean.shape)
+    resampled = np.tensordot(_counts(count, 0), values, (1, -1)) / count
+    return mean, *_interval(mean, resampled, np.moveaxis(values - mean[..., np.newaxis], -1, 0), 1)
 
 
 def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) -> Estimate:
@@ -60,27 +58,24 @@ def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) 
         below: Regret of another policy under the same seeds, same shape.
         tasks: Number of each run's task, same shape; by default all runs are of one task.
     """
-    numbers = np.zeros(above.size) if tasks is None else tasks
-    pairs = [(above[numbers == one], below[numbers == one]) for one in np.unique(numbers)]
-    ratio, resampled = 1.0, np.ones((_RESAMPLES, 1))
-    influence = []
+    pairs = _by_task(np.zeros(above.size) if tasks is None else tasks, above, below)
+    value, resampled, influence = 1.0, np.ones(_RESAMPLES), []
     with np.errstate(divide="ignore", invalid="ignore"):
         for number, (over, under) in enumerate(pairs):
             counts = _counts(over.size, number)
-            ratio *= over.mean() / under.mean()
-            resampled[:, 0] *= (counts @ over) / (counts @ under)
+            value = value * over.mean() / under.mean()
+            resampled = resampled * (counts @ over) / (counts @ under)
             influence.append((over / over.mean() - under / under.mean()) / over.size)
-        value, resampled = np.array([ratio]) ** (1 / len(pairs)), resampled ** (1 / len(pairs))
+        value, resampled = value ** (1 / len(pairs)), resampled ** (1 / len(pairs))
     if min(over.size for over, _ in pairs) < FEWEST:
-        return float(value[0]), nan, nan
-    low, high = _interval(value, resampled, np.concatenate(influence)[:, np.newaxis], len(pairs))
-    return float(value[0]), float(low[0]), float(high[0])
+        return float(value), nan, nan
+    low, high = _interval(np.asarray(value), resampled, np.concatenate(influence), len(pairs))
+    return float(value), float(low), float(high)
 
 
 def median_ratio(above: Array, below: Array) -> float:
     """Returns the median over runs of the ratio of two policies' regret; arguments as :func:`ratio_with_interval`."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.median(above / below))
+    return float(np.median(above / below))
 
 
 def worst_tenth(above: Array, below: Array, tasks: Array) -> float:
@@ -88,72 +83,75 @@ def worst_tenth(above: Array, below: Array, tasks: Array) -> float:
 
     Over tasks it is the geometric mean. Arguments as :func:`ratio_with_interval`.
     """
-    ratios = []
-    for one in np.unique(tasks):
-        own = np.sort(above[tasks == one])
-        ratios.append(own[-ceil(own.size / 10) :].mean() / below[tasks == one].mean())
+    pairs = _by_task(tasks, above, below)
+    ratios = [np.sort(over)[-ceil(over.size / 10) :].mean() / under.mean() for over, under in pairs]
     return float(np.prod(ratios) ** (1 / len(ratios)))
 
 
 def largest_share(regret: Array, tasks: Array) -> float:
     """Returns the share of a task's summed regret which its largest run holds, on the task where it is largest.
 
+    It is 0 if no run has regret.
+
     Args:
         regret: Regret of each run, ``(runs,)``.
         tasks: Number of each run's task, same shape.
     """
-    return max(float(own.max() / own.sum()) for own in (regret[tasks == one] for one in np.unique(tasks)))
+    return float(max(own.max() / (own.sum() or 1) for (own,) in _by_task(tasks, regret)))
 
 
-def failed(late: Array, below: Array, tasks: Array) -> Array:
-    """Returns which runs have failed: regret of their second half exceeds twice the other policy's mean regret.
+def failures(late: Array, below: Array, tasks: Array) -> int:
+    """Returns how many runs have failed: regret of their second half exceeds twice the other policy's mean regret.
 
     Args:
         late: Regret of each run in the second half of its rounds, ``(runs,)``.
         below: Regret of the other policy over all rounds, same shape.
         tasks: Number of each run's task, same shape.
     """
-    return np.any(
-        [(tasks == one) & (late > 2 * below[tasks == one].mean()) for one in np.unique(tasks)], axis=0
-    )
+    return sum(int((own > 2 * under.mean()).sum()) for own, under in _by_task(tasks, late, below))
 
 
-def most_failures(failures: int, runs: int) -> float:
+def most_failures(failed: int, runs: int) -> float:
     """Returns the one-sided 95 % upper bound by Clopper and Pearson on the probability that a run fails.
 
     If runs fail with different probabilities, as on two tasks, it bounds their mean (Hoeffding, 1956).
 
     Args:
-        failures: Number of failed runs.
+        failed: Number of failed runs.
         runs: Number of runs.
 
     Example:
         >>> f"{most_failures(0, 100):.3f}"
         '0.030'
     """
-    return 1.0 if failures == runs else float(betaincinv(failures + 1, runs - failures, 0.95))
+    return 1.0 if failed == runs else float(betaincinv(failed + 1, runs - failed, 0.95))
+
+
+def _by_task(tasks: Array, *runs: Array) -> list[list[Array]]:
+    return [[values[tasks == one] for values in runs] for one in np.unique(tasks)]
 
 
 @lru_cache(16)
 def _counts(runs: int, number: int) -> Array:
     """Returns how often each run is drawn in each resample, float64 ``(resamples, runs)``."""
-    generator = np.random.default_rng([runs, number])
-    return generator.multinomial(runs, np.full(runs, 1 / runs), _RESAMPLES).astype(np.float64)
+    drawn = np.random.default_rng([runs, number]).multinomial(runs, np.full(runs, 1 / runs), _RESAMPLES)
+    return drawn.astype(np.float64)
 
 
 def _interval(value: Array, resampled: Array, influence: Array, tasks: int) -> tuple[Array, Array]:
-    """Returns the ends of the intervals of several statistics, each ``(statistics,)``.
+    """Returns the ends of the intervals of statistics, each ``(...)``.
 
     Args:
-        value: The statistics, ``(statistics,)``.
-        resampled: Their values in resamples, ``(resamples, statistics)``.
-        influence: What each run adds to a statistic, up to a factor, ``(runs, statistics)``.
+        value: The statistics, ``(...)``.
+        resampled: Their values in resamples, ``(resamples, ...)``.
+        influence: What each run adds to a statistic, up to a factor, ``(runs, ...)``.
         tasks: Number of tasks within which runs were drawn.
     """
     most = len(resampled) - 1
     resampled = np.sort(resampled, axis=0)
-    # Half of the ties count, for values that can take few values, such as numbers of failures.
-    under = ((resampled < value).mean(axis=0) + (resampled <= value).mean(axis=0)) / 2
+    # Half of the ties count. What differs by rounding errors is a tie, so that the order of a sum is no matter.
+    gap, tie = resampled - value, 1e-9 * (resampled[-1] - resampled[0])
+    under = ((gap < -tie).mean(axis=0) + (gap <= tie).mean(axis=0)) / 2
     shift = ndtri(np.clip(under, 1 / most, 1 - 1 / most))
     second, third = (influence**2).sum(axis=0), (influence**3).sum(axis=0)
     acceleration = np.divide(third, 6 * second**1.5, out=np.zeros_like(third), where=second > 0)
@@ -162,11 +160,8 @@ def _interval(value: Array, resampled: Array, influence: Array, tasks: int) -> t
     level = stdtrit(free, _TAIL) * sqrt(len(influence) / free)
     ends = []
     for quantile in (shift + level, shift - level):
-        moved = ndtr(shift + quantile / np.maximum(1 - acceleration * quantile, 1e-9))
-        place = np.nan_to_num(moved * most)
-        left, right = (
-            np.take_along_axis(resampled, side(place).astype(np.int64)[np.newaxis], axis=0)[0]
-            for side in (np.floor, np.ceil)
-        )
+        place = np.nan_to_num(most * ndtr(shift + quantile / np.maximum(1 - acceleration * quantile, 1e-9)))
+        around = np.stack([np.floor(place), np.ceil(place)]).astype(np.int64)
+        left, right = np.take_along_axis(resampled, around, axis=0)
         ends.append(left + (right - left) * (place % 1))
     return np.minimum(ends[0], value), np.maximum(ends[1], value)

@@ -423,11 +423,11 @@ def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[str]:
     if not entry.is_file and entry.digest != source_digest():
         yield "note: this package has other sources than played; the numbers decide"
     for play in plays:
-        count = len(play.seeds)
+        recorded = [line for line in lines if line.task == play.task.id]
+        count = len(recorded)
         chosen = sorted(secrets.SystemRandom().sample(range(count), min(seeds, count)))
         again = replace(play, seeds=tuple(play.seeds[number] for number in chosen))
         parts = [_apart(part) if entry.is_file else part.play() for part in again.split()]
-        recorded = [line for line in lines if line.task == play.task.id]
         for new, number in zip(again.join(parts), chosen, strict=True):
             _require_equal(new, recorded[number])
         yield f"replay of {play.task.id}: {len(chosen)} of {count} seeds give the same numbers"

@@ -23,7 +23,7 @@ from scipy.stats import gmean
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.measures import failed, most_failures
+from fedbandit_envs.experiments.measures import failures, most_failures
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.leaderboard.plays import baselines_of
@@ -58,6 +58,12 @@ Point = tuple[str, Mapping[str, Any]]
 Values = Mapping[str, Sequence[Any]]
 """Values by argument."""
 
+Play = Callable[[str, Sequence[RunSpec]], None]
+"""A function that plays those runs, given after a label, that were not played yet."""
+
+Load = Callable[[RunSpec], RunResult]
+"""A function that returns the result of a run that was played."""
+
 
 @dataclass(frozen=True)
 class Race:
@@ -91,19 +97,12 @@ class Race:
         """
         natural, grid = TUNINGS[self.problem].natural, dict(self.grid)
         for name, values in self.grid.items():
-            end, numbers = (
-                self.points[best][1][name],
-                sorted(one for one in values if type(one) in (int, float)),
-            )
-            if (
-                end not in (*numbers[:1], *numbers[-1:])
-                or end in (0, *natural.get(name, ()))
-                or len(numbers) == 1
-            ):
-                continue
-            beside = numbers[1] if end == numbers[0] else numbers[-2]
-            further = end**2 / beside if beside else 2 * end
-            grid[name] = (*values, type(end)(f"{further:.4g}" if isinstance(end, float) else round(further)))
+            end, numbers = self.points[best][1][name], [one for one in values if type(one) in (int, float)]
+            numbers.sort()
+            beside = {numbers[0]: numbers[1], numbers[-1]: numbers[-2]} if len(numbers) > 1 else {}
+            if end in beside and end not in (0, *natural.get(name, ())):
+                further = float(f"{end**2 / beside[end] if beside[end] else 2 * end:.4g}")
+                grid[name] = (*values, round(further) if isinstance(end, int) else further)
         return replace(self, grid=grid, points=_combined(self.form, grid) if grid else self.points)
 
     def runs(self, points: Sequence[Point], seeds: range) -> list[list[RunSpec]]:
@@ -176,7 +175,7 @@ def races(
     require_choice("PROBLEM", problem, TUNINGS)
     if form is not None:
         require_choice("baseline", form, (*TUNINGS[problem].grids, SILENCE))
-    seeds, suites = seeds or TUNINGS[problem].seeds, _suites(problem, rounds)
+    suites, seeds = _suites(problem, rounds), TUNINGS[problem].seeds if seeds is None else seeds
     return chain(
         _of_forms(problem, suites[0], form, seeds) if form != SILENCE else (),
         _of_silence(problem, suites, data, seeds) if form in (None, SILENCE) else (),
@@ -208,23 +207,23 @@ def _suites(problem: str, rounds: int | None) -> list[Suite]:
         full = [one for name, one in SUITES.items() if not name.endswith("-quick") and name != problem]
         more = [one for one in full if REGISTRY[one.tasks[0].env_id].federation == federation]
         found = [SUITES[problem], *more]
-    changes = {} if rounds is None else {"rounds": rounds}
-    return [replace(one, tasks=tuple(replace(task, **changes) for task in one.tasks)) for one in found]
+    return [
+        replace(one, tasks=tuple(replace(task, rounds=rounds or task.rounds) for task in one.tasks))
+        for one in found
+    ]
 
 
 def _combined(name: str, grid: Values) -> list[Point]:
     return [(name, dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
 
 
-def run(
-    race: Race, play: Callable[[str, Sequence[RunSpec]], None], load: Callable[[RunSpec], RunResult]
-) -> Outcome:
+def run(race: Race, play: Play, load: Load) -> Outcome:
     """Plays a race, and extends its grid until the chosen constants do not lie at an end that is not natural.
 
     Args:
         race: The race.
-        play: Plays those runs, given after a label, that were not played yet.
-        load: Returns the result of a run that was played.
+        play: Plays the runs.
+        load: Loads their results.
 
     Raises:
         SettingsError: A run cannot be set up.
@@ -238,9 +237,7 @@ def run(
     return Outcome(before, best, tried, ended=True)
 
 
-def _raced(
-    race: Race, play: Callable[[str, Sequence[RunSpec]], None], load: Callable[[RunSpec], RunResult]
-) -> tuple[int, list[list[Any]]]:
+def _raced(race: Race, play: Play, load: Load) -> tuple[int, list[list[Any]]]:
     """Plays a race without extending its grid; returns the index of the best point, and what was tried."""
 
     def played(points: Sequence[Point], start: int, stop: int) -> Array:
@@ -260,7 +257,8 @@ def _raced(
         if start < stop:
             regrets[:, left, :, start:stop] = played([race.points[one] for one in left], start, stop)
         if stop < race.seeds:
-            drop = behind(*regrets[:, left, :, :stop], lost)
+            whole, late = regrets[:, left, :, :stop]
+            drop = behind(whole, late, lost)
             left = [one for one, out in zip(left, drop, strict=True) if not out]
     tried = []
     for (_, constants), own in zip(race.points, regrets[0], strict=True):
@@ -302,8 +300,8 @@ def behind(regrets: Array, late: Array, lost: Array) -> Array:
     """
     means, seeds = regrets.mean(axis=2), regrets.shape[2]
     first, of_one = int(np.argmin(_score(means))), np.zeros(seeds)
-    fails = [failed(*pair, of_one).sum() for pair in zip(late[first], regrets[first], strict=True)]
-    share = np.array([most_failures(int(one), seeds) for one in fails])
+    failed = [failures(*pair, of_one) for pair in zip(late[first], regrets[first], strict=True)]
+    share = np.array([most_failures(one, seeds) for one in failed])
     charged = np.maximum(means[first] + share * np.maximum(lost, regrets.max(axis=(0, 2))), _TINY)
     means = np.maximum(means, _TINY)
     parts = regrets / means[..., np.newaxis] - regrets[first] / charged[:, np.newaxis]

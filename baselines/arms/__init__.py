@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 
 from fedbandit_envs.arms.actions import make_oracle
-from fedbandit_envs.baselines.aggregators import Aggregator, AggregatorSpec, count_inbox, make_aggregator
+from fedbandit_envs.baselines.aggregators import AggregatorSpec, KnownCounts, make_aggregator
 from fedbandit_envs.baselines.arms import kernels
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
@@ -131,13 +131,11 @@ class Rule:
         self._row_keys = Draws.of_policy(seeds, 0).key.reshape(rows, 2)
         arms = kernels.arm_keys(seeds, number).reshape(rows, number, 2)
         self.begin(rows, number, number, spec.horizon, arms)
+        self._known = KnownCounts(self._pool, spec, seeds.shape, "pulls", "successes")
         self._pulls, self._sums, self._scores = np.zeros((3, rows, number))
         self._arms, self._chance = np.zeros((rows, slots), np.int64), np.zeros(rows)
         self._everyone, self._all_awake = everyone(rows), everyone(rows, number)
         self._free = np.ones((rows, number), np.bool_)
-        self._received: Aggregator | None = None
-        if "inbox_mask" in seen:
-            self._received = self._pool.start(count_inbox(spec, seeds.shape, "pulls", "successes"))
 
     def act(self, observation: Arrays) -> Array:
         """Returns the arms to pull; see :meth:`Policy.act`.
@@ -169,15 +167,10 @@ class Rule:
 
     def _learn(self, observation: Arrays) -> None:
         """Updates the numbers of pulls and successes of all arms: own counts plus the aggregate of received counts."""
-        own = {name: observation[f"total_{name}"] for name in ("pulls", "successes")}
-        if self._received is None:
-            for known, counts in zip((self._pulls, self._sums), own.values(), strict=True):
-                known[...] = counts.reshape(known.shape)
-            return
-        if observation["inbox_mask"].any():
-            self._received.add(observation, exact=own)
-        arrays = (*own.values(), *self._received.totals.values())
-        kernels.know(*(array.reshape(self._pulls.shape) for array in arrays), self._pulls, self._sums)
+        self._known.update(observation)
+        # Views are made anew, since those of a copied or unpickled policy would be arrays of their own.
+        known = (self._known.trials, self._known.successes)
+        self._pulls, self._sums = (counts.reshape(self._scores.shape) for counts in known)
 
 
 class EpsilonGreedy(Rule):
@@ -226,7 +219,7 @@ class EpsilonDecreasing(Rule):
         return 1.0 / np.maximum(np.log2(round_), 1.0)
 
 
-LogName = Literal["round", "horizon"]
+LogName = Literal["round", "horizon", "horizon_per_pull"]
 
 
 class UCB1(Rule):
@@ -234,7 +227,9 @@ class UCB1(Rule):
 
     With ``scale=2`` this is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA). With ``scale=2`` and ln T, the logarithm
     of the horizon, in place of ln t it is the thesis' form of UCB1 (Algorithm 2.1); with ``scale=1.5`` and ln T the
-    scores are CUCB's bounds (Algorithm 2.3).
+    scores are CUCB's bounds (Algorithm 2.3). With ln(T / n), or 0 where n > T, the bonus shrinks as in MOSS (Audibert
+    and Bubeck, COLT 2009), which divides T by the number of arms, too. Arms are then explored early, and a smaller
+    scale suffices for the same probability to miss the best arm.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -253,7 +248,8 @@ class UCB1(Rule):
 
         Args:
             scale: Factor under the square root, > 0.
-            logarithm: ``"round"`` for ln t of the round t, ``"horizon"`` for ln T of the horizon T.
+            logarithm: ``"round"`` for ln t of the round t, ``"horizon"`` for ln T of the horizon T,
+                ``"horizon_per_pull"`` for ln(T / n).
             pool: The aggregator of received counts, see :class:`Rule`.
 
         Raises:
@@ -262,15 +258,18 @@ class UCB1(Rule):
         """
         super().__init__(pool)
         self._scale = require_number("scale", scale, 0, inf, open_below=True)
-        self._of_horizon = require_choice("logarithm", logarithm, get_args(LogName)) == "horizon"
+        self._logarithm = require_choice("logarithm", logarithm, get_args(LogName))
 
     def begin(self, rows: int, arms: int, all_arms: int, horizon: int, keys: Array) -> None:
         """Stores the logarithm of the horizon, if the bounds use it; see :meth:`Rule.begin`."""
-        self._log_horizon = log(horizon) if self._of_horizon else -1.0
+        self._log_horizon = -1.0 if self._logarithm == "round" else log(horizon)
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes the arms' upper confidence bounds as scores into ``out``; see :meth:`Rule.scores`."""
-        kernels.upper_bounds(round_, self._log_horizon, self._scale, pulls, sums, out)
+        if self._logarithm == "horizon_per_pull":
+            kernels.shrinking_bounds(self._log_horizon, self._scale, pulls, sums, out)
+        else:
+            kernels.upper_bounds(round_, self._log_horizon, self._scale, pulls, sums, out)
 
 
 class ThompsonSampling(Rule):

@@ -140,6 +140,15 @@ def upper_bounds(round_, log_horizon, scale, pulls, sums, out):
 
 
 @kernel
+def shrinking_bounds(log_horizon, scale, pulls, sums, out):
+    """Writes ``s / n + sqrt(scale ln(T / n) / n)`` for an arm with n pulls and the sum s; without bonus where n > T."""
+    for r in range(pulls.shape[0]):
+        for k in range(pulls.shape[1]):
+            factor = scale * max(log_horizon - np.log(pulls[r, k]), 0.0)
+            out[r, k] = sums[r, k] / pulls[r, k] + np.sqrt(factor / pulls[r, k])
+
+
+@kernel
 def boltzmann(pulls, sums, temperature, out):
     """Writes exp(mean / temperature) of each arm."""
     for r in range(pulls.shape[0]):
@@ -154,17 +163,6 @@ def pursue(probability, rate, picked, active):
         if active[r]:
             for k in range(picked.shape[1]):
                 probability[r, k] += rate * (picked[r, k] - probability[r, k])
-
-
-@kernel
-def know(own_pulls, own_successes, received_pulls, received_successes, pulls, sums):
-    """Writes the sums of own and received pulls and successes, after clipping the received ones to 0 <= s <= n."""
-    for r in range(pulls.shape[0]):
-        for k in range(pulls.shape[1]):
-            # Noise in messages can make the received counts negative, or successes more than pulls.
-            received = max(received_pulls[r, k], 0.0)
-            pulls[r, k] = own_pulls[r, k] + received
-            sums[r, k] = own_successes[r, k] + min(max(received_successes[r, k], 0.0), received)
 
 
 @inner_kernel

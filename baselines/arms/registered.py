@@ -17,6 +17,9 @@ _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _DOUBLING: dict[str, Any] = {"channel": {"schedule": _FROM_ONE}}
 _SERVER = {"schedule": "every_round", "answers": "every_round", "echo": False}
 _PRIVATE: dict[str, Any] = {"privatizer": {"epsilon": 1.0, "delta": 1e-5, "releases": _FROM_ONE}, **_DOUBLING}
+# Windows between releases have disjoint data, so that independent noise spends epsilon in one of them only.
+_INDEPENDENT = {**_PRIVATE, "privatizer": {**_PRIVATE["privatizer"], "mechanism": "independent"}}
+_MOSS: dict[str, Any] = {"scale": 0.25, "logarithm": "horizon_per_pull"}
 
 _baseline = partial(listed, ArmsEnv)
 
@@ -31,6 +34,12 @@ BASELINES: dict[str, Baseline] = {
         _SUTTON,
     ),
     "UCB1": _baseline(arms.UCB1, "pulls the arm with the largest upper confidence bound", _AUER),
+    "MOSS": _baseline(
+        arms.UCB1,
+        "pulls the arm with the largest bound of radius sqrt(0.25 ln(T / n) / n) after n pulls, with the horizon T",
+        "a variant of Audibert, Bubeck (COLT 2009)",
+        **_MOSS,
+    ),
     "Thompson": _baseline(
         arms.ThompsonSampling, "pulls the arm with the largest draw from its Beta posterior", _THOMPSON
     ),
@@ -57,6 +66,14 @@ BASELINES: dict[str, Baseline] = {
         pool="precision",
         **constants("UCB1-tuned"),
     ),
+    "MOSS-weighted": _baseline(
+        arms.UCB1,
+        "MOSS with the radius sqrt(0.1 ln(T / n) / n) on own counts and noisy ones of others, weighted by precision",
+        "this project",
+        **_INDEPENDENT,
+        pool="precision",
+        **{**_MOSS, "scale": 0.1},
+    ),
     "PPO-arms": _baseline(LearnedIndex, *PPO, weights="PPO-arms"),
 }
 
@@ -70,6 +87,7 @@ for _name, _policy, _paper in (("UCB1", arms.UCB1, _AUER), ("Thompson", arms.Tho
             _policy, _summary.format(_name), f"{_paper}, federated", **_wrappers
         )
 
-PLACEBOS = {of: f"{of}-placebo" for of in ("Priv-UCB1", "UCB1-weighted", "Priv-Thompson")}
-ON_TRUE_DATA = {"UCB1-weighted": "UCB1-weighted-true"}
-COMPARISON = {"silent": "UCB1", "paper": "Priv-UCB1", "ours": "UCB1-weighted"}
+_WEIGHTED = ("UCB1-weighted", "MOSS-weighted")
+PLACEBOS = {of: f"{of}-placebo" for of in ("Priv-UCB1", "Priv-Thompson", *_WEIGHTED)}
+ON_TRUE_DATA = {of: f"{of}-true" for of in _WEIGHTED}
+COMPARISON = {"silent": "MOSS", "paper": "Priv-UCB1", "ours": "MOSS-weighted"}

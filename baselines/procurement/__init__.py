@@ -10,12 +10,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import AggregatorSpec, Sum, count_inbox, make_aggregator
+from fedbandit_envs.baselines.aggregators import (
+    AggregatorSpec,
+    KnownCounts,
+    Sum,
+    count_inbox,
+    make_aggregator,
+)
 from fedbandit_envs.baselines.arms.kernels import arm_keys, draw_posteriors
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone, stored
 from fedbandit_envs.basics.checks import require_choice, require_flag, require_integer, require_number
-from fedbandit_envs.basics.compiled import allocating_kernel
+from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.procurement.oracle import buy, procure
 from fedbandit_envs.randomness.draws import Draws
@@ -113,7 +119,132 @@ class Clairvoyant:
         return procure(observation["quality"], observation, exact=self._exact)
 
 
-@allocating_kernel
+@kernel
+def _lower(rows, units, good, quantity, margin, sure):
+    """Writes posterior means of qualities less ``margin`` standard deviations of the mean quality of the last units.
+
+    The posteriors are Beta(1 + good units, 1 + defective units). See :class:`QualityIndex`; the margin is 0 for an
+    agent that has bought nothing in the last round.
+
+    Args:
+        rows: Agents that act, bool ``(replicas, agents)``.
+        units: Known units, ``(replicas, agents, producers)``.
+        good: Good units among them, same shape.
+        quantity: Quantities of the last round, same shape.
+        margin: Number of standard deviations.
+        sure: Receives the lowered means, same shape.
+    """
+    for r in range(sure.shape[0]):
+        for j in range(sure.shape[1]):
+            if not rows[r, j]:
+                continue
+            bought, variance = 0.0, 0.0
+            for i in range(sure.shape[2]):
+                mean = (good[r, j, i] + 1.0) / (units[r, j, i] + 2.0)
+                sure[r, j, i] = mean
+                bought += quantity[r, j, i]
+                variance += quantity[r, j, i] ** 2 * (mean * (1.0 - mean) / (units[r, j, i] + 3.0))
+            shift = margin * np.sqrt(variance) / bought if bought > 0.0 else 0.0
+            for i in range(sure.shape[2]):
+                sure[r, j, i] -= shift
+
+
+class QualityIndex:
+    """The base class of policies that procure as if an index of each producer were its true quality.
+
+    The index follows from known units: the agent's own ones and, with an aggregator (``pool``), those that others
+    report. An oracle computes the best quantities. By default the quality constraint, too, is kept for the indices.
+
+    With a ``margin`` the agent is optimistic about revenue and cautious about the constraint. The constraint is then
+    kept for posterior means of qualities, under uniform priors, with a mean quality that is higher than the threshold
+    by ``margin`` standard deviations. The standard deviation is that of the mean true quality of the units bought in
+    the last round, given the known units. So the margin shrinks as the agent learns.
+
+    A new index overrides :meth:`index`.
+
+    Example:
+        >>> import numpy as np
+        >>> from fedbandit_envs import procurement_v0
+        >>> from fedbandit_envs.baselines.procurement import QualityIndex
+        >>> class Means(QualityIndex):
+        ...     def index(self, observation, units, good, out):
+        ...         out[...] = (good + 1) / (units + 2)
+        >>> env = procurement_v0.parallel_env(num_agents=3, num_producers=4)
+        >>> policy = Means(margin=2.0)
+        >>> policy.reset(env.policy_spec, np.zeros((1, 3), np.uint64))
+        >>> policy.act(env.reset_batch([0]).observation).shape
+        (1, 3, 4)
+    """
+
+    def __init__(
+        self, margin: float = 0.0, oracle: OracleName = "greedy", pool: AggregatorSpec | None = None
+    ) -> None:
+        """Sets the margin, the oracle and the use of messages.
+
+        Args:
+            margin: Number of standard deviations by which the constraint is kept with a margin, >= 0; with 0 the
+                constraint is kept for the indices.
+            oracle: ``"greedy"`` (the papers' Greedy SSA), or ``"exact"``, the integer optimum (DPSS).
+            pool: The aggregator of received units, or its specification; see
+                :mod:`fedbandit_envs.baselines.aggregators`. None ignores messages.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._margin = require_number("margin", margin, 0, np.inf)
+        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
+        self._pool = None if pool is None else make_aggregator(pool)
+
+    def reset(self, spec: PolicySpec, seeds: Array) -> None:
+        """Forgets all observations; see :meth:`Policy.reset`.
+
+        Raises:
+            UnfitError: The aggregator does not fit the messages that agents receive.
+        """
+        # The shape is taken from the observation: the action space is a Dict where agents choose when to send.
+        shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
+        self._quantity = np.zeros(shape, np.int32)
+        self._index, self._rows = np.zeros(shape), np.zeros(seeds.shape, np.bool_)
+        self._sure = np.zeros(shape) if self._margin else self._index
+        self._everyone = everyone(*seeds.shape, 1)
+        self._known: KnownCounts | None = None
+        if self._pool is not None:
+            self._known = KnownCounts(self._pool, spec, seeds.shape, "delivered", "good")
+
+    def act(self, observation: Arrays) -> Array:
+        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
+        self._rows[...] = observation.get("active", self._everyone)[..., 0]
+        units, good = self._counts(observation)
+        self.index(observation, units, good, self._index)
+        if self._margin:
+            _lower(self._rows, units, good, self._quantity, self._margin, self._sure)
+        buy(
+            self._rows, self._index, self._sure, observation["cost"], observation["capacity"],
+            observation["quality_threshold"], observation["unit_revenue"], self._exact, self._quantity,
+        )  # fmt: skip
+        return self._quantity
+
+    def index(self, observation: Arrays, units: Array, good: Array, out: Array) -> None:
+        """Writes an index in [0, 1] of each producer's quality.
+
+        Args:
+            observation: Arrays of the observation by name.
+            units: Known units, ``(replicas, agents, producers)``.
+            good: Good units among them, same shape.
+            out: Receives the indices, float64, same shape.
+        """
+        raise NotImplementedError
+
+    def _counts(self, observation: Arrays) -> tuple[Array, Array]:
+        """Returns the numbers of known units and of good ones among them, with newly received reports."""
+        if self._known is None:
+            return observation["total_delivered"], observation["total_good"]
+        self._known.update(observation)
+        return self._known.trials, self._known.successes
+
+
+@kernel
 def _upper_confidence_bounds(
     active, round_, units, good, received_units, received_good, capacity,
     exploration, radius_scale, log_agents, divisor, quantity, bound, bounded,
@@ -125,15 +256,13 @@ def _upper_confidence_bounds(
     Args:
         active: Agents that act, bool ``(replicas, agents, 1)``; the others keep their last quantities.
         round_: Number of rounds in which the agent has acted, ``(replicas, agents, 1)``; the round t is one more.
-        units: Units delivered to the agent itself so far, ``(replicas, agents, producers)``.
+        units: Known units, ``(replicas, agents, producers)``.
         good: Good units among them, same shape.
-        received_units: Weighted number of units that others have reported, same shape; an empty array for a policy
-            without communication.
-        received_good: Weighted number of good units among them, same shape.
+        received_units: Units that are added to them, same shape; an empty array for none.
+        received_good: Good units among these, same shape.
         capacity: Largest quantity of each producer, same shape as ``units``.
         exploration: Number of first rounds in which one unit is procured from each producer.
-        radius_scale: Factor of the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``, where W is the number of
-            units, own and received.
+        radius_scale: Factor of the radius ``sqrt(3 (ln t + log_agents) / (2 divisor W))``.
         log_agents: Summand in the radius; 0, or the logarithm of the number of agents.
         divisor: Divisor in the radius; 1, or the number of agents.
         quantity: Receives the quantities of agents that explore, ``(replicas, agents, producers)``.
@@ -141,7 +270,6 @@ def _upper_confidence_bounds(
         bounded: Receives which agents have bounds, bool ``(replicas, agents)``.
     """
     producers = quantity.shape[2]
-    weight = np.empty(producers)
     scale = radius_scale * radius_scale * 1.5 / divisor
     receives = received_units.size > 0
     last, log_round = -1, 0.0
@@ -156,21 +284,19 @@ def _upper_confidence_bounds(
                 continue
             if now != last:
                 last, log_round = now, np.log(now + 1.0)
-            for i in range(producers):
-                weight[i], bound[r, j, i] = units[r, j, i], good[r, j, i]
-            if receives:
-                for i in range(producers):
-                    weight[i] += received_units[r, j, i]
-                    bound[r, j, i] += received_good[r, j, i]
             factor = scale * (log_round + log_agents)
             for i in range(producers):
-                known = weight[i] > 0.0
-                inverse = 1.0 / (weight[i] if known else 1.0)
-                index = bound[r, j, i] * inverse + np.sqrt(factor * inverse)
+                weight, total = np.float64(units[r, j, i]), np.float64(good[r, j, i])
+                if receives:
+                    weight += received_units[r, j, i]
+                    total += received_good[r, j, i]
+                known = weight > 0.0
+                inverse = 1.0 / (weight if known else 1.0)
+                index = total * inverse + np.sqrt(factor * inverse)
                 bound[r, j, i] = min(index, 1.0) if known else 1.0
 
 
-class SSUCB:
+class SSUCB(QualityIndex):
     """SS-UCB: procures the best quantities as if upper confidence bounds were the true qualities (Deva et al. 2021).
 
     In round t a producer with W_i delivered units, Y_i of them good, has the bound ``min(1, Y_i / W_i + radius_scale
@@ -192,56 +318,38 @@ class SSUCB:
         self,
         exploration_rounds: int = 1,
         radius_scale: float = 1.0,
-        margin: float = 0.0,
-        oracle: OracleName = "greedy",
+        **quality_index: Any,
     ) -> None:
-        """Sets the policy's constants.
+        """Sets the policy's constants; see :class:`QualityIndex` for those not named here.
 
         Args:
             exploration_rounds: Number of first rounds with one unit from each producer.
             radius_scale: Factor of the confidence radius; the papers use 1.
-            margin: Summand that is added to the quality threshold which the oracle keeps.
-            oracle: ``"greedy"`` (the papers' Greedy SSA), or ``"exact"``, the integer optimum (DPSS).
+            **quality_index: Constants of :class:`QualityIndex`.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
+        super().__init__(**quality_index)
         self._exploration_rounds = require_integer("exploration_rounds", exploration_rounds, 0)
         self._radius_scale = require_number("radius_scale", radius_scale, 0, np.inf)
-        self._margin = require_number("margin", margin, -1, 1)
-        self._exact = require_choice("oracle", oracle, get_args(OracleName)) == "exact"
         self._log_agents = 0.0
         self._divisor = 1.0
+        # Units that PFCB adds to known ones in the kernel, which is faster than before it.
+        self._received = tuple(np.zeros((2, 0, 0, 0)))
 
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Prepares for an episode, which begins with exploration; see :meth:`Policy.reset`."""
-        # The shape is taken from the observation: the action space is a Dict where agents choose when to send.
-        shape = (*seeds.shape, *(spec.observation["capacity"].shape or ()))
-        self._quantity = np.zeros(shape, np.int32)
-        self._bound, self._bounded = np.zeros(shape), np.zeros(seeds.shape, np.bool_)
-        self._everyone = everyone(*seeds.shape, 1)
-        # Arrays for the units that other agents report. They are empty, because this policy uses no messages.
-        self._received_units, self._received_good = np.zeros((2, 0, 0, 0))
-
-    def act(self, observation: Arrays) -> Array:
-        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        capacity = observation["capacity"]
+    def index(self, observation: Arrays, units: Array, good: Array, out: Array) -> None:
+        """Writes upper confidence bounds, or quantities of agents that explore; see :meth:`QualityIndex.index`."""
         _upper_confidence_bounds(
             observation.get("active", self._everyone), observation.get("own_round", observation["round"]),
-            observation["total_delivered"], observation["total_good"],
-            self._received_units, self._received_good, capacity,
+            units, good, *self._received, observation["capacity"],
             self._exploration_rounds, self._radius_scale, self._log_agents, self._divisor,
-            self._quantity, self._bound, self._bounded,
+            self._quantity, out, self._rows,
         )  # fmt: skip
-        buy(
-            self._bounded, self._bound, observation["cost"], capacity, observation["quality_threshold"], self._margin,
-            observation["unit_revenue"], self._exact, self._quantity,
-        )  # fmt: skip
-        return self._quantity
 
 
-class LaplaceIndex:
+class LaplaceIndex(QualityIndex):
     """Procures by Greedy SSA (Deva et al. 2021) as if an index of each producer were its true quality.
 
     The index is Laplace's estimate plus a bonus that does not depend on the round: for a producer with W_i delivered
@@ -258,29 +366,26 @@ class LaplaceIndex:
         (1, 3, 4)
     """
 
-    def __init__(self, width: float = 0.8) -> None:
-        """Sets the size of the bonus.
+    def __init__(self, width: float = 0.8, **quality_index: Any) -> None:
+        """Sets the policy's constants; see :class:`QualityIndex` for those not named here.
 
         Args:
             width: Factor of the bonus, >= 0; 0 means no exploration.
+            **quality_index: Constants of :class:`QualityIndex`.
 
         Raises:
-            TypeError: ``width`` is no number.
-            ValueError: ``width`` is negative or infinite.
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
         """
+        super().__init__(**quality_index)
         self._width = require_number("width", width, 0, np.inf)
 
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Does nothing, since the policy has no state; see :meth:`Policy.reset`."""
-
-    def act(self, observation: Arrays) -> Array:
-        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        units, good = observation["total_delivered"], observation["total_good"]
-        index = (good + 1.0) / (units + 2.0) + self._width / np.sqrt(units + 1.0)
-        return procure(np.minimum(index, 1.0), observation)
+    def index(self, observation: Arrays, units: Array, good: Array, out: Array) -> None:
+        """Writes Laplace's estimates with the bonus, at most 1; see :meth:`QualityIndex.index`."""
+        np.minimum((good + 1.0) / (units + 2.0) + self._width / np.sqrt(units + 1.0), 1.0, out=out)
 
 
-class ThompsonProcurement:
+class ThompsonProcurement(QualityIndex):
     """Thompson sampling: procures by Greedy SSA as if draws from posteriors were the true qualities (Thompson 1933).
 
     The posterior of a producer's quality is Beta(1 + good units, 1 + defective units).
@@ -297,19 +402,17 @@ class ThompsonProcurement:
     """
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        """Stores for each producer of each agent the key of its random numbers; see :meth:`Policy.reset`."""
-        producers = (spec.observation["capacity"].shape or (0,))[0]
-        self._keys = arm_keys(seeds, producers)
-        self._quality = np.empty((*seeds.shape, producers))
+        """Stores for each producer of each agent the key of its random numbers; see :meth:`QualityIndex.reset`."""
+        super().reset(spec, seeds)
+        self._keys = arm_keys(seeds, self._index.shape[2])
 
-    def act(self, observation: Arrays) -> Array:
-        """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
-        rows = (-1, self._quality.shape[2])
-        seen = (observation[name].reshape(rows) for name in ("total_delivered", "total_good"))
+    def index(self, observation: Arrays, units: Array, good: Array, out: Array) -> None:
+        """Writes a draw from each posterior; see :meth:`QualityIndex.index`."""
+        rows = (-1, out.shape[2])
+        known = (array.reshape(rows) for array in (units, good))
         draw_posteriors(
-            self._keys.reshape(*rows, 2), observation["round"].reshape(-1), *seen, self._quality.reshape(rows)
+            self._keys.reshape(*rows, 2), observation["round"].reshape(-1), *known, out.reshape(rows)
         )
-        return procure(self._quality, observation)
 
 
 RadiusName = Literal["own", "federated", "printed"]
@@ -379,9 +482,7 @@ class PFCB(SSUCB):
     An aggregator (``pool``) combines the accepted reports. With the aggregator ``sum``, the reports of a round are
     compared one after the other, each with the estimate that includes the accepted ones before it, as printed. With
     other aggregators all reports of a round are compared with the estimate from before that round, so that a dishonest
-    first sender cannot have the others refused. ``precision`` counts each report as the number of exact units that are
-    as informative; it is meant for ``check=False, guards=False, omega2=1``, and
-    :mod:`fedbandit_envs.baselines.aggregators` describes how far the confidence radius then holds.
+    first sender cannot have the others refused. A margin (:class:`QualityIndex`) follows from the agent's own units.
 
     Example:
         >>> import numpy as np
@@ -433,7 +534,7 @@ class PFCB(SSUCB):
         self._radius = require_choice("radius", radius, get_args(RadiusName))
         self._check = require_flag("check", check)
         self._guards = require_flag("guards", guards)
-        self._pool = make_aggregator(pool)
+        self._accepted_pool = make_aggregator(pool)
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:
         """Forgets received reports and prepares for an episode; see :meth:`Policy.reset`.
@@ -447,26 +548,23 @@ class PFCB(SSUCB):
         senders, num_agents = (1, 1) if inbox is None else ((inbox.shape or (1,))[0], spec.agents)
         self._log_agents = 0.0 if self._radius == "own" else log(num_agents)
         self._divisor = float(num_agents) if self._radius == "printed" else 1.0
+        self._accepted = np.zeros((*seeds.shape, senders, self._index.shape[2]), np.bool_)
+        self._reports: Any = None
         if inbox is not None:
-            self._received = self._pool.start(count_inbox(spec, seeds.shape, "delivered", "good"))
-            self._received_units, self._received_good = self._received.totals.values()
-        self._accepted = np.zeros((*seeds.shape, senders, self._received_units.shape[-1]), np.bool_)
+            self._reports = self._accepted_pool.start(count_inbox(spec, seeds.shape, "delivered", "good"))
+            self._received = tuple(self._reports.totals.values())
 
-    def act(self, observation: Arrays) -> Array:
-        """Returns quantities, int32 ``(replicas, agents, producers)``, after adding newly received reports.
-
-        See :meth:`Policy.act`.
-        """
-        mask = observation.get("inbox_mask")
-        if mask is not None and mask.any():
-            own = {name: observation[f"total_{name}"] for name in ("delivered", "good")}
+    def _counts(self, observation: Arrays) -> tuple[Array, Array]:
+        units, good = super()._counts(observation)
+        if self._reports is not None and (mask := observation["inbox_mask"]).any():
+            sent = (stored(observation[f"inbox_{name}"]) for name in ("delivered", "good"))
             _accept(
-                mask, *(stored(observation[f"inbox_{name}"]) for name in own), observation["round"], *own.values(),
-                self._received_units, self._received_good, self._check, self._guards, self._omega1, self._omega2,
-                isinstance(self._pool, Sum), self._accepted,
+                mask, *sent, observation["round"], units, good, *self._received, self._check, self._guards,
+                self._omega1, self._omega2, isinstance(self._accepted_pool, Sum), self._accepted,
             )  # fmt: skip
-            self._received.add(observation, self._accepted, own, self._omega2)
-        return super().act(observation)
+            own = {"delivered": units, "good": good}
+            self._reports.add(observation, self._accepted, own, self._omega2)
+        return units, good
 
 
 PEERS = SSUCB

@@ -1,6 +1,7 @@
 """Registered baselines for procurement: each a policy with its wrappers, a summary and a reference."""
 
 from functools import partial
+from typing import Any
 
 from fedbandit_envs.baselines import procurement
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
@@ -14,6 +15,12 @@ _SOLANKI = "Solanki, Kanaparthi, Damle, Gujar (ECML PKDD 2022)"
 
 _DOUBLING = {"schedule": {"name": "doubling"}}
 _GAUSSIAN = WrapperSpec(GaussianPrivatizer, {"epsilon_per_release": 1.0})
+# Windows between releases have disjoint data, so that independent noise spends epsilon in one of them only.
+_FROM_16 = {"name": "doubling", "start": 16, "stop": None}
+_PRIVATE: dict[str, Any] = {
+    "privatizer": {"epsilon": 1.0, "delta": 1e-5, "releases": _FROM_16, "mechanism": "independent"},
+    "channel": {"schedule": _FROM_16},
+}
 _POOLED = {"check": False, "omega2": 1.0}
 
 _baseline = partial(listed, ProcurementEnv)
@@ -77,20 +84,28 @@ BASELINES: dict[str, Baseline] = {
         channel={"schedule": {"name": "doubling", "mode": "printed"}},
         guards=False,
     ),
-    "P-FCB-weighted": _pfcb(
+    "P-FCB-weighted": _baseline(
+        procurement.SSUCB,
         "SS-UCB-tuned that also uses noisy counts of others, sent in FCB's rounds and weighted by their precision",
         "this project",
         privatizer=_GAUSSIAN,
         channel=_DOUBLING,
-        **_POOLED,
-        guards=False,
         pool="precision",
         # The constants of SS-UCB-tuned, so that P-FCB-weighted differs from it by the received messages alone.
         **constants("SS-UCB-tuned"),
     ),
+    "Thompson-procurement-weighted": _baseline(
+        procurement.ThompsonProcurement,
+        "Thompson-procurement on own counts and noisy ones of others, weighted by their precision, with a margin of 3",
+        "this project",
+        **_PRIVATE,
+        pool="precision",
+        margin=3.0,
+    ),
     "PPO-procurement": _baseline(LearnedIndex, *PPO, weights="PPO-procurement"),
 }
 
-PLACEBOS = {"P-FCB": "P-FCB-placebo", "P-FCB-weighted": "P-FCB-weighted-placebo"}
-ON_TRUE_DATA = {"P-FCB-weighted": "P-FCB-weighted-true"}
-COMPARISON = {"silent": "SS-UCB", "paper": "P-FCB", "ours": "P-FCB-weighted"}
+_WEIGHTED = ("P-FCB-weighted", "Thompson-procurement-weighted")
+PLACEBOS = {name: f"{name}-placebo" for name in ("P-FCB", *_WEIGHTED)}
+ON_TRUE_DATA = {name: f"{name}-true" for name in _WEIGHTED}
+COMPARISON = {"silent": "Thompson-procurement", "paper": "P-FCB", "ours": "Thompson-procurement-weighted"}

@@ -41,7 +41,7 @@ RUNS = {
     "samba-tcp": "samba --algorithm thompson --arms 3 --budget 40 --seed 1 --transport tcp --json",
     "samba-plain": "samba --algorithm pursuit --arms 10 --budget 300 --seed 0 --plain --json",
     "quickstart": "quickstart --rounds 500 --seeds 3 --out quickstart",
-    "tune": "tune arms --rounds 300 --seeds 2 --workers 1 --out tuning",
+    "tune": "tune arms --baseline UCB1 --rounds 300 --seeds 2 --workers 1 --out tuning",
 }
 """What is printed, by name; on the command line as it stands."""
 

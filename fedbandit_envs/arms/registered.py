@@ -12,6 +12,7 @@ _UNRELIABLE = {
 
 # UCB1's scale is a factor under the square root in its confidence radius, and must be positive.
 _SCALES = {"scale": tuple(round(2.0 * radius**2, 6) for radius in RADII if radius > 0)}
+_OF_MOSS = {"scale": (0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)}
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.arms.env:ArmsEnv",
@@ -28,7 +29,10 @@ PROBLEM = RegisteredProblem(
         "FedArmsUnreliable-v0": Preset(stack=[["Channel", _UNRELIABLE]]),
     },
     tuning=TuningSpec(
-        grids=dict.fromkeys(("UCB1", "Priv-UCB1", "UCB1-weighted", "UCB1-weighted-true"), _SCALES),
+        grids={
+            **dict.fromkeys(("UCB1", "Priv-UCB1", "UCB1-weighted", "UCB1-weighted-true"), _SCALES),
+            **dict.fromkeys(("MOSS", "MOSS-weighted", "MOSS-weighted-true"), _OF_MOSS),
+        },
         seeds=200,
     ),
     suite=SuiteSpec(

@@ -186,7 +186,7 @@ FEASIBILITY_TOLERANCE = 1e-9
 
 
 @allocating_kernel
-def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
+def _buy_all_that_pays(rows, quality, sure, cost, capacity, threshold, unit_revenue, quantity):
     """Buys the whole capacity of S1 and S2, which is optimal where it meets the quality constraint.
 
     The arguments are those of :func:`buy`. Where the constraint is met, ``rows`` becomes False.
@@ -200,9 +200,9 @@ def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_re
         for j in range(quantity.shape[1]):
             if not rows[r, j]:
                 continue
-            alpha, revenue, surplus = threshold[r, j, 0] + margin, unit_revenue[r, j, 0], 0.0
+            alpha, revenue, surplus = threshold[r, j, 0], unit_revenue[r, j, 0], 0.0
             for i in range(quantity.shape[2]):
-                slack = quality[r, j, i] - alpha
+                slack = sure[r, j, i] - alpha
                 value = revenue * quality[r, j, i] - cost[r, j, i]
                 pays = (value > 0.0) | ((value == 0.0) & (slack >= 0.0))
                 units = capacity[r, j, i] if pays else np.int32(0)
@@ -217,7 +217,7 @@ def _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_re
 
 
 @allocating_kernel
-def _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity):
+def _buy_under_shortage(rows, quality, sure, cost, capacity, threshold, unit_revenue, exact, quantity):
     """Computes the best quantities where buying all that pays violates the quality constraint; see :func:`buy`."""
     producers = quantity.shape[2]
     profit, weight = np.empty(producers), np.empty(producers)
@@ -227,10 +227,10 @@ def _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_r
         for j in range(quantity.shape[1]):
             if not rows[r, j]:
                 continue
-            alpha, room, items = threshold[r, j, 0] + margin, 0.0, 0
+            alpha, room, items = threshold[r, j, 0], 0.0, 0
             for i in range(producers):
                 value = unit_revenue[r, j, 0] * quality[r, j, i] - cost[r, j, i]
-                slack = quality[r, j, i] - alpha
+                slack = sure[r, j, i] - alpha
                 # The whole capacity of S1 and S3 is bought; S2 and S3 are the items of the knapsack.
                 quantity[r, j, i] = 0
                 if slack > 0.0 or (slack == 0.0 and value >= 0.0):
@@ -244,11 +244,11 @@ def _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_r
             # Units of S2 in the knapsack are bought, and units of S3 are given back.
             for item in range(items):
                 i = producer[item]
-                quantity[r, j, i] += taken[item] if quality[r, j, i] < alpha else -taken[item]
+                quantity[r, j, i] += taken[item] if sure[r, j, i] < alpha else -taken[item]
 
 
 def buy(
-    rows: Array, quality: Array, cost: Array, capacity: Array, threshold: Array, margin: float, unit_revenue: Array,
+    rows: Array, quality: Array, sure: Array, cost: Array, capacity: Array, threshold: Array, unit_revenue: Array,
     exact: bool, quantity: Array,
 ) -> None:  # fmt: skip
     """Computes the best quantities of some agents under the quality constraint, for given qualities of producers.
@@ -258,17 +258,17 @@ def buy(
     Args:
         rows: Whose quantities are computed, bool ``(replicas, agents)``; overwritten by whose constraint binds. What
             concerns other agents is neither read nor written.
-        quality: Qualities or estimates of them in [0, 1], ``(replicas, agents, producers)``.
+        quality: Qualities in the revenue, or estimates of them in [0, 1], ``(replicas, agents, producers)``.
+        sure: Qualities in the constraint, same shape; ``quality`` itself, or more cautious estimates.
         cost: Cost of a unit, same shape.
         capacity: Largest quantities, int32, same shape.
         threshold: The quality threshold alpha, ``(replicas, agents, 1)``.
-        margin: Summand that is added to the threshold.
         unit_revenue: Revenue of a good unit, rho, ``(replicas, agents, 1)``.
         exact: Whether to compute the integer optimum; otherwise the quantities of Greedy SSA (Deva et al. 2021).
         quantity: Output: quantities, int32 ``(replicas, agents, producers)``.
     """
-    if _buy_all_that_pays(rows, quality, cost, capacity, threshold, margin, unit_revenue, quantity):
-        _buy_under_shortage(rows, quality, cost, capacity, threshold, margin, unit_revenue, exact, quantity)
+    if _buy_all_that_pays(rows, quality, sure, cost, capacity, threshold, unit_revenue, quantity):
+        _buy_under_shortage(rows, quality, sure, cost, capacity, threshold, unit_revenue, exact, quantity)
 
 
 def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = False) -> Array:
@@ -293,5 +293,5 @@ def procure(quality: Array, observation: Mapping[str, Array], *, exact: bool = F
     known, quantity = np.empty(cost.shape), np.empty(cost.shape, np.int32)
     known[...] = quality
     rows = np.ones(cost.shape[:2], np.bool_)
-    buy(rows, known, cost, capacity, threshold, 0.0, unit_revenue, exact, quantity)
+    buy(rows, known, known, cost, capacity, threshold, unit_revenue, exact, quantity)
     return quantity

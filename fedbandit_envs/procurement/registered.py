@@ -2,6 +2,10 @@
 
 from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
+_MARGINS = {"margin": (0.0, 1.5, 3.0, 6.0)}
+_OF_SS_UCB = {"radius_scale": RADII, "exploration_rounds": (0,), **_MARGINS}
+_THOMPSON = "Thompson-procurement"
+
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.procurement.env:ProcurementEnv",
     small={"num_producers": 5},
@@ -12,8 +16,9 @@ PROBLEM = RegisteredProblem(
     },
     tuning=TuningSpec(
         grids={
-            name: {"radius_scale": RADII, "exploration_rounds": (0, 1)}
-            for name in ("SS-UCB", "P-FCB", "P-FCB-weighted", "P-FCB-weighted-true")
+            **dict.fromkeys(("SS-UCB", "P-FCB", "P-FCB-weighted", "P-FCB-weighted-true"), _OF_SS_UCB),
+            "Laplace-index": {"width": (0.0, 0.1, 0.2, 0.4, 0.8, 1.6), **_MARGINS},
+            **dict.fromkeys((_THOMPSON, f"{_THOMPSON}-weighted", f"{_THOMPSON}-weighted-true"), _MARGINS),
         },
         seeds=100,
     ),

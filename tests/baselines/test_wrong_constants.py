@@ -34,7 +34,7 @@ WRONG = [
     (served.ServedLinUCB, {"beta": [-1.0], "ridge": [0]}),
     (FedGLB, {"slope": [0.0, 0.3], "threshold": [-1.0], "released": [1]}),
     (GradientReporter, {"gradient_weight": [0.0, inf]}),
-    (procurement.SSUCB, {"exploration_rounds": [-1], "radius_scale": [-0.5], "margin": [2.0]}),
+    (procurement.SSUCB, {"exploration_rounds": [-1], "radius_scale": [-0.5], "margin": [-0.5]}),
     (procurement.SSUCB, {"oracle": ["lp"]}),
     (procurement.LaplaceIndex, {"width": [-1.0, "wide"]}),
     (gaussian.GaussianUCB, {"radius_scale": [-1.0]}),

@@ -64,7 +64,7 @@ def test_of_a_problem():
 
 
 def test_of_a_text_in_any_case():
-    assert names("--text", "tHoMpSoN", "--problem", "procurement") == ["Thompson-procurement"]
+    assert names("--text", "tHoMpSoN", "--problem", "procurement")[:1] == ["Thompson-procurement"]
     # The text stands in what the baseline does.
     assert "uniform-random" in names("--text", BASELINES["uniform-random"].summary[:9])
 

@@ -89,7 +89,7 @@ def test_errors_of_workers_are_raised_here(scheduler, tmp_path):
 
 @pytest.mark.ci
 def test_the_command_line_takes_a_scheduler(scheduler, tmp_path):
-    words = ("tune", "arms", "--rounds", 30, "--seeds", 1)
+    words = ("tune", "arms", "--baseline", "UCB1", "--rounds", 30, "--seeds", 1)
     found = []
     for name, backend in ("dask", ["--scheduler", scheduler]), ("joblib", ["--workers", "1"]):
         ran = call(*words, "--out", tmp_path / name, *backend)

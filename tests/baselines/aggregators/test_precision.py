@@ -12,7 +12,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.aggregators import InboxSpec, Precision, count_inbox, make_aggregator
 from fedbandit_envs.baselines.linear.feducb import FedUCB
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.baselines.procurement import PFCB
+from fedbandit_envs.baselines.procurement import PFCB, SSUCB
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.privacy import COVARIANCE, variance_of
 from fedbandit_envs.experiments.result import simulate
@@ -151,7 +151,6 @@ def test_gram_matrices_are_worth_what_numpy_says(seed):
         np.testing.assert_allclose(result[n, e, :-1, -1], moment, atol=1e-9)
 
 
-POOL = {"check": False, "guards": False, "omega2": 1.0, "pool": "precision"}
 SOMETIMES = {"name": "fixed_gap", "gap": 3}
 
 
@@ -187,7 +186,7 @@ def check_worth(env, policy, counts, continual, seeds=(0, 1)):
                 sums[:, *row] += messages.sum(axis=0)
                 messages, held[:, *row] = [sums[:, *row]], 0
             held[:, *row] += worth_of(messages, own[:, *row], before[:, *row])
-        np.testing.assert_allclose(list(policy._received.totals.values()), held, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(list(policy._known.received.totals.values()), held, rtol=1e-9, atol=1e-9)
     return held
 
 
@@ -195,7 +194,7 @@ def check_worth(env, policy, counts, continual, seeds=(0, 1)):
 @pytest.mark.parametrize("privatize", PROCUREMENT.values(), ids=PROCUREMENT)
 def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
     env = carry(privatize(procurement(num_agents=4, num_producers=3, max_cycles=40)))
-    policy = PFCB(**POOL, exploration_rounds=0, radius_scale=0.3)
+    policy = SSUCB(pool="precision", exploration_rounds=0, radius_scale=0.3)
     assert check_worth(env, policy, NAMES[:2], isinstance(env.env, ContinualPrivatizer)).any()
 
 
@@ -247,11 +246,15 @@ def test_regressions_hold_what_all_they_heard_is_worth(privatize, carry):
     assert expected.any()
 
 
-def test_a_placebo_is_no_communication_with_the_same_constants():
+@pytest.mark.parametrize(
+    ("problem", "name"),
+    [(procurement, "P-FCB"), (procurement, "Thompson-procurement"), (arms, "MOSS")],
+)
+def test_a_placebo_is_no_communication_with_the_same_constants(problem, name):
     """To the last bit, since reports of noise alone are cut off."""
-    both = (BASELINES[name] for name in ("P-FCB-weighted-placebo", "SS-UCB-tuned"))
-    env = procurement(max_cycles=600)
-    regret = [simulate(one.wrap(env), one.make_policy(), range(5)).regret for one in both]
+    placebo, env = BASELINES[f"{name}-weighted-placebo"], problem(max_cycles=600)
+    envs = (placebo.wrap(env), env)
+    regret = [simulate(one, placebo.make_policy(), range(3)).regret for one in envs]
     np.testing.assert_array_equal(*regret)
 
 

@@ -96,6 +96,15 @@ def test_uniform_arms_are_uniform():
     assert ((counts - 2000) ** 2 / 2000).sum() < 33.7
 
 
+def test_bounds_that_shrink_with_pulls_by_hand():
+    env = parallel_env(num_agents=2, num_arms=4, max_cycles=60)
+    for arm, seen, _ in played(env, UCB1(0.3, "horizon_per_pull"), [3]):
+        pulls, good = seen["total_pulls"], seen["total_successes"]
+        if pulls.min() > 0:
+            bounds = good / pulls + np.sqrt(0.3 * np.log(60 / pulls) / pulls)
+            np.testing.assert_array_equal(arm, bounds.argmax(-1))
+
+
 def test_what_agents_hear_of_themselves_is_refused():
     env = Server(parallel_env(), schedule="every_round")
     for policy in (UCB1(), FairLearn()):

@@ -1,5 +1,7 @@
 """Procurement: SS-UCB, controls and Bayesian indices by their formulas, P-FCB against an independent computation."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from played import played
@@ -52,25 +54,76 @@ def test_a_baseline_refuses_an_environment_it_does_not_play():
             baseline.wrap(object())
 
 
-def test_laplace_index_by_hand():
+def noisy(env):
+    """Messages that are worth a part of the units that they report."""
+    private = GaussianPrivatizer(env, epsilon_per_release=20.0, releases=9, calibration="analytic")
+    return Channel(private, schedule={"name": "fixed_gap", "gap": 2})
+
+
+@pytest.mark.parametrize("carry", [lambda env: env, noisy])
+def test_laplace_index_by_hand(carry):
     # A threshold so low that all that pays may be bought.
-    env = parallel_env(num_agents=2, num_producers=5, instance_seed=2, max_cycles=30, quality_threshold=0.1)
-    for action, observation, _ in played(env, LaplaceIndex(0.6)):
-        units, good = observation["total_delivered"], observation["total_good"]
+    env = carry(
+        parallel_env(num_agents=2, num_producers=5, instance_seed=2, max_cycles=18, quality_threshold=0.1)
+    )
+    policy = LaplaceIndex(0.6, pool="precision")
+    for action, observation, _ in played(env, policy):
+        units, good = policy._known.trials, policy._known.successes
         index = np.minimum((good + 1) / (units + 2) + 0.6 / np.sqrt(units + 1), 1)
         pays = np.where(index > observation["cost"], observation["capacity"], 0)
         assert (pays * (index - 0.1)).sum(axis=-1).min() >= 0
         np.testing.assert_array_equal(action, pays)
+    assert ((units > observation["total_delivered"]).any()) == (carry is noisy)
 
 
-def test_thompson_draws_from_the_posterior():
-    """By Kolmogorov and Smirnov, at 1e-4."""
-    env = parallel_env(num_agents=20, num_producers=30, max_cycles=5)
-    policy = ThompsonProcurement()
-    *_, (_, observation, _) = played(env, policy, range(4), 3)
-    units, good = observation["total_delivered"], observation["total_good"]
-    place = beta.cdf(policy._quality, good + 1, units - good + 1)
-    assert kstest(place.ravel(), "uniform").pvalue > 1e-4
+@pytest.mark.parametrize("carry", [lambda env: env, noisy])
+def test_thompson_draws_from_the_posterior(carry):
+    """By Kolmogorov and Smirnov, at 1e-4; received units count in fractions."""
+    policy = ThompsonProcurement(pool="precision")
+    *_, _ = played(carry(parallel_env(num_agents=20, num_producers=30, max_cycles=8)), policy, range(4), 8)
+    units, good = policy._known.trials, policy._known.successes
+    assert ((units % 1 > 0).any()) == (carry is noisy)
+    assert kstest(beta.cdf(policy._index, good + 1, units - good + 1).ravel(), "uniform").pvalue > 1e-4
+
+
+INDICES = (
+    partial(SSUCB, radius_scale=0.3, exploration_rounds=0),
+    partial(LaplaceIndex, 0.3),
+    ThompsonProcurement,
+)
+
+
+@pytest.mark.parametrize("make", INDICES)
+def test_with_a_margin_the_best_quantities_keep_the_constraint_for_lowered_means(make):
+    """All quantities of small capacities are tried; the index is in the revenue alone."""
+    market = {"name": "uniform", "max_capacity": 3}
+    env = parallel_env(
+        num_agents=3, num_producers=4, max_cycles=12, market=market, quality_threshold=0.65, unit_revenue=2.0
+    )
+    policy, last, binds = make(margin=1.5, oracle="exact"), np.zeros((2, 3, 4)), False
+    every = np.array(list(np.ndindex(4, 4, 4, 4)))
+    for action, observation, _ in played(env, policy, [0, 1]):
+        units, good = observation["total_delivered"], observation["total_good"]
+        variance = beta.var(good + 1, units - good + 1)
+        deviation = np.sqrt((last**2 * variance).sum(-1)) / np.maximum(last.sum(-1), 1)
+        sure = beta.mean(good + 1, units - good + 1) - 1.5 * deviation[..., np.newaxis]
+        gains = 2.0 * policy._index - observation["cost"]
+        for row in np.ndindex(2, 3):
+            kept = (every <= observation["capacity"][row]).all(-1) & (every @ (sure[row] - 0.65) > -1e-9)
+            best = (every[kept] @ gains[row]).max()
+            assert action[row] @ (sure[row] - 0.65) > -1e-9
+            assert action[row] @ gains[row] == pytest.approx(best, abs=1e-9)
+            binds |= best < (every @ gains[row]).max() - 0.1
+        last = action
+    assert binds
+
+
+@pytest.mark.parametrize("make", INDICES)
+def test_messages_without_noise_are_worth_their_units(make):
+    env = Channel(parallel_env(num_agents=4, num_producers=6, max_cycles=60), schedule="every_round")
+    regrets = [simulate(env, make(pool=pool), range(3)).regret for pool in ("precision", "sum", None)]
+    np.testing.assert_array_equal(*regrets[:2])
+    assert (regrets[0] != regrets[2]).any()
 
 
 @pytest.mark.parametrize("market", ["uniform", "normal"])
@@ -152,7 +205,7 @@ def test_the_printed_procedure_diverges_where_the_guards_do_not():
     for action, _, step in played(env(), printed, range(5)):
         assert ((action >= 0) & (action <= 50)).all()
         regret += step.info["regret"].mean()
-    assert (printed._received_units < 0).any()
+    assert (printed._reports.totals["delivered"] < 0).any()
     guarded, silent = (
         simulate(one, policy, range(5)).regret[-1].mean()
         for one, policy in ((env(), PFCB()), (parallel_env(max_cycles=2000), SSUCB()))
@@ -171,4 +224,4 @@ def test_first_reports_need_no_estimate_to_compare_with_behind_guards(guards, be
     seen["round"][...], seen["inbox_mask"][0, :, 1] = 5, True
     seen["inbox_delivered"][0, :, 1], seen["inbox_good"][0, :, 1] = 10.0, 7.0
     policy.act(seen)
-    assert (policy._received_units == believed).all()
+    assert (policy._reports.totals["delivered"] == believed).all()
