@@ -22,3 +22,16 @@ def constants(name: str) -> dict[str, Any]:
         name: Name of the tuned baseline, such as ``"SS-UCB-tuned"``.
     """
     return dict(DATA["baselines"][name]["chosen"])
+
+
+def best_silence(suite: str) -> str | None:
+    """Returns the name of a suite's best silence: the silent baseline with the least expected regret on tuning seeds.
+
+    Args:
+        suite: Name of a suite of the leaderboard, full or quick.
+
+    Returns:
+        The name of the baseline, or None for a suite that has none.
+    """
+    found: dict[str, Any] = DATA["silence"].get(suite.removesuffix("-quick"), {})
+    return found.get("name")

@@ -21,6 +21,9 @@ app = typer.Typer(
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help="linear-quick, arms, ... (errors list all).")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.")]
+_SeedsOption = Annotated[
+    int | None, typer.Option(help="Play the first seeds of each task only; at least 20 to be ranked.", min=1)
+]
 _PublishedOption = Annotated[
     bool, typer.Option("--published", help="Play the seeds of the published rows. Your row then has no rank.")
 ]
@@ -39,6 +42,7 @@ def run(
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
     on_published: _PublishedOption = False,
+    seeds: _SeedsOption = None,
 ) -> None:
     """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
 
@@ -64,7 +68,7 @@ def run(
                     typer.echo(f"left out: {name} on {one.name}: {error}", err=True)
         if not entries:
             raise ValueError(f"none of {', '.join(names)} fits {', '.join(track or tracks)}")
-    _play(played, opened, entries, out, workers, scheduler)
+    _play(played, opened, entries, out, workers, scheduler, seeds)
 
 
 @app.command()
@@ -201,7 +205,13 @@ def _opened(name: str, out: Path, on_published: bool) -> tuple["Suite", "Edition
 
 
 def _play(
-    suite: "Suite", edition: "Edition", entries: list["Entry"], out: Path, workers: int, scheduler: str | None
+    suite: "Suite",
+    edition: "Edition",
+    entries: list["Entry"],
+    out: Path,
+    workers: int,
+    scheduler: str | None,
+    seeds: int | None = None,
 ) -> None:
     """Plays entries of one suite with a progress bar, and prints their regret."""
     from fedbandit_envs.leaderboard import plays
@@ -209,7 +219,7 @@ def _play(
 
     with terminal.explained_play(out), terminal.explained(ending=[BoardError]):
         play = partial(terminal.play_missing, suite.name, workers, scheduler)
-        table = plays.run(suite, edition, entries, out, play)
+        table = plays.run(suite, edition, entries, out, play, seeds)
     typer.echo(f"edition {edition.id}, regret per agent:")
     for entry in entries:
         typer.echo(f"{entry.track} {entry.name}")

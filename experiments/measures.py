@@ -102,7 +102,8 @@ def largest_share(regret: Array, tasks: Array) -> float:
         regret: Regret of each run, ``(runs,)``.
         tasks: Number of each run's task, same shape.
     """
-    return max(float(own.max() / own.sum()) for own in (regret[tasks == one] for one in np.unique(tasks)))
+    with np.errstate(invalid="ignore"):
+        return float(max(np.max(own := regret[tasks == one]) / own.sum() for one in np.unique(tasks)))
 
 
 def failed(late: Array, below: Array, tasks: Array) -> Array:
@@ -152,8 +153,9 @@ def _interval(value: Array, resampled: Array, influence: Array, tasks: int) -> t
     """
     most = len(resampled) - 1
     resampled = np.sort(resampled, axis=0)
-    # Half of the ties count, for values that can take few values, such as numbers of failures.
-    under = ((resampled < value).mean(axis=0) + (resampled <= value).mean(axis=0)) / 2
+    # Half of the ties count. What differs by rounding errors is a tie, so that the order of a sum is no matter.
+    gap, tie = resampled - value, 1e-9 * (resampled[-1] - resampled[0])
+    under = ((gap < -tie).mean(axis=0) + (gap <= tie).mean(axis=0)) / 2
     shift = ndtri(np.clip(under, 1 / most, 1 - 1 / most))
     second, third = (influence**2).sum(axis=0), (influence**3).sum(axis=0)
     acceleration = np.divide(third, 6 * second**1.5, out=np.zeros_like(third), where=second > 0)

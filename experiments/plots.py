@@ -10,7 +10,7 @@ from warnings import warn
 import numpy as np
 
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.experiments.result import mean_and_half_width
+from fedbandit_envs.experiments.measures import mean_with_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,16 @@ Style = tuple[str, str]
 """The style of a curve: its colour, and matplotlib's name of its dashes."""
 Curve = tuple[Any, Any, Any]
 """The points of a curve: x, y and the lengths of the error bars, one array or a pair (below and above), or None."""
+
+
+def curve_of(points: Mapping[Any, tuple[Any, Any, Any]]) -> Curve:
+    """Returns a curve through means, with their intervals as error bars.
+
+    Args:
+        points: Mean, lower end and upper end of the interval, by x.
+    """
+    y, low, high = np.transpose(list(points.values()))
+    return list(points), y, (y - low, high - y)
 
 
 def _styles(names: Collection[str], beside: Mapping[str, str] = {}) -> dict[str, Style]:
@@ -183,7 +193,7 @@ def plot(
     curves: dict[str, Curve] = {}
     for key, rows in frame.groupby(by, dropna=False, sort=False) if by else [((y,), frame)]:
         means = {
-            at: mean_and_half_width(own.to_numpy(float))
+            at: mean_with_interval(own.to_numpy(float))
             for at, own in rows.groupby(x, sort=numbers, dropna=False)[y]
         }
         name = ", ".join(
@@ -196,7 +206,7 @@ def plot(
             drawn[f"{name}, without {x}" if means else name] = dict.fromkeys(every, level[0])
         if drawn.keys() & curves.keys():
             raise ValueError(f"two curves would be named {name!r}; different values of by are required")
-        curves |= {own: (list(points), *zip(*points.values(), strict=True)) for own, points in drawn.items()}
+        curves |= {own: curve_of(points) for own, points in drawn.items()}
     axes = {"x": x, "y": f"{y}: mean and 95 % interval over seeds"}
     scales = {"xscale": "log" if log_x else "linear", "yscale": "log" if log_y else "linear"}
     selected = ", ".join(f"{name} = {value}" for name, value in where.items())

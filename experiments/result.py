@@ -3,11 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from math import nan
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from scipy.special import stdtrit
 
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array, Arrays, plain
@@ -15,6 +13,7 @@ from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.core.privacy import Claim, Composition
 from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.experiments.measures import mean_with_interval
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.transport import Transport
@@ -29,21 +28,6 @@ ROWS_PER_SHARD = 500
 Arrays with so many rows fit into a processor's cache.
 """
 
-FEWEST = 3
-"""Smallest number of seeds for which confidence intervals are given.
-
-With two seeds, Student's quantile is 12.7, where it is 2.0 with many.
-"""
-
-_LOW, _HIGH = (1 - 0.95) / 2, (1 + 0.95) / 2
-_RESAMPLES = 2000
-
-Estimate = tuple[float, float, float]
-"""A statistic and the ends of its 95 % interval, which are NaN for fewer than :data:`FEWEST` seeds in a stratum."""
-
-Middle = Literal["mean", "median"]
-"""Which average over seeds is taken."""
-
 # Step information that has no mean over rounds, the number of an arm and what grows, and regret, which is kept apart.
 _WITHOUT_MEAN = ("arm", "epsilon_spent", "regret")
 
@@ -52,66 +36,6 @@ _BY_NAME = ("info", "traffic", "totals")
 
 
 _SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
-
-
-def mean_and_half_width(values: Array) -> tuple[Array, Array]:
-    """Returns the mean over the last axis and the half width of its 95 % Student-t confidence interval.
-
-    Args:
-        values: Values with one entry for each seed, or problem instance, on the last axis.
-
-    Returns:
-        Mean and half width, both without the last axis. The half width is NaN for fewer than :data:`FEWEST` seeds.
-    """
-    count = values.shape[-1]
-    mean = values.mean(axis=-1)
-    if count < FEWEST:
-        return mean, np.full_like(mean, np.nan)
-    return mean, stdtrit(count - 1, _HIGH) * values.std(axis=-1, ddof=1) / np.sqrt(count)
-
-
-def ratio_with_interval(numerator: Array, denominator: Array, middle: Middle = "mean") -> Estimate:
-    """Returns the ratio of two means or medians over paired values, with a 95 % bootstrap interval.
-
-    The same positions are drawn for numerator and denominator.
-
-    Args:
-        numerator: One value for each seed, or problem instance, ``(seeds,)``.
-        denominator: One value for each of the same seeds, played with the same random numbers, same shape.
-        middle: Whether it is the ratio of means or of medians.
-    """
-    of = np.mean if middle == "mean" else np.median
-
-    def ratio(above: Array, below: Array) -> Array:
-        return np.asarray(of(above, axis=-1) / of(below, axis=-1))
-
-    return bootstrapped(ratio, np.zeros(numerator.size), numerator, denominator)
-
-
-def bootstrapped(statistic: Callable[..., Array], strata: Array, *runs: Array) -> Estimate:
-    """Returns a statistic of runs with its 95 % interval, by a stratified bootstrap.
-
-    Runs are drawn with replacement within each stratum. The random generator is fixed, so that equal arguments always
-    give equal intervals.
-
-    Args:
-        statistic: Function of as many arrays as ``runs`` has; it gets them sorted by stratum, and for resamples with an
-            additional first axis. It works on the last axis.
-        strata: Stratum of each run, such as the number of its task, ``(runs,)``.
-        *runs: Arrays of one value for each run, ``(runs,)``.
-    """
-    generator = np.random.default_rng(0)
-    members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-    order = np.concatenate(members)
-    value = float(statistic(*(scores[order] for scores in runs)))
-    if min(own.size for own in members) < FEWEST:
-        return value, nan, nan
-    picks = np.concatenate(
-        [own[generator.integers(0, own.size, (_RESAMPLES, own.size))] for own in members], axis=1
-    )
-    resamples = statistic(*(scores[picks] for scores in runs))
-    low, high = np.quantile(resamples, [_LOW, _HIGH], axis=0)
-    return value, float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -185,7 +109,7 @@ class RunResult:
 
         Returns:
             ``checkpoints`` (rows of ``round``, ``regret_mean`` and ``regret_ci``: the cumulative regret per agent with
-            its 95 % interval over seeds, None for fewer than three of them), ``per_seed`` (final regret per agent of
+            its 95 % interval over seeds, None for fewer than five of them), ``per_seed`` (final regret per agent of
             each seed), ``info_mean`` (means over rounds of the other information), ``privacy`` (the claim), ``claims``
             (all claims, if there are any), and, where there are groups of agents, ``groups``: for each of them its
             ``agents``, and ``checkpoints`` and ``per_seed`` of these alone.
@@ -211,11 +135,10 @@ class RunResult:
         # Indexing makes a copy with another memory layout, which determines the order in which a mean adds. It is done
         # for all agents, too, so that the last digits of a mean do not depend on which agents are selected.
         per_seed = self.regret[:, :, list(agents)].mean(axis=2)
-        mean, half_width = mean_and_half_width(per_seed)
-        ends = np.stack([mean - half_width, mean + half_width], axis=1).tolist()
+        columns = (column.tolist() for column in (self.rounds, *mean_with_interval(per_seed)))
         checkpoints = [
-            {"round": played, "regret_mean": centre, "regret_ci": None if np.isnan(low) else [low, high]}
-            for played, centre, (low, high) in zip(self.rounds.tolist(), mean.tolist(), ends, strict=True)
+            {"round": played, "regret_mean": mean, "regret_ci": None if np.isnan(low) else [low, high]}
+            for played, mean, low, high in zip(*columns, strict=True)
         ]
         return {"checkpoints": checkpoints, "per_seed": per_seed[-1].tolist()}
 

@@ -347,7 +347,12 @@ def plays_of(suite: Suite, edition: Edition, entry: Entry) -> list[Play]:
 
 
 def run(
-    suite: Suite, edition: Edition, entries: Sequence[Entry], folder: Path, play: Player = play_here
+    suite: Suite,
+    edition: Edition,
+    entries: Sequence[Entry],
+    folder: Path,
+    play: Player = play_here,
+    seeds: int | None = None,
 ) -> ResultTable:
     """Plays entries in an edition, and adds their runs to the table of a folder.
 
@@ -360,6 +365,7 @@ def run(
         entries: The entries; for one that the folder has already, the same one in the folder is played.
         folder: Folder of results.
         play: Function that plays the missing shards; by default in this process.
+        seeds: Number of the edition's seeds that are played of each task, the first ones; None for all.
 
     Returns:
         The results in the folder.
@@ -376,7 +382,8 @@ def run(
     table.editions[edition.id] = edition
     table.save(folder)
     new = [entry.row for entry in entries if entry.row not in table.lines]
-    runs = {row: plays_of(suite, edition, table.entries[row]) for row in new}
+    whole = {row: plays_of(suite, edition, table.entries[row]) for row in new}
+    runs = {row: [replace(one, seeds=one.seeds[:seeds]) for one in own] for row, own in whole.items()}
     play([run for own in runs.values() for run in own], folder / SHARDS)
     for row, own in runs.items():
         table.lines[row] = [line for run in own for line in Store(folder / SHARDS).load(run)]
@@ -423,11 +430,11 @@ def verify(table: ResultTable, row: Row, seeds: int = 2) -> Iterator[str]:
     if not entry.is_file and entry.digest != source_digest():
         yield "note: this package has other sources than played; the numbers decide"
     for play in plays:
-        count = len(play.seeds)
+        recorded = [line for line in lines if line.task == play.task.id]
+        count = len(recorded)
         chosen = sorted(secrets.SystemRandom().sample(range(count), min(seeds, count)))
         again = replace(play, seeds=tuple(play.seeds[number] for number in chosen))
         parts = [_apart(part) if entry.is_file else part.play() for part in again.split()]
-        recorded = [line for line in lines if line.task == play.task.id]
         for new, number in zip(again.join(parts), chosen, strict=True):
             _require_equal(new, recorded[number])
         yield f"replay of {play.task.id}: {len(chosen)} of {count} seeds give the same numbers"

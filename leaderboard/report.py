@@ -1,8 +1,7 @@
 """Ranks the rows of a table, and writes them as Markdown tables and a picture.
 
-A run is one task played under one seed. Runs of different entries are in the same order, to compare them under the same
-seeds. Confidence intervals are from the percentile bootstrap, stratified by task: seeds are resampled within each task,
-and tasks are not resampled (Agarwal et al., NeurIPS 2021).
+A run is one task played under one seed. Rows are ranked by the ratio of their expected regret to that of the suite's
+best silence under the same seeds, since regret is an expectation: no measure that ranks leaves runs out.
 """
 
 from collections import Counter
@@ -18,15 +17,15 @@ import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines import comparison_lines as compared
+from fedbandit_envs.baselines.tuned import best_silence
 from fedbandit_envs.basics.arrays import Array
-from fedbandit_envs.experiments.plots import Curve, figure_of
-from fedbandit_envs.experiments.result import Estimate, bootstrapped
+from fedbandit_envs.experiments import measures
+from fedbandit_envs.experiments.measures import Estimate, ratio_with_interval
+from fedbandit_envs.experiments.plots import Curve, curve_of, figure_of
 from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
 from fedbandit_envs.leaderboard.table import Entry, Line, ResultTable
 from fedbandit_envs.registry.registration import REGISTRY
-
-UNKNOWN: Estimate = (nan, nan, nan)
 
 Groups = Mapping[Edition, Sequence["Ranked"]]
 """Ranked rows by their edition, see :func:`ranked`."""
@@ -36,6 +35,8 @@ _INTRODUCTION = """# All rows of the leaderboard
 Made by `fedbandit leaderboard report` from `results.csv.gz` and `entries.json`. [The
 leaderboard](../leaderboard.md#columns) says what columns mean, [the last section](#entries) what entries are."""
 
+BEST = "best silence"
+
 _TITLE = """Compare lines with the same constants:
 "weighted", "placebo", "true data", "tuned silence";
 or "weighted, tuned" and "true data, tuned\""""
@@ -44,6 +45,7 @@ or "weighted, tuned" and "true data, tuned\""""
 _LEVELS = {
     compared.SILENT: ("#8a929b", "solid"),
     compared.TUNED: ("black", "solid"),
+    BEST: ("#aa3377", "solid"),
     compared.PLACEBO: ("#8a929b", "dotted"),
     compared.TRUE: ("black", "dashed"),
     # Lines of one colour have the same constants.
@@ -55,44 +57,23 @@ _LEVELS = {
 def rounded(value: Estimate) -> str:
     """Returns an estimate and its interval as the text ``number [low, high]``; a dash if it is unknown.
 
-    The interval decides the digits: the last one counts units of 1/20 to 1/2 of the interval's half-width. Without an
-    interval, or with one that is empty, there are three significant digits, and for numbers below 1 two decimals.
+    The distance of the nearer end, or a tenth of the interval if that is more, decides the digits: the last one counts
+    units of 1/20 to 1/2 of it. Without an interval, or with one of less than 1/1000 of the number, there are three
+    significant digits, and for numbers below 1 two decimals.
     """
     centre, low, high = value
     if isnan(centre):
         return "\N{EN DASH}"
-    half, size = (high - low) / 2, abs(centre)
-    if half > max(1e-5, 1e-9 * size):
-        # The small factor keeps half-widths such as 0.02, which rounding errors may make smaller, on one side.
-        decimals = -floor(log10(half * (1 + 1e-6) / 2))
+    near, size = max(min(centre - low, high - centre), (high - low) / 10), abs(centre)
+    if high - low > max(1e-5, 1e-3 * size):
+        # The small factor keeps distances such as 0.02, which rounding errors may make smaller, on one side.
+        decimals = -floor(log10(near * (1 + 1e-6) / 2))
     else:
         decimals = max(2 - floor(log10(size)), 0) if size >= 1 else 2
     # Adding 0.0 turns -0.0 into 0.0.
     ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
     number, *interval = (f"{end:,.{max(decimals, 0)}f}" for end in ends)
     return f"{number} [{', '.join(interval)}]" if interval else number
-
-
-def _middle_mean(values: Array) -> Array:
-    """Returns the mean over the last axis without the lowest and the highest quarter; unknown if one is."""
-    cut = (count := values.shape[-1]) // 4
-    middle = np.partition(values, (cut, count - cut - 1))[..., cut : count - cut]
-    return np.where(np.isnan(values).any(axis=-1), nan, middle.mean(axis=-1))
-
-
-def regret_ratio(mine: Array, other: Array, tasks: Array) -> Estimate:
-    """Returns the typical ratio of one entry's regret to another's under the same seeds, with its 95 % interval.
-
-    It is the exponential of the interquartile mean of the logarithms of all runs' ratios, so that a ratio of 2 and one
-    of 1/2 average to 1. No regret, or less, has the ratio 0.
-
-    Args:
-        mine: Regret of the one entry's runs, ``(runs,)``.
-        other: Regret of the other entry's runs on the same tasks and seeds, same shape.
-        tasks: Index of each run's task, same shape.
-    """
-    above, below = np.maximum((mine, other), np.finfo(np.float64).tiny)
-    return bootstrapped(lambda each: np.exp(_middle_mean(each)), tasks, np.log(above / below))
 
 
 @dataclass(frozen=True)
@@ -102,17 +83,21 @@ class Ranked:
     Attributes:
         entry: The entry.
         lines: Its runs, task by task, in the order of the edition's seeds.
-        score: Interquartile mean of 1 - regret / regret of the suite's reference, which acts at random; unknown if that
-            was not run.
-        ratio: Typical ratio of the regret to that of tuned silence; unknown if that was not run.
+        silence: Regret of the suite's best silence in the same runs, ``(runs,)``; NaN where that was not run.
+        ratio: Ratio of expected regrets to it, the geometric mean over tasks; NaN if it is unknown.
         rank: Rank on the track, from 1; 0 for an open row, which has none.
     """
 
     entry: Entry
     lines: list[Line]
-    score: Estimate
+    silence: Array
     ratio: Estimate
     rank: int = 0
+
+    @property
+    def tasks(self) -> Array:
+        """The task's id of each run, ``(runs,)``."""
+        return np.array([line.task for line in self.lines])
 
     def values(self, name: str, task: str = "") -> Array:
         """Returns one measure of all runs, or of one task's runs, float64 ``(runs,)``.
@@ -141,9 +126,10 @@ def lines_of(suite: str) -> dict[str, str]:
 
 
 def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
-    """Scores and ranks the finished rows of each suite and edition on each track: by score, or by regret without it.
+    """Ranks the finished rows of each suite and edition on each track.
 
-    Open rows have no rank and come after the ranked rows of their track.
+    Ranks are by the ratio of expected regrets to best silence; by mean regret where that is unknown, as in suites of
+    other packages. Open rows have no rank and come after the ranked rows of their track.
 
     Returns:
         The rows of each edition, sorted by track and rank; editions are in the order of :data:`.suites.SUITES`.
@@ -155,33 +141,29 @@ def ranked(table: ResultTable) -> dict[Edition, list[Ranked]]:
     groups: dict[Edition, list[tuple[Entry, list[Line]]]] = {}
     for row in sorted(runs, key=lambda row: (order.index(row.suite), row)):
         groups.setdefault(table.editions[row.edition], []).append((table.entries[row], runs[row]))
-    return {edition: _ranked(rows, edition.suite) for edition, rows in groups.items()}
+    return {edition: _ranked(rows, best_silence(edition.suite)) for edition, rows in groups.items()}
 
 
-def _ranked(rows: list[tuple[Entry, list[Line]]], suite: str) -> list[Ranked]:
-    reference = _regret_of(rows, SUITES[suite].reference)
-    tuned = _regret_of(rows, lines_of(suite).get(compared.TUNED, ""))
-    seeds = [task.seeds for task in SUITES[suite].tasks]
-    tasks = np.repeat(np.arange(len(seeds)), seeds)
+def _ranked(rows: list[tuple[Entry, list[Line]]], control: str | None) -> list[Ranked]:
+    found = [(entry.is_open, lines) for entry, lines in rows if entry.source == control == entry.name]
+    silent = {(line.task, line.seed): line.regret for line in min(found, default=(False, []))[1]}
     unranked = []
     for entry, lines in rows:
-        regret = np.array([line.regret for line in lines])
-        score = UNKNOWN if reference is None else bootstrapped(_middle_mean, tasks, 1 - regret / reference)
-        ratio = UNKNOWN if tuned is None else regret_ratio(regret, tuned, tasks)
-        place = float(regret.mean()) if reference is None else -score[0]
-        unranked.append((entry.track, entry.is_open, place, entry.name, Ranked(entry, lines, score, ratio)))
+        row = Ranked(
+            entry, lines, np.array([silent.get((one.task, one.seed), nan) for one in lines]), (nan,) * 3
+        )
+        regret = row.values("regret")
+        row = replace(row, ratio=ratio_with_interval(regret, row.silence, row.tasks))
+        place = row.ratio[0], float(regret.mean())
+        unranked.append(
+            (entry.track, entry.is_open, isnan(place[0]), place[isnan(place[0])], entry.name, row)
+        )
     places: Counter[str] = Counter()
     ordered = []
-    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:4]):
+    for track, is_open, *_, row in sorted(unranked, key=lambda one: one[:5]):
         places[track] += 1
         ordered.append(row if is_open else replace(row, rank=places[track]))
     return ordered
-
-
-def _regret_of(rows: list[tuple[Entry, list[Line]]], name: str) -> Array | None:
-    """Returns the regret of all runs of a baseline, which no track changes; None if it was not run."""
-    found = sorted((entry.is_open, number) for number, (entry, _) in enumerate(rows) if entry.name == name)
-    return np.array([line.regret for line in rows[found[0][1]][1]]) if found else None
 
 
 def report(table: ResultTable, out: Path) -> str:
@@ -221,10 +203,10 @@ def report(table: ResultTable, out: Path) -> str:
 
 
 def best(groups: Groups) -> str:
-    """Returns a Markdown table of the entries with the best score of each suite and track.
+    """Returns a Markdown table of the first entry of each suite and track.
 
-    Each stands with the ratio of its regret to that of tuned silence, since scores may all be close to 1. Entries that
-    are shown parameters which agents do not know are left out.
+    Each stands with the ratio of its expected regret to that of best silence. Entries that are shown parameters which
+    agents do not know are left out.
     """
     cells = {
         (_name(edition, groups), row.entry.track): f"{row.entry.name} {rounded(row.ratio)}"
@@ -267,6 +249,8 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
     panels: dict[str, dict[str, Curve]] = {}
     for edition, rows in groups.items():
         task, levels = SUITES[edition.suite].tasks[0].id, lines_of(edition.suite)
+        if (control := best_silence(edition.suite)) not in (None, *levels.values()):
+            levels[BEST] = control
         names = compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})
         regret: dict[str, dict[float, Array]] = {}
         for row in rows:
@@ -278,11 +262,7 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
             # A baseline that stands for two lines, such as "weighted" and its tuned form, is drawn as the first.
             own = sorted(regret.pop(name, {}).items())
             if own and name not in levels.values():
-                means = [
-                    bootstrapped(lambda each: each.mean(axis=-1), np.zeros(len(one)), one) for _, one in own
-                ]
-                y, low, high = np.transpose(means)
-                curves[line] = [epsilon for epsilon, _ in own], y, (y - low, high - y)
+                curves[line] = curve_of({at: measures.mean_with_interval(one) for at, one in own})
         span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
         flat: dict[str, Curve] = {}
         for line, name in levels.items():
@@ -304,14 +284,31 @@ def _epsilon(value: float) -> str:
 
 
 def _cells(row: Ranked) -> dict[str, str]:
-    bound, epsilons = row.entry.audited, row.values("epsilon")
+    bound, epsilons, regret = row.entry.audited, row.values("epsilon"), row.values("regret")
     broken = "" if row.entry.holds else ", claim broken"
     sent = {name: float(row.values(name).mean()) for name in ("messages", "bytes")}
+    late = regret - row.values("half")
+    failures = "\N{EN DASH}"
+    if not np.isnan([late, row.silence]).any():
+        count = int(measures.failed(late, row.silence, row.tasks).sum())
+        failures = f"{count} of {late.size} (at most {measures.most_failures(count, late.size):.1%})"
+    seeds = len(row.lines) // len(SUITES[row.entry.suite].tasks)
+    few = f" ({seeds} seeds)" if seeds < SUITES[row.entry.suite].tasks[0].seeds else ""
+    known = not isnan(row.ratio[0])
+    others = (
+        measures.median_ratio(regret, row.silence),
+        measures.worst_tenth(regret, row.silence, row.tasks),
+    )
+    share = f"{measures.largest_share(regret, row.tasks):.0%}"
+    median, worst = (rounded((value, nan, nan)) for value in others)
     return {
         "rank": str(row.rank or "open"),
-        "entry": row.entry.name,
-        "regret / tuned silence's": rounded(row.ratio),
-        "score": rounded(row.score),
+        "entry": row.entry.name + few,
+        **({"regret / best silence's": rounded(row.ratio)} if known else {"regret": f"{regret.mean():,.4g}"}),
+        "median ratio": median,
+        "worst tenth": worst,
+        "failed runs": failures,
+        "largest run's share": share.replace("nan%", "\N{EN DASH}"),
         # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.
         "epsilon claimed": _epsilon(float(np.max(epsilons))),
         "audited": "\N{EN DASH}" if bound is None else f"at least {_epsilon(bound)}{broken}",

@@ -123,7 +123,7 @@ class Suite:
     Attributes:
         name: Name of the suite.
         tasks: The tasks.
-        reference: Name of the baseline that acts at random; an entry whose regret is as large has the score 0.
+        reference: Name of the baseline that acts at random, for comparison.
         adjacency: Which pairs of histories count as neighbours in the privacy guarantees of private tracks.
         version: Number that grows whenever a task changes; results of different versions are not compared.
     """

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from dataclasses import asdict, astuple, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,6 +29,9 @@ from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, Setti
 
 RESULTS, ENTRIES, SOURCES = "results.csv.gz", "entries.json", "sources"
 """Names of the table and of the file of entries in a folder of results, and of the folder of entries' files."""
+
+FEWEST_SEEDS = 20
+"""Fewest seeds of a task under which a row is compared with others, if its edition has more."""
 
 _DAMAGED = (gzip.BadGzipFile, zlib.error, csv.Error)
 _NAMES = 6  # columns of a line that are no numbers
@@ -197,7 +201,8 @@ class ResultTable:
     def runs_of(self, row: Row) -> list[Line]:
         """Returns the runs of a row, task by task, in the order of its edition's seeds.
 
-        An edition is a suite with seeds that have been drawn.
+        An edition is a suite with seeds that have been drawn. A row may have the first seeds of the edition alone, if
+        these are at least :data:`FEWEST_SEEDS` of each task.
 
         Raises:
             BoardError: The suite has changed since the edition was drawn, or the runs are not those of the edition: one
@@ -206,7 +211,10 @@ class ResultTable:
         suite, edition, lines = SUITES.get(row.suite), self.editions.get(row.edition), self.lines.get(row, [])
         if suite is None or edition is None or suite.digest != edition.digest:
             raise BoardError(f"{row.suite} has changed since edition {row.edition}, or is unknown")
-        runs = [(task.id, f"{seed:032x}") for task in suite.tasks for seed in edition.seeds(suite, task)]
+        first = max([FEWEST_SEEDS, *Counter(line.task for line in lines).values()])
+        runs = [
+            (task.id, f"{seed:032x}") for task in suite.tasks for seed in edition.seeds(suite, task)[:first]
+        ]
         found = {(line.task, line.seed): line for line in lines}
         if len(lines) != len(runs) or found.keys() != {*runs}:
             raise BoardError(f"{row}: {len(lines)} runs, which are not those of the edition")

@@ -47,7 +47,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         for line in honest
         if line != SILENT
     ])  # fmt: skip
-    head = "honest agents' regret at T (± 95 %)"
+    head = "honest agents' regret at T [95 %]"
     section.table("regret", [
         {head: line, "what it does": MEANINGS[line]} | {f"{x:.0%} liars": y for x, y in own.items()}
         for line, own in regrets.items()

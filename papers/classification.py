@@ -55,7 +55,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
     section.table("verdicts", verdicts)
     columns: dict[str, Any] = {
         "what it does": lambda result: MEANINGS[result.labels["line"].partition(", eps")[0]],
-        "wrong answers (± 95 %)": final_regret,
+        "wrong answers [95 %]": final_regret,
         "/ alone": partial(ratio, below=found[ALONE]),
     }
     section.table("answers", runs.table("algorithm", columns))

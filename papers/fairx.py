@@ -156,7 +156,7 @@ def _regrets(page: Section, runs: PanelRuns, powers: Iterable[str] = ()) -> None
     columns: dict[str, Any] = {
         "solver, steps, beta scale": _constants,
         "releases an agent": releases,
-        "fairness regret at T (± 95 %)": final_regret,
+        "fairness regret at T [95 %]": final_regret,
         "/ B0": partial(ratio, below=runs[SILENT]),
         "reward regret at T": lambda run: f"{run.info['reward_regret'].mean() * run.rounds[-1]:,.0f}",
     }
@@ -262,7 +262,7 @@ def _report_solver(page: Section, runs: PanelRuns) -> None:
         return
     usual = runs.where(frank_wolfe=3).by()
     columns = {
-        "fairness regret at T (± 95 %)": final_regret,
+        "fairness regret at T [95 %]": final_regret,
         "/ 3 steps of Frank and Wolfe": lambda result: ratio(result, usual[result.labels["line"]]),
     }
     page.table("regrets", runs.table("run, steps", columns, *SOLVERS))
@@ -329,7 +329,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
 
     columns = {
         "absolute differences, added up over workers": differences,
-        "fairness regret at T (± 95 %)": final_regret,
+        "fairness regret at T [95 %]": final_regret,
     }
     page.table("differences", runs.table("algorithm", columns))
 

@@ -61,9 +61,9 @@ def _report(section: Section, runs: PanelRuns) -> None:
     ends = {name: mean_of(messages[-1], ",.0f") for name, messages in sent.items()}
     columns: dict[str, Any] = {
         "what it does": lambda result: MEANINGS[result.labels["line"]],
-        "regret at T (± 95 %)": of_all_agents,
+        "regret at T [95 %]": of_all_agents,
         f"/ {rival}": partial(ratio, below=other),
-        "messages at T (± 95 %)": lambda result: ends.get(result.labels["line"], "-"),
+        "messages at T [95 %]": lambda result: ends.get(result.labels["line"], "-"),
     }
     section.table("regret", runs.table("algorithm", columns))
     section.draw({name: curve_of(result, result.regret.sum(axis=2)) for name, result in found.items()})

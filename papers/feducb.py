@@ -204,7 +204,7 @@ def _equal_privacy(runs: PanelRuns) -> Iterable[stats.Row]:
 def _regrets(page: Section, runs: PanelRuns) -> None:
     """Writes the table of regret at the horizon and messages; regret is also divided by that of silent agents."""
     columns: dict[str, Callable[[Any], Any]] = {
-        "regret at T (± 95 %)": stats.final_regret,
+        "regret at T [95 %]": stats.final_regret,
         "/ silent": partial(stats.ratio, below=runs[SILENCE]),
         "messages an agent": lambda run: f"{run.traffic['messages'].mean():.0f}" if run.traffic else "-",
     }
@@ -261,7 +261,7 @@ def _report_fig1c(page: Section, runs: PanelRuns) -> None:
     curves = stats.each(lines, stats.final_regret)
     powers = {name: stats.mean_of(stats.exponents(own), ".2f") for name, own in lines.items()}
     page.table("regrets", stats.by_x(curves, "d", "{:g}"))
-    head = "exponent of d, fitted (± 95 % over trials)"
+    head = "exponent of d, fitted [95 % over trials]"
     page.table("powers", [{"algorithm": name, head: power} for name, power in powers.items()])
     private = [name for name in PRIVATE if name in powers]
     page.verdicts((f"{name}: d^2", powers[name], powers[name].contains(2)) for name in private)
@@ -273,7 +273,7 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     curves, over_random = stats.each(lines, stats.final_regret), stats.over_line(lines, RANDOM)
     least, most = (runs.where(epsilon=epsilon).lines("gap") for epsilon in (min(epsilons), max(epsilons)))
     by_gap = stats.each(least, stats.ratio, most)
-    page.table("regrets", stats.by_line(curves, "regret at T (± 95 %)", "gap {:g}"))
+    page.table("regrets", stats.by_line(curves, "regret at T [95 %]", "gap {:g}"))
     page.table("over random", stats.by_line(over_random, "over random arms'", "gap {:g}"))
     page.verdicts((f"{name}: falls with the gap", "-", stats.falls(own)) for name, own in lines.items())
     head = f"regret at epsilon {min(epsilons):g} over that at {max(epsilons):g}"

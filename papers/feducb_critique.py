@@ -335,7 +335,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
     found = stats.each(regrets, stats.final_regret)
     lines = stats.by_line(found, "form", "M = {:g}")
-    head = "exponent of M (± 95 % over trials)"
+    head = "exponent of M [95 % over trials]"
     section.table("regret", [{**line, head: powers[line["form"]]} for line in lines])
     points = {
         "noise in the sum": ratios,

@@ -130,7 +130,7 @@ def _columns(found: Mapping[str, RunResult], *rivals: str, **more: Any) -> dict[
     """Returns the columns of a table of lines: regret, more columns, regret over that of rivals, and the claim."""
     return {
         "baseline": lambda result: BASELINE_OF[result.labels["line"]],
-        "regret per agent (± 95 %)": final_regret,
+        "regret per agent [95 %]": final_regret,
         **more,
         **{f"/ {rival}": partial(ratio, below=found[rival]) for rival in rivals},
         "claim against a fellow agent": against_fellow,

@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.experiments import RunResult, RunSpec
-from fedbandit_envs.experiments.result import mean_and_half_width
+from fedbandit_envs.experiments.measures import median_ratio
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.papers.feducb_critique import ERROR
@@ -246,7 +246,7 @@ _CHANGES = {
 
 def _median_market(above: RunResult, below: RunResult) -> str:
     """Returns the median of single markets' ratios, which one market whose constraint nearly binds does not change."""
-    return f"{np.median(stats.regret_by_instance(above) / stats.regret_by_instance(below)):.3f}"
+    return f"{median_ratio(*map(stats.regret_by_instance, (above, below))):.3f}"
 
 
 def _beside(head: str, below: RunResult) -> dict[str, Any]:
@@ -261,18 +261,17 @@ def _compared(head: str, above: RunResult, below: RunResult) -> Row:
 def elsewhere(above: RunResult, below: RunResult) -> Ratio:
     """Returns the interval in which the ratio of two regrets is expected in other markets, as many as the paper has.
 
-    The interval is Student's 95 % prediction interval for the logarithm of the ratio, by the delta method.
+    It is the ratio's interval for these markets alone, whose ends are further from the ratio by the factor by which a
+    difference between two sets of markets varies more, on a logarithmic scale.
 
     Args:
         above: The run whose regret is divided.
         below: The run by whose regret it is divided.
     """
-    top, under = map(stats.regret_by_instance, (above, below))
-    value = top.mean() / under.mean()
-    _, half = mean_and_half_width(top / top.mean() - under / under.mean())
-    # The half width is for a mean over these markets alone; the paper's mean varies, too.
-    reach = half * np.sqrt(1 + top.size / PROTOCOL)
-    return Ratio(np.nan, float(value * np.exp(-reach)), float(value * np.exp(reach)), top.size)
+    here = ratio(above, below)
+    further = np.sqrt(1 + here.instances / PROTOCOL)
+    low, high = (float(here.value * (end / here.value) ** further) for end in (here.low, here.high))
+    return Ratio(np.nan, low, high, here.instances)
 
 
 def _consistent(printed: float, there: Ratio, plan: Plan) -> str:
@@ -321,7 +320,7 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
     silent = main["SS-UCB"]
     page.draw_over_rounds(main)
     cells = {
-        "regret (± 95 %)": final_regret,
+        "regret [95 %]": final_regret,
         **_beside("/ SS-UCB (FRR)", silent),
         "rounds that violate": _violations,
     }
@@ -392,8 +391,8 @@ def _report_margins(page: Section, runs: PanelRuns) -> None:
         for margin, at in found.items():
             lines.append({
                 "markets": f"{markets}, margin {margin:g}",
-                "SS-UCB (± 95 %)": final_regret(at["SS-UCB"]),
-                "P-FCB (± 95 %)": final_regret(at["P-FCB"]),
+                "SS-UCB [95 %]": final_regret(at["SS-UCB"]),
+                "P-FCB [95 %]": final_regret(at["P-FCB"]),
                 **_compared("P-FCB / SS-UCB", at["P-FCB"], at["SS-UCB"]),
                 "P-FCB's rounds that violate": _violations(at["P-FCB"]),
             })  # fmt: skip
@@ -404,7 +403,7 @@ def _report_margins(page: Section, runs: PanelRuns) -> None:
 def _report_exp2(page: Section, runs: PanelRuns) -> None:
     silent, private = runs["SS-UCB"], runs.by("epsilon")
     columns = {
-        "regret (± 95 %)": final_regret,
+        "regret [95 %]": final_regret,
         **_beside("/ SS-UCB (FRR)", silent),
         "five other markets": partial(elsewhere, below=silent),
     }
@@ -448,12 +447,12 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
     by_agent = {size: stats.by_instance(run, run.regret[-1].T) for size, run in silent.items()}
     largest = {size: f"{agents.max() / agents.sum():.1%}" for size, agents in by_agent.items()}
     columns = {
-        "SS-UCB (± 95 %)": curves["SS-UCB"],
-        "P-FCB (± 95 %)": curves["P-FCB"],
+        "SS-UCB [95 %]": curves["SS-UCB"],
+        "P-FCB [95 %]": curves["P-FCB"],
         "P-FCB / SS-UCB": stats.over(private, silent),
         "median market": {size: _median_market(result, silent[size]) for size, result in private.items()},
         "placebo / SS-UCB": stats.over(placebo, silent),
-        "P-FCB's median agent (± 95 %)": {size: final_regret(result) for size, result in middle.items()},
+        "P-FCB's median agent [95 %]": {size: final_regret(result) for size, result in middle.items()},
         "SS-UCB's regret that one agent bears": largest,
     }
     page.table("regrets", stats.by_x(columns, "agents", "{:g}"))
@@ -461,7 +460,6 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
     shares, bent = explained(private), stats.joined(chords(private).values())
     page.verdicts([
         ("regret falls with the agents", "-", stats.falls(private)),
-        ("the median agent's regret falls", "-", stats.falls(middle)),
         ("linearly: regret / the straight line's between the ends", bent, is_linear(private)),
         ("variance that a straight line explains; a power of n", "{:.1%}; {:.1%}".format(*shares), "-"),
         judged("P-FCB / SS-UCB with each number of agents", stats.over(private, silent).values()),
@@ -482,8 +480,8 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
             table.append({
                 "setting": setting,
                 "round": f"{shared.rounds[k]:,}",
-                "shared (± 95 %)": final_regret(upto),
-                "SS-UCB (± 95 %)": final_regret(silent),
+                "shared [95 %]": final_regret(upto),
+                "SS-UCB [95 %]": final_regret(silent),
                 **_compared("shared / SS-UCB (FRR)", upto, silent),
             })  # fmt: skip
     page.draw(curves)

@@ -19,7 +19,7 @@ from fedbandit_envs.wrappers.transport.schedule import make_schedule
 EPSILON, DELTA = 1.0, 1e-5
 GOOD, GIVEN = "good_and_defective", "as_given"
 HEADS = (
-    "releases", "how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent", "regret (± 95 %)",
+    "releases", "how shared out", "number", "sd of the first", "sd of their sum", "epsilon spent", "regret [95 %]",
     f"/ {TUNED}",
 )  # fmt: skip
 """Heads of the columns of a problem's table."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
-from fedbandit_envs.experiments.result import Middle, RunResult
+from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
@@ -49,7 +49,6 @@ class ComparedProblem(NamedTuple):
         title: Title of its panel.
         cases: Settings with bounds; sweeps over epsilon and agents are played in the first setting.
         delta: Delta of the privacy claim, unless a run sets another.
-        middle: Average over seeds, ``mean`` or ``median``, of which ratios are taken.
         rounds: Horizon, as a share of the scale's horizon.
         trials: Number of seeds, as a multiple of the scale's trials; sweeps have the scale's.
         shared: Whether the privatizer has a printed form, of an epsilon per release. Then its arguments have to be
@@ -59,7 +58,6 @@ class ComparedProblem(NamedTuple):
     title: str
     cases: Sequence[Case]
     delta: float
-    middle: Middle = "mean"
     rounds: float = 1.0
     trials: int = 1
     shared: bool = False
@@ -72,7 +70,7 @@ PROBLEMS = {
             Case(f"{name} qualities, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
             for name, env_id in (("uniform", "FedProcurement-v0"), ("normal", "FedProcurementNormal-v0"))
         ],
-        delta=0.01, middle="median", trials=2, shared=True,
+        delta=0.01, trials=2, shared=True,
     ),
     "linear": ComparedProblem(
         "Linear contextual bandits",
@@ -185,7 +183,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.table("agents", [
             {
                 "problem": f"{name}, {agents:g} agents",
-                f"{TUNED} (± 95 %)": stats.final_regret(result),
+                f"{TUNED} [95 %]": stats.final_regret(result),
                 **{f"{line} / {TUNED}": curves[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
             }
             for name, own in groups.items()
@@ -196,7 +194,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.table("targets", _targets(runs))
         columns: dict[str, Any] = {
             "baseline": lambda result: BASELINE_OF[runs.plan.panel][result.labels["line"]],
-            "regret (± 95 %)": stats.final_regret,
+            "regret [95 %]": stats.final_regret,
             "median": _median,
             **{f"/ {below}": partial(stats.ratio, below=level[below]) for below in (SILENT, TUNED)},
         }
@@ -246,13 +244,13 @@ def _targets(runs: PanelRuns) -> Iterator[stats.Row]:
             row: stats.Row = {
                 "setting: run": f"{case.title}: {line}",
                 "baseline": BASELINE_OF[runs.plan.panel][line],
-                "regret at T (± 95 %)": stats.final_regret(result),
+                "regret at T [95 %]": stats.final_regret(result),
                 "median": _median(result),
             }
             for ours in (OURS, OURS_TUNED):
                 row |= {f"{ours} / this run": "", f"target of {ours}": ""}
                 if line in case.asked:
-                    value, bound = stats.ratio(results[ours], result, middle=problem.middle), case.asked[line]
+                    value, bound = stats.ratio(results[ours], result), case.asked[line]
                     text = "no target" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
                     row |= {f"{ours} / this run": value, f"target of {ours}": text}
             yield row
@@ -265,7 +263,7 @@ def _against_epsilon(groups: Mapping[str, stats.Curves], curves: stats.Curves) -
             value, paper = curves[f"{OURS}, {delta}"][epsilon], PAPER in lines
             yield {
                 "all releases": f"epsilon {epsilon:g}, {delta}",
-                f"{OURS} (± 95 %)": stats.final_regret(result),
+                f"{OURS} [95 %]": stats.final_regret(result),
                 f"/ {TUNED}": value,
                 f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
                 "half-width of the interval": f"{(value.high - value.low) / 2:.3f}",

@@ -392,7 +392,7 @@ def _report_privacy(page: Section, runs: PanelRuns) -> None:
         sent, spent, trust, epsilon = _facts(result)
         lines.append({
             "run": f"{line} {labels['epsilon']:g}" if "epsilon" in labels else line,
-            "regret a pull (± 95 %)": mean_of(regret, ",.4f"),
+            "regret a pull [95 %]": mean_of(regret, ",.4f"),
             "reward a pull": f"{best - regret.mean():.4f}",
             "cumulative reward": f"{pulls * (best - regret.mean()):,.0f}",
             "/ silent regret": "1" if line == SILENT else compare(regret, regret_a_pull(runs[SILENT])),

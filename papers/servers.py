@@ -119,7 +119,7 @@ def _costs(runs: PanelRuns) -> list[Row]:
         known = result.labels
         return ratio(result, runs.one(rival, **{of: known[of] for of in ("factor", "agents") if of in known}))
 
-    columns: dict[str, Any] = {"regret (± 95 %)": stats.of_all_agents, f"/ {rival}": over_rival}
+    columns: dict[str, Any] = {"regret [95 %]": stats.of_all_agents, f"/ {rival}": over_rival}
     if runs.plan.panel == "privacy":
         columns["claim against a fellow agent"] = against_fellow
     else:

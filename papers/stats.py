@@ -3,9 +3,9 @@
 The unit of replication is the problem instance: where several seeds play one instance, their mean is one value.
 Verdicts on bounds come from :func:`verdict`, which gives none for fewer than :data:`ENOUGH` instances.
 
-Intervals have 95 % coverage, so the true value is beyond a given end of one with probability of about 1 / 40. A joint
-verdict "holds" on several ratios has no larger error probability than one on a single ratio, since each has to hold. A
-joint verdict "does not hold" is less safe, since one wrong verdict among them is enough.
+Intervals are meant to hold the true value with probability .95; ``docs/measures.md`` says how often they do where
+regret is skewed. A joint verdict "holds" on several ratios has no larger error probability than one on a single ratio,
+since each has to hold. A joint verdict "does not hold" is less safe, since one wrong verdict among them is enough.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +18,8 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.core.privacy import Claim, Composition
-from fedbandit_envs.experiments.result import Middle, RunResult, mean_and_half_width, ratio_with_interval
+from fedbandit_envs.experiments.measures import mean_with_interval, ratio_with_interval
+from fedbandit_envs.experiments.result import RunResult
 
 ENOUGH = 20
 """Smallest number of problem instances from which a verdict follows; figures from fewer are exploratory."""
@@ -52,9 +53,9 @@ class Mean:
     spec: str = ".0f"
 
     def __str__(self) -> str:
-        """Returns the mean with the half width of its interval, if there is one."""
-        half = "" if isnan(self.low) else f" ± {(self.high - self.low) / 2:{self.spec}}"
-        return f"{self.value:{self.spec}}{half}"
+        """Returns the mean and its interval, if there is one."""
+        ends = "" if isnan(self.low) else f" [{self.low:{self.spec}}, {self.high:{self.spec}}]"
+        return f"{self.value:{self.spec}}{ends}"
 
     def contains(self, number: float) -> Statement:
         """Returns the verdict on whether a number lies within the interval, as the true value does."""
@@ -161,9 +162,9 @@ def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
 
 
 def mean_of(values: Array, spec: str = ".0f") -> Mean:
-    """Returns the mean of values ``(instances,)`` with Student's 95 % interval, or without one if they are too few."""
-    mean, half = (float(part) for part in mean_and_half_width(values))
-    return Mean(mean, mean - half, mean + half, values.size, spec)
+    """Returns the mean of values ``(instances,)`` with its 95 % interval, or without one if they are too few."""
+    mean, low, high = map(float, mean_with_interval(values))
+    return Mean(mean, low, high, values.size, spec)
 
 
 def final_regret(result: RunResult) -> Mean:
@@ -186,12 +187,12 @@ def curve_of(result: RunResult, values: Array) -> dict[int, Mean]:
     return {at: mean_of(own) for at, own in zip(result.rounds, values, strict=True)}
 
 
-def compare(above: Array, below: Array, middle: Middle = "mean") -> Ratio:
-    """Returns the ratio of the means (or medians) of two arrays ``(instances,)``, with its 95 % interval."""
-    return Ratio(*ratio_with_interval(above, below, middle=middle), above.size)
+def compare(above: Array, below: Array) -> Ratio:
+    """Returns the ratio of the means of two arrays ``(instances,)``, with its 95 % interval."""
+    return Ratio(*ratio_with_interval(above, below), above.size)
 
 
-def ratio(above: RunResult, below: RunResult, checkpoint: int = -1, middle: Middle = "mean") -> Ratio:
+def ratio(above: RunResult, below: RunResult, checkpoint: int = -1) -> Ratio:
     """Returns the regret of one run divided by that of another over the same problem instances.
 
     The ratio of a run to itself is written as 1.
@@ -200,7 +201,6 @@ def ratio(above: RunResult, below: RunResult, checkpoint: int = -1, middle: Midd
         above: The run whose regret is divided.
         below: The run by whose regret it is divided.
         checkpoint: Index of the checkpoint at which regret is taken; the horizon by default.
-        middle: Average over instances that is taken of both regrets before they are divided.
 
     Raises:
         ValueError: The runs have different numbers of seeds, or of problem instances.
@@ -210,7 +210,7 @@ def ratio(above: RunResult, below: RunResult, checkpoint: int = -1, middle: Midd
         raise ValueError(f"below has {under.size} instances; the {top.size} of above are required")
     if above is below:
         return _OfItself(1.0, 1.0, 1.0, top.size)
-    return compare(top, under, middle)
+    return compare(top, under)
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:

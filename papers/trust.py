@@ -5,7 +5,7 @@ noise, and so in how much of it a claim of (epsilon, :data:`DELTA`) against a fe
 """
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple
@@ -201,13 +201,12 @@ def _claimed(claim: Claim) -> str:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports for each number of agents what each step of trust buys, and whether sums come near true data."""
     name, _, level = runs.plan.panel.partition("-")
-    over = partial(stats.ratio, middle=COMPARED[name].middle)
     epsilons, steps = runs.values("epsilon"), [line for line in LADDER if line in runs.values("line")]
     before = dict(zip(steps[1:], steps, strict=False))
     found = {agents: own.lines("epsilon") for agents, own in runs.groups("agents").items()}
     near: dict[str, dict[float, str]] = {}
     for (agents, lines), line, epsilon in product(found.items(), (HALF, MOST, SERVER), epsilons):
-        value = over(lines[line][epsilon], lines[TRUE][epsilon])
+        value = stats.ratio(lines[line][epsilon], lines[TRUE][epsilon])
         near.setdefault(f"{line}, epsilon {epsilon:g}", {})[agents] = f"{value}: {value.at_most(NEAR)}"
     section.table("near", stats.by_line(near, "line", "{:g} agents"))
     for agents, lines in found.items():
@@ -216,9 +215,11 @@ def _report(section: Section, runs: PanelRuns) -> None:
             result = lines[line][epsilon]
             row: stats.Row = {
                 "epsilon: line": f"{epsilon:g}: {line}",
-                "regret per agent (± 95 %)": stats.final_regret(result),
-                f"/ {TUNED}": over(result, lines[TUNED][epsilon]),
-                "/ the step before": over(result, lines[before[line]][epsilon]) if line in before else "-",
+                "regret per agent [95 %]": stats.final_regret(result),
+                f"/ {TUNED}": stats.ratio(result, lines[TUNED][epsilon]),
+                "/ the step before": stats.ratio(result, lines[before[line]][epsilon])
+                if line in before
+                else "-",
                 "claim against a fellow agent": _claimed(result.privacy),
             }
             if level == AGENT:
@@ -230,7 +231,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.table(f"agents{agents:g}", rows)
     middle = epsilons[len(epsilons) // 2]
     section.draw({
-        line: {agents: over(own[line][middle], own[TUNED][middle]) for agents, own in found.items()}
+        line: {agents: stats.ratio(own[line][middle], own[TUNED][middle]) for agents, own in found.items()}
         for line in (PLACEBO, *steps)
     })  # fmt: skip
 

@@ -252,10 +252,10 @@ def regret_table(runs: PanelRuns) -> list[stats.Row]:
     known = {"released program": released, "joint interval": agrees}
     columns = {
         "T": lambda result: f"{result.labels['horizon']:,.0f}",
-        "regret (± 95 %)": _thousands(regret_at_horizon),
+        "regret [95 %]": _thousands(regret_at_horizon),
         "median": _median(regret_at_horizon),
         "messages": _thousands(cost),
-        "regret and messages (± 95 %)": _thousands(total),
+        "regret and messages [95 %]": _thousands(total),
         # What is known is not of the user's means.
         **(known if runs.plan.panel != "films" else {}),
         "still regretting": unsettled,
@@ -273,18 +273,18 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
     if panel == "constant":
         lines = runs.lines("constant")
         measures = {
-            "regret and messages (± 95 %)": _thousands(total),
+            "regret and messages [95 %]": _thousands(total),
             "median of both": _median(total),
             "still regretting": unsettled,
         }
         cells = {name: stats.each(lines, measure) for name, measure in measures.items()}
         both = {f"{line}, {name}": found[line] for line in lines for name, found in cells.items()}
         page.table("regrets", stats.by_x(both, "constant", "{:g}"))
-        page.draw(cells["regret and messages (± 95 %)"])
+        page.draw(cells["regret and messages [95 %]"])
         return
     if panel == "private":
         columns: dict[str, Any] = {
-            "regret (± 95 %)": stats.of_all_agents,
+            "regret [95 %]": stats.of_all_agents,
             "/ silence": partial(stats.ratio, below=runs["silence, tuned"]),
             "claim against a fellow agent": against_fellow,
         }

@@ -7,14 +7,15 @@ import argparse
 import hashlib
 import json
 import time
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedbandit_envs import REGISTRY, make_federation
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.experiments import simulate
 
 # Environments of the suites come in these forms, which differ from their presets.
 CHANGED: dict[str, dict[str, Any]] = {f"FedArmsMovieLens-v{v}": {"num_arms": 10} for v in (0, 1)}
@@ -24,25 +25,8 @@ COMPOSITIONS = ("basic", "zcdp", "exact", "parallel")
 DELTA = 1e-5
 # Numbers follow from them, too: exact claims of mixtures from the last, which is optional.
 LIBRARIES = ("numpy", "scipy", "numba", "dp-accounting")
-# What a simulation holds besides regret, in every spelling there has been.
-FIELDS = {"rounds": ("rounds",), "messages": ("messages",), "info": ("info",), "totals": ("totals",)}
-
-
-def first_of(name: str, *modules: str) -> Any:
-    """Returns a name from the first of the modules that has it: where it is now, then where it was."""
-    why = []
-    for module in modules:
-        try:
-            return getattr(import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            why.append(str(error))
-    raise ImportError(f"{name} is in none of {', '.join(modules)}: {'; '.join(why)}")
-
-
-BASELINES = first_of("BASELINES", "fedbandit_envs.baselines", "fedbandit_envs.baselines.registry")
-_LEADERBOARD = "fedbandit_envs.leaderboard"  # until 1.0.0rc1
-_PLACES = ("fedbandit_envs.experiments", _LEADERBOARD, f"{_LEADERBOARD}.runs.simulate")
-simulate = first_of("simulate", *_PLACES)
+FIELDS = ("rounds", "messages", "info", "totals")
+"""What a simulation holds besides regret."""
 
 
 def digest(values: Any) -> dict[str, Any]:
@@ -67,35 +51,18 @@ def machine() -> str:
     return ", ".join([*names[:1], *found])
 
 
-def installed(library: str) -> str:
-    """Returns the version of a library; empty if it is not installed."""
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return ""
-
-
 def of_stack(env: Any, name: str) -> Any:
     """Returns an attribute of the outermost layer that has it, or None."""
-    while env is not None:
-        if hasattr(env, name):
-            return getattr(env, name)
+    while env is not None and not hasattr(env, name):
         env = getattr(env, "env", None)
-    return None
-
-
-def field(run: Any, name: str) -> Any:
-    """Returns a field of a simulation by its first spelling of :data:`FIELDS`; None where it has none of them."""
-    return next((getattr(run, spelling) for spelling in FIELDS[name] if hasattr(run, spelling)), None)
+    return getattr(env, name, None)
 
 
 def digests(values: Any) -> Any:
     """Returns the digest of an array, or those of a mapping of arrays; None for nothing."""
-    if values is None:
-        return None
     if hasattr(values, "items"):
         return {kind: digest(array) for kind, array in sorted(values.items())}
-    return digest(values)
+    return None if values is None else digest(values)
 
 
 def claims(env: Any) -> dict[str, Any]:
@@ -128,7 +95,7 @@ def play(name: str, env_id: str, changes: dict[str, Any], rounds: int, seeds: in
         return {"refused": type(error).__name__}
     return {
         "regret": digest(run.regret),
-        **{name: digests(field(run, name)) for name in FIELDS},
+        **{name: digests(getattr(run, name)) for name in FIELDS},
         "traffic": digests(of_stack(env, "traffic")),  # messages and bytes of each agent
         "privacy": env.privacy().as_json(),
         "claims": claims(env),
@@ -154,7 +121,7 @@ def main() -> None:
     found = {
         "rounds": options.rounds,
         "seeds": options.seeds,
-        "libraries": {library: installed(library) for library in LIBRARIES},
+        "libraries": {one.name: one.version for one in distributions() if one.name in LIBRARIES},
         "machine": machine(),
         "environments": environments,
         "baselines": sorted(BASELINES),

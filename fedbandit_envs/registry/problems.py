@@ -55,7 +55,7 @@ class SuiteSpec(NamedTuple):
 
     Attributes:
         tasks: Gymnasium id and changes to its preset, by the task's name.
-        reference: Name of the baseline that acts at random; its regret with the same seeds gets the score 0.
+        reference: Name of the baseline that acts at random, for comparison.
         adjacency: Name of the neighbouring histories that entries of private tracks must protect.
         full: Numbers of rounds and of seeds of each task in the full suite.
         quick: Numbers of rounds and of seeds of each task in the quick suite.

@@ -16,7 +16,8 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.experiments.result import mean_and_half_width, simulate
+from fedbandit_envs.experiments.measures import mean_with_interval
+from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.procurement_v0 import parallel_env
@@ -96,27 +97,27 @@ def test_every_baseline_plays_every_id_of_its_problem(env_id, monkeypatch):
 
 def test_run_reports_what_the_library_computes():
     result = run_json(
-        "SS-UCB", "FedProcurementNormal-v0", "--rounds", 100, "--seeds", 4, "--first-seed", 7,
+        "SS-UCB", "FedProcurementNormal-v0", "--rounds", 100, "--seeds", 5, "--first-seed", 7,
         "--set", "num_agents=3", "--set", "policy.radius_scale=0.5",
         "--set", 'env.market={"name": "normal", "sd": 0.2}',
     )  # fmt: skip
     market = {"name": "normal", "sd": 0.2}
     env = parallel_env(max_cycles=100, num_agents=3, market=market)
     policy = BASELINES["SS-UCB"].make_policy(radius_scale=0.5)
-    curve = simulate(env, policy, range(7, 11))
+    curve = simulate(env, policy, range(7, 12))
     per_seed = curve.regret.mean(axis=2)
     assert result["per_seed"] == per_seed[-1].tolist()
-    mean, half = mean_and_half_width(per_seed)
-    for row, round_, centre, width in zip(result["checkpoints"], curve.rounds, mean, half, strict=True):
+    intervals = mean_with_interval(per_seed)
+    for row, round_, mean, *ends in zip(result["checkpoints"], curve.rounds, *intervals, strict=True):
         assert row["round"] == round_
-        assert row["regret_mean"] == pytest.approx(centre)
-        assert row["regret_ci"] == pytest.approx([centre - width, centre + width])
+        assert row["regret_mean"] == pytest.approx(mean)
+        assert row["regret_ci"] == pytest.approx(ends)
     assert result["info_mean"] == {name: values.mean() for name, values in curve.info.items()}
     assert result["checked_rows"] == 0
     settings = result["settings"]
     assert settings["env_kwargs"] == {"market": market, "num_agents": 3}
     assert settings["policy_kwargs"] == {"oracle": "greedy", "radius_scale": 0.5}
-    assert settings["seeds"] == [7, 8, 9, 10]
+    assert settings["seeds"] == [7, 8, 9, 10, 11]
     single = run_json("one-of-each", "FedProcurement-v0", "--rounds", 5, "--seeds", 1)
     assert single["checkpoints"][0]["regret_ci"] is None
 

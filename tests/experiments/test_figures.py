@@ -64,6 +64,17 @@ def test_panels_have_axes_and_ticks_of_their_own():
     assert axes.get_major_formatter()(4e4) == "40,000"
 
 
+@pytest.mark.parametrize("scale", ["log", "linear"])
+def test_intervals_that_reach_zero_are_cut_on_a_logarithmic_axis(scale):
+    curve = {"a": ([1, 10], [5.0, 5.0], ([1.0, 6.0], [1.0, 20.0]))}
+    (axes,) = figure_of({"": curve}, {**AXES, "yscale": scale}, "").axes
+    ((_, _, (bars,)),) = (drawn.lines for drawn in axes.containers)
+    np.testing.assert_allclose(
+        [low for (_, low), _ in bars.get_segments()], [4, 0.5 if scale == "log" else -1]
+    )
+    assert ("are cut" in axes.get_ylabel()) is (scale == "log")
+
+
 @pytest.mark.parametrize(("count", "rows"), [(1, 1), (3, 1), (4, 2), (7, 3)])
 def test_more_than_three_panels_stand_in_rows(count, rows):
     panels = {name: {"a": (ROUNDS, ROUNDS, ROUNDS * 0.1)} for name in names(count)}

@@ -24,9 +24,14 @@ def test_intervals_are_those_of_another_bootstrap_at_the_levels_of_student():
         ),
     ):
         other = bootstrap(
-            runs, statistic, paired=True, confidence_level=inside, n_resamples=20_000,
-            method="BCa", random_state=1,
-        ).confidence_interval  # fmt: skip
+            runs,
+            statistic,
+            paired=True,
+            confidence_level=inside,
+            n_resamples=20_000,
+            method="BCa",
+            random_state=1,
+        ).confidence_interval
         np.testing.assert_allclose(found[1:], other, atol=0.08 * (other.high - other.low))
         assert found[0] == statistic(*runs, axis=-1)
 

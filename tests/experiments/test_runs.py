@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.core.privacy import Claim
@@ -14,9 +13,7 @@ from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.result import (
     RunResult,
-    bootstrapped,
     log_spaced,
-    mean_and_half_width,
     play_started,
     simulate,
     split_seeds,
@@ -278,21 +275,3 @@ def test_checkpoints_are_log_spaced(rounds):
     assert at[-1] == rounds
     assert (np.diff(at) > 0).all()
     assert min(rounds, 3) <= len(at) <= 1 + 10 * np.log10(rounds) + 1
-
-
-def test_resamples_are_those_of_one_generator():
-    """Intervals in committed tables depend on the draws."""
-    values = np.arange(5.0) ** 2
-    means = values[np.random.default_rng(0).integers(0, 5, (2000, 5))].mean(axis=-1)
-    found = bootstrapped(lambda each: each.mean(axis=-1), np.zeros(5), values)
-    np.testing.assert_array_equal(found, [6.0, *np.quantile(means, [0.025, 0.975])])
-
-
-def test_intervals_cover_as_often_as_they_say():
-    """2,000 intervals of five normal values cover the mean 1,900 times, four sigma (39) off at most: 6e-5."""
-    values = np.random.default_rng(0).normal(3.0, 2.0, (2000, 5))
-    mean, half = mean_and_half_width(values)
-    assert abs((np.abs(mean - 3.0) <= half).sum() - 1900) < 40
-    np.testing.assert_allclose(half, student.ppf(0.975, 4) * values.std(axis=1, ddof=1) / 5**0.5)
-    assert np.isfinite(mean_and_half_width(values[:, :3])[1]).all()
-    assert np.isnan(mean_and_half_width(values[:, :2])[1]).all()

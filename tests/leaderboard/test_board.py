@@ -20,7 +20,7 @@ from typed import call
 from fedbandit_envs.cli.leaderboard import _opened
 from fedbandit_envs.leaderboard import _serve, plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
-from fedbandit_envs.leaderboard.table import ResultTable
+from fedbandit_envs.leaderboard.table import Line, ResultTable
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel
 
@@ -307,17 +307,84 @@ def test_the_newest_published_edition_is_played(tmp_path):
     assert edition == published(suite)[-1] != published(suite)[0]
 
 
-def test_measures():
-    tasks = np.repeat([0, 1], 10)
-    mine = np.linspace(1, 2, 20)
-    same = report.regret_ratio(mine, 2 * mine, tasks)
-    assert same == pytest.approx((0.5, 0.5, 0.5))
-    few = report.regret_ratio(mine[:4], mine[:4], tasks[[0, 0, 10, 10]])
-    assert few[0] == 1
-    assert math.isnan(few[1])
+SILENT = np.random.default_rng(0).normal(85, 10, (2, 20))
+
+
+def ranking(suite="arms", first=0, **regrets):
+    """Returns the ranking of entries with given regret, ``(tasks, seeds)``, all of it late."""
+    edition, table = Edition.draw(SUITES[suite]), ResultTable()
+    table.editions[edition.id] = edition
+    blank = next(iter(ResultTable.load(BOARDS[0]).entries.values()))
+    for name, regret in regrets.items():
+        named = {"name": name.replace("_", "-"), "source": name.replace("_", "-")}
+        entry = replace(blank, suite=suite, edition=edition.id, track="silent", **named)
+        table.entries[entry.row] = entry
+        table.lines[entry.row] = [
+            Line(suite, edition.id, entry.name, "silent", task.id, f"{seed:032x}", value, 0, 0, 0, 0, 0)
+            for task, own in zip(SUITES[suite].tasks, regret, strict=True)
+            for seed, value in zip(edition.seeds(SUITES[suite], task)[first:], own, strict=False)
+        ]
+    return report.ranked(table)
+
+
+def test_the_best_in_most_runs_does_not_lead_if_it_is_lost_in_the_others():
+    reckless = 0.1 * SILENT
+    reckless[:, ::10] = 10_000
+    groups = ranking(UCB1_tuned=SILENT, careful=0.9 * SILENT, reckless=reckless)
+    ((*others, last),) = groups.values()
+    assert [row.entry.name for row in (*others, last)] == ["careful", "UCB1-tuned", "reckless"]
+    cells = report._cells(last)
+    assert (cells["median ratio"], cells["failed runs"]) == ("0.10", "4 of 40 (at most 21.4%)")
+    assert last.ratio[0] == pytest.approx(np.prod(reckless.mean(axis=1) / SILENT.mean(axis=1)) ** 0.5)
+    assert report.best(groups).endswith("| arms | careful 0.90 [0.90, 0.90] |")
+
+
+@pytest.mark.parametrize("suite", ["arms", "classification"])
+def test_every_run_counts_for_a_rank(suite):
+    """A measure that drops runs, such as a median, would not see one run; neither ranks nor the best table may use it."""
+    places = range(SILENT.size)
+    for run in places if suite == "arms" else places[:1]:
+        lost = 0.5 * SILENT
+        lost.flat[run] = 1e6
+        groups = ranking(suite, UCB1_tuned=SILENT, mine=lost)
+        ((first, mine),) = groups.values()
+        assert (first.rank, mine.rank, mine.entry.name) == (1, 2, "mine")
+        assert "mine" not in report.best(groups)
+        ((better, _),) = ranking(suite, UCB1_tuned=SILENT, mine=0.5 * SILENT).values()
+        assert better.entry.name == "mine"
+        before, after = (report._cells(row) for row in (better, mine))
+        moved = {name for name in before if before[name] != after[name]}
+        numbers = {"worst tenth", "failed runs", "regret / best silence's"} if suite == "arms" else {"regret"}
+        assert moved >= {"rank", "largest run's share"} | numbers
+
+
+def test_the_first_seeds_of_an_edition_are_compared_with_the_same_seeds(monkeypatch):
+    longer = [replace(task, seeds=30) for task in SUITES["arms"].tasks]
+    monkeypatch.setitem(SUITES, "arms", replace(SUITES["arms"], tasks=tuple(longer)))
+    whole = np.concatenate([SILENT, 10 * SILENT[:, :10]], axis=1)
+    ((_, _, few),) = ranking(UCB1_tuned=whole, more=whole + 1, few=2 * SILENT).values()
+    assert few.ratio == pytest.approx((2, 2, 2))
+    assert report._cells(few)["entry"] == "few (20 seeds)"
+    for wrong in {"few": SILENT[:, 1:]}, {"few": SILENT, "first": 1}:
+        with pytest.raises(BoardError, match="which are not those of the edition"):
+            ranking(**wrong)
+
+
+def test_a_row_of_the_first_seeds_verifies(monkeypatch, tmp_path):
+    many = replace(TINY, tasks=(replace(TINY.tasks[0], seeds=22),))
+    monkeypatch.setitem(SUITES, "tiny", many)
+    edition = Edition.draw(many)
+    entry = plays.make_entry(many, edition, tracks_of(many)["silent"], "random-arm")
+    table = plays.run(many, edition, [entry], tmp_path, seeds=20)
+    assert len(table.lines[entry.row]) == 20
+    assert refuted(table, entry.row) == ""
+
+
+def test_an_interval_decides_the_digits():
     assert report.rounded((0.0566734, 0.0454465, 0.0774894)) == "0.057 [0.045, 0.077]"
+    assert report.rounded((0.53, 0.18, 0.61)) == "0.53 [0.18, 0.61]"
     assert report.rounded((1234.5, math.nan, math.nan)) == "1,234"
-    assert report.rounded(report.UNKNOWN) == "\N{EN DASH}"
+    assert report.rounded((math.nan,) * 3) == "\N{EN DASH}"
 
 
 def test_without_bubblewrap_isolation_is_an_error(monkeypatch, tmp_path):

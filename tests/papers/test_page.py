@@ -16,7 +16,7 @@ RATIO = Ratio(0.7034, 0.688, 0.718, 20)
 @pytest.fixture
 def written():
     section = Section(Plan("uniform", TOY.scales["small"], "default"))
-    heads = ("algorithm", "regret (± 95 %)", "ratio", "share", "remark", "other")
+    heads = ("algorithm", "regret [95 %]", "ratio", "share", "remark", "other")
     lines = [
         ("P-FCB", Mean(2280.4, 2111.2, 2449.6, 20), RATIO, "12.3%", "no digit", 4_321),
         (
@@ -45,11 +45,11 @@ def written():
 def test_what_is_printed_and_drawn_is_recorded(written):
     rows = check_section(written)
     assert [(row["name"], row["quantity"], row["printed"]) for row in rows] == [
-        ("P-FCB", "regret (± 95 %)", "2280 ± 169"),
+        ("P-FCB", "regret [95 %]", "2280 [2111, 2450]"),
         ("P-FCB", "ratio", "0.703 [0.688, 0.718]"),
         ("P-FCB", "share", "12.3%"),
         ("P-FCB", "other", "4321"),
-        ("SS-UCB", "regret (± 95 %)", "-1,234.6 ± 65.4"),
+        ("SS-UCB", "regret [95 %]", "-1,234.6 [-1,300.0, -1,169.1]"),
         ("SS-UCB", "ratio", "14.700 [14.400, 15.000]"),
         ("SS-UCB", "other", "[0.12, 2.50]"),
         ("saving", "in the text", "0.300 [0.250, 0.350]"),
