@@ -508,6 +508,8 @@ def _report_theorem(page: Section, runs: PanelRuns) -> None:
     for line in SHARING[1:]:
         own = lines[line]
         columns[f"{line} / SS-UCB"] = stats.over(own, lines["SS-UCB"])
+        medians = {m: _median_market(run, lines["SS-UCB"][m]) for m, run in own.items()}
+        columns[f"{line} / SS-UCB, median market"] = medians
         power = stats.mean_of(stats.exponents(own), ".2f")
         verdicts.append((f"{line}, power of m", power, stats.lies_within(-1, power)))
         # The theorem's bound is a constant times ln(m T) / m.
@@ -518,14 +520,18 @@ def _report_theorem(page: Section, runs: PanelRuns) -> None:
     worst = {line: replace(run, regret=run.regret.max(axis=2, keepdims=True)) for line, run in apart}
     page.say({f"worst agent, {line}": final_regret(run) for line, run in worst.items()})
     ratios = stats.over(worst, worst["SS-UCB"]).items()
-    page.judge({f"worst agent, {line} / SS-UCB": value for line, value in ratios}, *verdicts)
+    found = {f"worst agent, {line} / SS-UCB": value for line, value in ratios}
+    page.verdicts([*verdicts, *stats.each_judged(found)])
 
 
 def _report_omegas(page: Section, runs: PanelRuns) -> None:
     printed = runs.one("P-FCB", omega1=0.1, omega2=10.0)
     products: dict[str, list[Ratio]] = {"the same product": [], "others": []}
-    over = {line: stats.over(own, printed) for line, own in runs.lines("omega2", "omega1").items()}
+    lines = runs.lines("omega2", "omega1")
+    over = {line: stats.over(own, printed) for line, own in lines.items()}
     page.table("regrets", stats.by_line(over, "regret / that of 0.1 and 10", "omega2 {:g}"))
+    medians = stats.each(lines, partial(_median_market, below=printed))
+    page.table("medians", stats.by_line(medians, "the median market's", "omega2 {:g}"))
     page.draw(over)
     for own, run in runs.rows:
         of = "the same product" if own["omega1"] * own["omega2"] == 1 else "others"
@@ -540,11 +546,12 @@ def _report_naive(page: Section, runs: PanelRuns) -> None:
     if runs.plan.panel == "means":
         _report_means(page, runs["true means"])
         return
-    cells = {"regret (± 95 %)": final_regret, **_beside("/ SS-UCB", runs["SS-UCB"])}
+    cells = {"regret [95 %]": final_regret, **_beside("/ SS-UCB", runs["SS-UCB"])}
     page.table("regrets", runs.table("algorithm", cells))
     page.draw_over_rounds(runs)
     page.claims(one for one in runs["naive, 0.01 in every round"].claims if one.adjacency == "one-quantity")
-    page.judge({f"SS-UCB / {line}": runs.ratio("SS-UCB", line) for line in runs.values("line")[1:]})
+    ratios = {f"SS-UCB / {line}": runs.ratio("SS-UCB", line) for line in runs.values("line")[1:]}
+    page.verdicts(stats.each_judged(ratios))
 
 
 def _report_means(page: Section, told: Any) -> None:
