@@ -519,9 +519,9 @@ def _report_theorem(page: Section, runs: PanelRuns) -> None:
     apart = runs.by(size=None).items()
     worst = {line: replace(run, regret=run.regret.max(axis=2, keepdims=True)) for line, run in apart}
     page.say({f"worst agent, {line}": final_regret(run) for line, run in worst.items()})
-    ratios = stats.over(worst, worst["SS-UCB"]).items()
-    found = {f"worst agent, {line} / SS-UCB": value for line, value in ratios}
-    page.verdicts([*verdicts, *stats.each_judged(found)])
+    for line, value in list(stats.over(worst, worst["SS-UCB"]).items())[1:]:
+        verdicts.append(judged(f"worst agent, {line} / SS-UCB", [value]))
+    page.verdicts(verdicts)
 
 
 def _report_omegas(page: Section, runs: PanelRuns) -> None:
@@ -561,7 +561,9 @@ def _report_means(page: Section, told: Any) -> None:
         rates = rate_at_least(one[:plays], ERROR / 2), rate_at_most(none[:plays], ERROR / 2)
         bounds[plays] = epsilon_from_rates(*rates, 0.01)
     page.draw({"true means": bounds})
-    verdicts = [(f"epsilon by {plays:,} plays", f"at least {at:.2f}", "-") for plays, at in bounds.items()]
+    verdicts = [
+        (f"epsilon is at least, by {plays:,} plays", f"{at:.2f}", "-") for plays, at in bounds.items()
+    ]
     false, true = (f"{alarms.sum():,} of {alarms.size:,}" for alarms in (none, one))
     verdicts.append(("means that change where nothing was bought", false, stats.holds_if(not none.any())))
     page.verdicts([*verdicts, ("means that change where a unit was bought", true, "-")])
