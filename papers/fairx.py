@@ -374,7 +374,7 @@ EXPERIMENTS = {
         lambda plan: _grid(plan, PRIVATE, "epsilon") + _grid(plan, [SILENT, FED, GREEDY]), _report_exp4,
     ),
     "fairx-every-round": _experiment(
-        "communication in every round, against the number of agents", "What a schedule costs; half an hour", "agents",
+        "communication in every round", "What a schedule costs; half an hour", "agents",
         lambda plan: _grid(plan, [SILENT, FED, ALWAYS], "agents"), _report_always,
     ),
     "fairx-solver": _experiment(
