@@ -215,19 +215,19 @@ def told_means(seeds: range, rounds: int) -> dict[str, Any]:
     Returns:
         ``none`` and ``one``: whether the mean has changed in the last round, under either history, ``(seeds, 10)``.
     """
-    changed = []
-    for quantity in (0, 1):
-        env = make_federation(_ENV_IDS["uniform"], num_agents=10, max_cycles=rounds)
-        policy, seen = BASELINES["SS-UCB"].make_policy(), env.reset_batch(seeds).observation
-        policy.reset(env.policy_spec, row_seeds(seeds, 10))
-        for _ in range(rounds - 1):
-            seen = env.step_batch(policy.act(seen)).observation
-        before = seen["total_good"][..., 0] / seen["total_delivered"][..., 0]
-        action = policy.act(seen).copy()
-        action[..., 0] = quantity
-        seen = env.step_batch(action).observation
-        changed.append(seen["total_good"][..., 0] / seen["total_delivered"][..., 0] != before)
-    return dict(zip(("none", "one"), changed, strict=True))
+    # Two replicas of a seed are alike until they act differently.
+    both = [*seeds, *seeds]
+    env = make_federation(_ENV_IDS["uniform"], num_agents=10, max_cycles=rounds)
+    policy, seen = BASELINES["SS-UCB"].make_policy(), env.reset_batch(both).observation
+    policy.reset(env.policy_spec, row_seeds(both, 10))
+    for _ in range(rounds - 1):
+        seen = env.step_batch(policy.act(seen)).observation
+    before = seen["total_good"][..., 0] / seen["total_delivered"][..., 0]
+    action = policy.act(seen).copy()
+    action[..., 0] = np.repeat([0, 1], len(seeds))[:, np.newaxis]
+    seen = env.step_batch(action).observation
+    changed = seen["total_good"][..., 0] / seen["total_delivered"][..., 0] != before
+    return {"none": changed[: len(seeds)], "one": changed[len(seeds) :]}
 
 
 PAPER_ABOVE_FCB = {"uniform": {"P-FCB": 2.36, "SS-UCB": 3.33}, "normal": {"P-FCB": 3.35, "SS-UCB": 4.94}}
@@ -525,21 +525,16 @@ def _report_theorem(page: Section, runs: PanelRuns) -> None:
 
 
 def _report_omegas(page: Section, runs: PanelRuns) -> None:
-    printed = runs.one("P-FCB", omega1=0.1, omega2=10.0)
-    products: dict[str, list[Ratio]] = {"the same product": [], "others": []}
-    lines = runs.lines("omega2", "omega1")
+    printed, lines, verdicts = runs.one("P-FCB", omega1=0.1, omega2=10.0), runs.lines("omega2", "omega1"), []
     over = {line: stats.over(own, printed) for line, own in lines.items()}
-    page.table("regrets", stats.by_line(over, "regret / that of 0.1 and 10", "omega2 {:g}"))
     medians = stats.each(lines, partial(_median_market, below=printed))
+    page.table("regrets", stats.by_line(over, "regret / that of 0.1 and 10", "omega2 {:g}"))
     page.table("medians", stats.by_line(medians, "the median market's", "omega2 {:g}"))
     page.draw(over)
-    for own, run in runs.rows:
-        of = "the same product" if own["omega1"] * own["omega2"] == 1 else "others"
-        products[of].append(ratio(printed, run))
-    kinds = products.items()
-    page.verdicts(
-        (f"0.1 and 10 / {of}", stats.spread(own, ".2f"), stats.all_within(own)) for of, own in kinds
-    )
+    for of, same in {"the same product": True, "others": False}.items():
+        own = [ratio(printed, run) for at, run in runs.rows if (at["omega1"] * at["omega2"] == 1) == same]
+        verdicts.append((f"0.1 and 10 / {of}", stats.spread(own, ".2f"), stats.all_within(own)))
+    page.verdicts(verdicts)
 
 
 def _report_naive(page: Section, runs: PanelRuns) -> None:
