@@ -50,6 +50,7 @@ VARIANTS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Mapping[str, A
     "FCB-checked": ("FCB", {"check": True}, {}),
     "FairX-LinUCB-0.1": ("FairX-LinUCB", {"beta_scale": 0.1}, {}),
     "FairX-LinUCB-greedy": ("FairX-LinUCB", {"beta_scale": 0.0}, {}),
+    "Fed-FairX-LinUCB-every-round": ("Fed-FairX-LinUCB", {}, {"channel": {"schedule": "every_round"}}),
     "Fed-FairX-LinUCB-greedy": ("Fed-FairX-LinUCB", {"beta_scale": 0.0}, {}),
     "FedGLB-UCB-at-server": ("FedGLB-UCB-private", {}, {"server": {"stage": "server"}}),
     "FedGLB-UCB-quasi-newton": ("FedGLB-UCB", {}, {"server": {"policy": _QUASI_NEWTON}}),

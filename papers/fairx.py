@@ -16,7 +16,7 @@ from fedbandit_envs.papers.stats import Mean, Ratio, Row, each, final_regret, ju
 THESIS_ROUNDS = 100_000
 
 SILENT, FED, PRIV, WEIGHTED = "FairX-LinUCB", "Fed-FairX-LinUCB", "Priv-FairX-LinUCB", "Priv-FairX-weighted"
-GREEDY = "FairX-LinUCB-greedy"
+GREEDY, ALWAYS = "FairX-LinUCB-greedy", "Fed-FairX-LinUCB-every-round"
 PLACEBO = ", placebo"
 """End of the name of an algorithm in whose runs the messages carry nothing but noise."""
 
@@ -215,6 +215,17 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
 
 
+def _report_always(page: Section, runs: PanelRuns) -> None:
+    lines = runs.lines("agents")
+    curves = each(lines, final_regret)
+    ratios = {f"{ALWAYS} / {other}": stats.over(lines[ALWAYS], lines[other]) for other in (SILENT, FED)}
+    page.table("regrets", stats.by_x(curves | ratios, "federation", "{:g} agents"))
+    page.draw(curves)
+    power = mean_of(stats.exponents(lines[ALWAYS]), ".3f")
+    verdicts = [(f"{ALWAYS}, power of m", power, stats.lies_within(-0.5, power))]
+    page.verdicts([*verdicts, *(judged(name, own.values()) for name, own in ratios.items())])
+
+
 def _report_exp4(page: Section, runs: PanelRuns) -> None:
     lines, silent, greedy = runs.lines("epsilon"), runs[SILENT], runs[GREEDY]
     curves = each(lines, final_regret)
@@ -361,6 +372,10 @@ EXPERIMENTS = {
     "fairx-exp4": _experiment(
         "Exp 4: against epsilon", "What a smaller epsilon costs; half an hour", "epsilon",
         lambda plan: _grid(plan, PRIVATE, "epsilon") + _grid(plan, [SILENT, FED, GREEDY]), _report_exp4,
+    ),
+    "fairx-every-round": _experiment(
+        "communication in every round", "What a schedule costs; half an hour", "agents",
+        lambda plan: _grid(plan, [SILENT, FED, ALWAYS], "agents"), _report_always,
     ),
     "fairx-solver": _experiment(
         "what the papers leave open: solver steps and radius", "Whether open constants matter; an hour",

@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.experiments.measures import median_ratio
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import LINEAR, Experiment, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.experiment import LINEAR, Experiment, Measurement, PanelRuns, Plan, Scale, Section
+from fedbandit_envs.papers.feducb_critique import ERROR
 from fedbandit_envs.papers.stats import Ratio, Row, Statement, final_regret, judged, ratio
+from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers.privacy.accounting.calibration import classic_noise_multiplier, gaussian_delta
+from fedbandit_envs.wrappers.privacy.audit import epsilon_from_rates, rate_at_least, rate_at_most
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
 
 PROTOCOL, MANY = 5, 20
@@ -39,6 +43,7 @@ PANELS = {
 """Titles of the panels."""
 
 _PAPER_BUDGETS, _PAPER_SIZES = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0), (2, 5, 10, 20, 30, 40)
+OMEGA1, OMEGA2 = (0.025, 0.1, 0.4, 1.6), (0.625, 2.5, 10.0, 40.0)
 SCALES = {
     "small": Scale(10_000, 4, {"epsilon": (0.1, 1.0, 5.0), "agents": (2, 5, 10)}),
     "paper": Scale(100_000, 20, {"epsilon": _PAPER_BUDGETS, "agents": _PAPER_SIZES}),
@@ -161,6 +166,68 @@ def _fig2(plan: Plan) -> list[RunSpec]:
         for line, baseline in (("SS-UCB", ""), ("shared", "FCB-every-round"))
         for setting, env in (("homogeneous", alike), ("heterogeneous", {}))
     ]
+
+
+SHARING = ("SS-UCB", "FCB-every-round", "FCB-printed")
+
+
+def _theorem(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of the thesis' Theorem 5.1, whose agents are alike, and of ten agents who are not."""
+    alike = {"market": {"name": SAMPLES[plan.panel][0], "homogeneous": True}}
+    sizes = product(map(int, plan.scale.sweeps["agents"]), SHARING)
+    runs = [_run(plan, line, env={"num_agents": m, **alike}, labels={"size": m}) for m, line in sizes]
+    return runs + [_run(plan, line) for line in (*SHARING[:2], "P-FCB")]
+
+
+def _omegas(plan: Plan) -> list[RunSpec]:
+    """Returns the runs of P-FCB with each pair of its two weights."""
+    pairs = [{"omega1": one, "omega2": two} for one, two in product(OMEGA1, OMEGA2)]
+    return [_run(plan, "P-FCB", policy=pair, labels=pair) for pair in pairs]
+
+
+def _naive(plan: Plan) -> list[RunSpec | Measurement]:
+    """Returns the runs of agents who send noisy counts in every round, or attacks on means that are sent without noise.
+
+    The naive agents take every count as it is. The others guard against impossible ones and check the rest, as P-FCB.
+    """
+    if plan.panel == "means":
+        plays = range(50 * plan.scale.trials)
+        return [Measurement(told_means, {"rounds": 256}, plays, len(plays), 5_120, {"line": "true means"})]
+    unguarded = {"check": False, "guards": False, "omega2": 1.0}
+    runs: list[RunSpec | Measurement] = [_run(plan, "SS-UCB")]
+    for at, (line, policy) in product((0.01, 1.0), {"naive": unguarded, "P-FCB": {}}.items()):
+        noise = {"epsilon_per_release": at, "releases": "every_round"}
+        wrappers = {"channel": {"schedule": "every_round"}, "privatizer": noise}
+        runs.append(_run(plan, f"{line}, {at:g} in every round", "P-FCB", policy=policy, wrappers=wrappers))
+    return runs
+
+
+def told_means(seeds: range, rounds: int) -> dict[str, Any]:
+    """Plays two histories of each agent that differ in one quantity, and finds whether what the agent tells changes.
+
+    In the last round agents buy one unit of the first producer, or none. After each round they tell its mean quality
+    without noise, as in the paper's Claim 1.
+
+    Args:
+        seeds: Seeds of the markets, which have ten agents each.
+        rounds: Number of rounds; agents play SS-UCB until the last one.
+
+    Returns:
+        ``none`` and ``one``: whether the mean has changed in the last round, under either history, ``(seeds, 10)``.
+    """
+    # Two replicas of a seed are alike until they act differently.
+    both = [*seeds, *seeds]
+    env = make_federation(_ENV_IDS["uniform"], num_agents=10, max_cycles=rounds)
+    policy, seen = BASELINES["SS-UCB"].make_policy(), env.reset_batch(both).observation
+    policy.reset(env.policy_spec, row_seeds(both, 10))
+    for _ in range(rounds - 1):
+        seen = env.step_batch(policy.act(seen)).observation
+    before = seen["total_good"][..., 0] / seen["total_delivered"][..., 0]
+    action = policy.act(seen).copy()
+    action[..., 0] = np.repeat([0, 1], len(seeds))[:, np.newaxis]
+    seen = env.step_batch(action).observation
+    changed = seen["total_good"][..., 0] / seen["total_delivered"][..., 0] != before
+    return {"none": changed[: len(seeds)], "one": changed[len(seeds) :]}
 
 
 PAPER_ABOVE_FCB = {"uniform": {"P-FCB": 2.36, "SS-UCB": 3.33}, "normal": {"P-FCB": 3.35, "SS-UCB": 4.94}}
@@ -434,7 +501,72 @@ def same_directions(changes: Mapping[str, list[Ratio]]) -> Statement:
     return stats.all_hold(unclear) if unclear else stats.holds_if(one == other)
 
 
+def _report_theorem(page: Section, runs: PanelRuns) -> None:
+    lines, horizon = {line: runs.by("size", line=line) for line in SHARING}, runs.plan.scale.rounds
+    columns, verdicts = stats.each(lines, final_regret), []
+    page.draw(columns)
+    for line in SHARING[1:]:
+        own = lines[line]
+        columns[f"{line} / SS-UCB"] = stats.over(own, lines["SS-UCB"])
+        medians = {m: _median_market(run, lines["SS-UCB"][m]) for m, run in own.items()}
+        columns[f"{line} / SS-UCB, median market"] = medians
+        power = stats.mean_of(stats.exponents(own), ".2f")
+        verdicts.append((f"{line}, power of m", power, stats.lies_within(-1, power)))
+        # The theorem's bound is a constant times ln(m T) / m.
+        few, *more = (replace(run, regret=run.regret * m / np.log(m * horizon)) for m, run in own.items())
+        verdicts.append(judged(f"{line}, growth of regret m / ln(m T)", [ratio(run, few) for run in more]))
+    page.table("regrets", stats.by_x(columns, "agents", "{:g}"))
+    apart = runs.by(size=None).items()
+    worst = {line: replace(run, regret=run.regret.max(axis=2, keepdims=True)) for line, run in apart}
+    page.say({f"worst agent, {line}": final_regret(run) for line, run in worst.items()})
+    for line, value in list(stats.over(worst, worst["SS-UCB"]).items())[1:]:
+        verdicts.append(judged(f"worst agent, {line} / SS-UCB", [value]))
+    page.verdicts(verdicts)
+
+
+def _report_omegas(page: Section, runs: PanelRuns) -> None:
+    printed, lines, verdicts = runs.one("P-FCB", omega1=0.1, omega2=10.0), runs.lines("omega2", "omega1"), []
+    over = {line: stats.over(own, printed) for line, own in lines.items()}
+    medians = stats.each(lines, partial(_median_market, below=printed))
+    page.table("regrets", stats.by_line(over, "regret / that of 0.1 and 10", "omega2 {:g}"))
+    page.table("medians", stats.by_line(medians, "the median market's", "omega2 {:g}"))
+    page.draw(over)
+    for of, same in {"the same product": True, "others": False}.items():
+        own = [ratio(printed, run) for at, run in runs.rows if (at["omega1"] * at["omega2"] == 1) == same]
+        verdicts.append((f"0.1 and 10 / {of}", stats.spread(own, ".2f"), stats.all_within(own)))
+    page.verdicts(verdicts)
+
+
+def _report_naive(page: Section, runs: PanelRuns) -> None:
+    if runs.plan.panel == "means":
+        _report_means(page, runs["true means"])
+        return
+    cells = {"regret [95 %]": final_regret, **_beside("/ SS-UCB", runs["SS-UCB"])}
+    page.table("regrets", runs.table("algorithm", cells))
+    page.draw_over_rounds(runs)
+    page.claims(one for one in runs["naive, 0.01 in every round"].claims if one.adjacency == "one-quantity")
+    ratios = {f"SS-UCB / {line}": runs.ratio("SS-UCB", line) for line in runs.values("line")[1:]}
+    page.verdicts(stats.each_judged(ratios))
+
+
+def _report_means(page: Section, told: Any) -> None:
+    """Reports the bounds on epsilon that an attacker shows, who takes a changed mean for a purchase."""
+    one, none, bounds = told.one.ravel(), told.none.ravel(), {}
+    for plays in (one.size // 100, one.size // 10, one.size):
+        rates = rate_at_least(one[:plays], ERROR / 2), rate_at_most(none[:plays], ERROR / 2)
+        bounds[plays] = epsilon_from_rates(*rates, 0.01)
+    page.draw({"true means": bounds})
+    verdicts = [
+        (f"epsilon is at least, by {plays:,} plays", f"{at:.2f}", "-") for plays, at in bounds.items()
+    ]
+    false, true = (f"{alarms.sum():,} of {alarms.size:,}" for alarms in (none, one))
+    verdicts.append(("means that change where nothing was bought", false, stats.holds_if(not none.any())))
+    page.verdicts([*verdicts, ("means that change where a unit was bought", true, "-")])
+
+
 _experiment = partial(Experiment, scales=SCALES, panels=PANELS, modes=("default", "printed"))
+_MARKETS = {name: PANELS[name] for name in ("uniform-20", "normal-20")}
+_judged = partial(_experiment, panels=_MARKETS, modes=("default",))
 _FRR = {"y": "regret / SS-UCB's (FRR)", "yscale": "linear"}
 
 EXPERIMENTS = {
@@ -453,5 +585,19 @@ EXPERIMENTS = {
     "pfcb-fig2": _experiment(
         "P-FCB, Figure 2: sharing true data every round", "What sharing gains where agents differ; 2 minutes",
         {"x": "round", **_FRR}, runs=_fig2, report=_report_fig2,
+    ),
+    "pfcb-theorem": _judged(
+        "P-FCB, Theorem 5.1 of the thesis and its worst agent", "How true data's regret falls with agents; 2 minutes",
+        {"x": "agents", "y": "regret per agent at T"}, runs=_theorem, report=_report_theorem,
+    ),
+    "pfcb-naive": _judged(
+        "P-FCB, naive privacy: Claim 5.1, and noise in every round", "What naive privacy costs and betrays; 4 minutes",
+        {"x": "round", "y": "cumulative regret per agent"}, runs=_naive, report=_report_naive,
+        panels={"means": "Claim 5.1: means without noise", **_MARKETS},
+        panel_axes={"means": {"x": "plays of the attack", "y": "epsilon is at least", "yscale": "linear"}},
+    ),
+    "pfcb-omegas": _judged(
+        "P-FCB, the weights omega1 and omega2", "What the two weights change; 2 minutes",
+        {"x": "omega2", "y": "regret / that of 0.1 and 10"}, runs=_omegas, report=_report_omegas,
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.papers import stats
-from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
+from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section, named
 from fedbandit_envs.papers.stats import Ratio, Row, bounded, compare, mean_of, ratio
 from fedbandit_envs.papers.trust import against_fellow
 from fedbandit_envs.registry.registration import REGISTRY
@@ -63,16 +63,21 @@ def _generalised(plan: Plan) -> Runs:
 
 
 def _linear(plan: Plan) -> Runs:
-    """Returns the runs of DisLinUCB in two problems of linear bandits."""
+    """Returns the runs of DisLinUCB in two problems of linear bandits, with the R of each problem's rewards."""
     runs = []
     # He et al.'s distribution, with all agents in every round.
     for problem, env in {"FedLinear-v0": {}, "hypercube": REGISTRY["FedLinearAsync-v0"].kwargs}.items():
-        linear = partial(plan.run, env_id="FedLinear-v0", env=env, labels={"problem": problem})
+        # Rewards in [0, 1] are 1/2-sub-Gaussian, normal ones as their standard deviation says.
+        known, labels = (
+            {"noise_sd": env.get("reward_sd", 0.5)},
+            {"problem": problem, "dim": env.get("dim", DIM)},
+        )
+        linear = partial(plan.run, env_id="FedLinear-v0", env=env, labels=labels)
         runs += [
-            linear(ALONE, baseline="LinUCB"),
-            linear("DisLinUCB"),
-            linear("DisLinUCB, small D", baseline="DisLinUCB", policy={"threshold": "li"}),
-            linear(SHARED, baseline="FedUCB-every-round"),
+            linear(ALONE, baseline="LinUCB", policy=known),
+            linear("DisLinUCB", policy=known),
+            linear("DisLinUCB, small D", baseline="DisLinUCB", policy={**known, "threshold": "li"}),
+            linear(SHARED, baseline="OFUL-shared", policy={**known, "alpha": None}),
         ]
     return runs
 
@@ -89,12 +94,17 @@ def _fixed(plan: Plan) -> Runs:
 
 
 def sent(result: RunResult) -> tuple[Array, Array]:
-    """Returns messages of all agents, up and down, and the numbers of 64 bits that they hold, each ``(seeds,)``."""
+    """Returns messages of all agents, up and down, and the numbers of 64 bits that they hold, each ``(seeds,)``.
+
+    Messages of sums of x x^T and y x count as d^2 + d numbers each, for contexts of the dimension d that is the label
+    ``dim``: ours also hold the second sum again and that of y^2.
+    """
     if not result.traffic:
         nothing = np.zeros(result.regret.shape[1])
         return nothing, nothing
     messages, size = (np.asarray(result.traffic[name].sum(axis=1)) for name in ("messages", "bytes"))
-    return messages, (size - HEADER_BYTES * messages) / 8
+    dim = result.labels.get("dim")
+    return messages, messages * dim * (dim + 1) if dim else (size - HEADER_BYTES * messages) / 8
 
 
 RIVAL = {"regret": SHARED, "linear": SHARED, "threshold": "FedGLB-UCB", "all": ALONE, "privacy": SILENT}
@@ -147,7 +157,7 @@ def _report_generalised(section: Section, runs: PanelRuns) -> None:
         section.draw(stats.each(runs.lines("factor"), stats.final_regret))
     else:
         for labels, result in runs.rows:
-            section.draw({", ".join(labels.values()): stats.curve_of(result, result.regret.sum(axis=2))})
+            section.draw({named(labels, "problem"): stats.curve_of(result, result.regret.sum(axis=2))})
     if runs.plan.panel == "regret":
         section.table("verdicts", _regret_verdicts(runs))
     if runs.plan.panel != "linear":

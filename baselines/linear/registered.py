@@ -243,7 +243,7 @@ BASELINES: dict[str, Baseline] = {
     "DisLinUCB": _fed_ucb(
         "LinUCB on the data of all agents, sent without noise when the determinant has grown enough",
         "Wang, Hu, Chen, Wang (ICLR 2020)",
-        channel={"schedule": "synchronise"},
+        server={"schedule": "synchronise", "echo": False},
         threshold="wang",
     ),
     "PPO-linear": _baseline(LearnedIndex, *PPO, weights="PPO-linear"),

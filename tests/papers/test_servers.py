@@ -15,9 +15,23 @@ def test_what_is_sent_is_counted_without_headers():
     # In each of 40 rounds five agents tell ten numbers, a reward and half a number (32 bits), and download 110.
     np.testing.assert_array_equal(messages, 2 * 40 * 5)
     np.testing.assert_array_equal(numbers, 40 * 5 * (10 + 1 + 0.5 + 110))
-    messages, numbers = sent(runs["alone"].run())
-    assert not messages.any()
-    assert not numbers.any()
+    assert not np.any(sent(runs["alone"].run()))
+
+
+@pytest.mark.parametrize(
+    ("problem", "agents", "noise_sd"), [("FedLinear-v0", 10, 0.5), ("hypercube", 15, 0.3)]
+)
+def test_linear_bandits_exchange_with_a_server_and_know_their_noise(problem, agents, noise_sd):
+    runs = [
+        run for run in FEDGLB.runs(Plan("linear", FEDGLB.scales["tiny"])) if run.labels["problem"] == problem
+    ]
+    assert {run.policy_kwargs["noise_sd"] for run in runs} == {noise_sd}
+    # An upload and a download of every agent, in every round or in some; as many agents as dimensions d.
+    (some, few), (every, many) = (sent(run.run()) for run in (runs[1], runs[-1]))
+    assert set(every) == {2 * 40 * agents}
+    assert set(some) <= set(range(2 * agents, 2 * 40 * agents, 2 * agents))
+    for messages, numbers in ((some, few), (every, many)):
+        np.testing.assert_array_equal(numbers, messages * (agents**2 + agents))
 
 
 def test_the_threshold_is_a_multiple_of_the_printed_one():

@@ -11,9 +11,11 @@ from fedbandit_envs.papers.experiment import Plan
 # Panel and rounds, and texts that are on the page. In 300 rounds of P-FCB and more what is shared changes regret.
 CASES = {
     "pfcb-exp1": ("all", 300, ["2.36", "3.33", "3.35", "4.94", "SS-UCB / FCB-checked"]),
-    "pfcb-exp2": ("normal-20", 300, []),
+    **{name: ("normal-20", 300, []) for name in ("pfcb-exp2", "pfcb-omegas")},
     "pfcb-exp3": ("uniform", 300, []),
     "pfcb-fig2": ("normal", 300, []),
+    "pfcb-naive": ("all", 300, ["| 0 of 1,000 | holds |"]),
+    "pfcb-theorem": ("uniform-20", 300, ["| FCB-printed, power of m |"]),
     **{name: ("all", 30, ["FairX-LinUCB"]) for name in fairx.EXPERIMENTS},
     **{name: ("all", 20, ["random-arm", "| LinUCB"]) for name in feducb.EXPERIMENTS},
     "pfcb-exp1, printed": ("uniform-20", 300, ["| regret with the eight more communications |"]),
