@@ -19,7 +19,7 @@ from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.rounds import of_moments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer, VectorSumPrivatizer
-from fedbandit_envs.wrappers.privacy.accounting.event import COMPOSITIONS
+from fedbandit_envs.wrappers.privacy.accounting.event import alone, exact
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import BinomialSums, VectorSum
 from fedbandit_envs.wrappers.transport.schedule import Stage
 
@@ -116,7 +116,7 @@ def started(env, bound, draw="printed", agents=100):
 
 
 def exact_epsilon(event, adjacency="one-observation"):
-    return float(COMPOSITIONS["exact"]([event], np.ones((1, 1, 1), np.int64), adjacency, 0.1)[0, 0])
+    return float(exact(alone(event), adjacency, 0.1)[0, 0])
 
 
 @pytest.mark.parametrize(("bound", "honest", "expected"), [(1.0, 100, 0.1893), (1.0, 50, 0.438)])
