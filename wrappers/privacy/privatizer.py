@@ -387,7 +387,7 @@ class Privatizer(FederatedWrapper):
             BudgetExhaustedError: The release would exceed a sender's budget (with ``on_exhausted="raise"``); then no
                 agent has released anything.
         """
-        if self._on_exhausted == "raise" and not (affordable := self._can_afford(sends)).all():
+        if self._on_exhausted == "raise" and np.count_nonzero(~(affordable := self._can_afford(sends))):
             replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
             raise BudgetExhaustedError(
                 f"releases is {self.mechanism.max_releases} and the budget {self.budget}; "
@@ -419,13 +419,13 @@ class Privatizer(FederatedWrapper):
         else:
             self._shares.times += sends.any(axis=1)
             self._index[...] = self._shares.times[:, np.newaxis]
-        if sends.any():
+        if senders := np.count_nonzero(sends):
             # Epsilon is measured now: a transport outside of this wrapper releases after step_batch has made the
             # round's information, which shows the buffer of `epsilon_spent`. The ledger counts this release only after
             # this method returns, hence + 1.
             self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases + 1
-        for array in () if sends.all() else randomised.values():
+        for array in () if senders == sends.size else randomised.values():
             array[~sends] = 0.0
         return randomised
 
@@ -492,8 +492,8 @@ class Privatizer(FederatedWrapper):
         """
         accountant, sends = self.accountant, np.asarray(senders, np.bool_)
         most = self.mechanism.max_releases
-        affordable = np.ones_like(sends) if most is None else self._index < most
-        if np.isfinite(self.budget.epsilon):
+        affordable = self._index < (np.inf if most is None else most)
+        if self.budget.epsilon < np.inf:
             # The comparison below has a tolerance, since rounding may let the sum of equal shares exceed the budget.
             spent = self._spent(accountant.after(self._events(sends & affordable)))
             affordable &= (spent <= self.budget.epsilon * (1 + 1e-12)) & ~accountant.unrecorded()[0]

@@ -187,8 +187,8 @@ class Channel(Transport):
             # Numba would compile the kernel again for limits that are no plain array.
             self._limits = limits.copy()
             self._transmissions = self._traversals.sum(axis=-1)
-            # Whose messages anybody receives, if nothing is lost.
-            self._heard = self._reached.any(axis=1)
+            # Whose messages nobody receives, if none is lost.
+            self._unheard = ~self._reached.any(axis=1)
             self._keys = row_keys(self._seeds, self.max_num_agents, Purpose.CHANNEL)
         # Key: the round in which a hop ends. Value: the releases, who released, where their messages then arrive for
         # the first time (None for nowhere), and the number of transmissions of the next hop, (replicas, senders).
@@ -259,7 +259,7 @@ class Channel(Transport):
             # Flooding ignores cliques. This mask keeps only agents that the message would reach without faults.
             hops *= reached
             reached = hops > 0
-        elif not senders.all():
+        elif np.count_nonzero(senders) < senders.size:
             reached, traversals = reached & senders[:, np.newaxis], traversals * senders[..., np.newaxis]
         return hops, reached, traversals
 
@@ -274,11 +274,15 @@ class Channel(Transport):
         """
         self._dirty = True
         if isinstance(where, np.ndarray):
-            self._inbox["inbox_mask"] |= where
+            self._inbox["inbox_mask"][...] = where
             # The channel does not store a message that no agent receives.
-            heard = np.asarray(self._heard if where is self._reached else where.any(axis=1))
+            unheard = self._unheard if where is self._reached else ~where.any(axis=1)
+            some, self._filled = np.count_nonzero(unheard), self._round
             for name, array in statistic.items():
-                np.copyto(self._inbox[f"inbox_{name}"], array, where=spread(heard, array))
+                stored = self._inbox[f"inbox_{name}"]
+                stored[...] = array
+                if some:
+                    stored[unheard] = 0.0
             return
         if not senders.all():
             where = tuple(index[senders[where[0], where[2]]] for index in where)

@@ -221,6 +221,7 @@ _AMOUNTS: dict[str, Callable[[Event, Adjacency], float]] = {
         np.inf if event.exposes(adjacency) else event.rho(event.change(adjacency))
     ),
     "square of mu": lambda event, adjacency: event.mu(adjacency) ** 2,
+    "releases": lambda event, adjacency: event.releases,
 }
 """What an event adds to an agent's total under an adjacency, by name."""
 
@@ -328,11 +329,9 @@ class Accountant:
         self._found = (np.zeros(self._shape, np.bool_), "", "")
 
     def _forget(self) -> None:
-        # _booked: number of each agent's releases in the books. _totals: for each amount and adjacency, the number of
-        # events before the last one, their total, and that of all events, None after a change. No array is written to
-        # after it is stored, so that copies may share it.
+        # _totals: for each amount and adjacency, the number of events before the last one, their total, and that of all
+        # events, None after a change. No array is written to after it is stored, so that copies may share it.
         self._counts: dict[Event, Array] = {}
-        self._booked = np.zeros(self._shape, np.int64)
         self._totals: dict[tuple[str, Adjacency], tuple[int, Array, Array | None]] = {}
 
     @property
@@ -365,7 +364,7 @@ class Accountant:
         if times.shape != self._shape:
             raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
         counts = self._counts.get(event, 0) + times.astype(np.int64)
-        if np.count_nonzero(counts < 0):
+        if times.dtype.kind == "i" and np.count_nonzero(counts < 0):
             raise ValueError(f"times takes back more of {event} than has happened; counts >= 0 are required")
         # The totals of the events before the last one stay where only the last one changes, or another one follows.
         grows = event not in self._counts or event == next(reversed(self._counts))
@@ -374,7 +373,6 @@ class Accountant:
         else:
             grows = self._counts.pop(event, None) is None
         self._totals = {key: (*kept[:2], None) for key, kept in self._totals.items()} if grows else {}
-        self._booked = self._booked + event.releases * times
 
     def total(self, amount: str, adjacency: Adjacency) -> Array:
         """Returns each agent's sum of its events' amounts, float64 ``(replicas, agents)``, which is not to be changed.
@@ -383,10 +381,10 @@ class Accountant:
         whatever else is unknown: an agent that has released data without noise has no privacy.
 
         Args:
-            amount: Name of the amount: ``epsilon``, ``delta``, ``rho`` or ``square of mu``.
+            amount: Name of the amount: ``epsilon``, ``delta``, ``rho``, ``square of mu`` or ``releases``.
             adjacency: The adjacency under which an event has this amount.
         """
-        added, before, total = self._totals.get((amount, adjacency), (0, np.zeros(self._shape), None))
+        added, before, total = self._totals.get((amount, adjacency)) or (0, np.zeros(self._shape), None)
         if total is None:
             # Events are added one after the other, so that rounding is the same for a replica alone and in a batch.
             total = before
@@ -444,7 +442,7 @@ class Accountant:
             why = "the environment was reset without its privatizer: these books are of another episode"
             return np.ones(self._shape, np.bool_), why, unclaimable
         below, unbooked = self._ledger.left(self._height)
-        exposed = (below > 0) | (unbooked + self.absent > self._booked)
+        exposed = (below > 0) | (unbooked + self.absent > self.total("releases", ""))
         why = ""
         if np.count_nonzero(exposed):
             past = "data has left without passing the privatizer"

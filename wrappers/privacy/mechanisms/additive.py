@@ -363,21 +363,21 @@ class AdditiveMechanism(Mechanism):
         for generator, each, out in compress(zip(self._generators, spent, noise, strict=True), senders):
             self.draw(generator, each, out)
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
-        values = deviations * self._noise
-        values += flatten(statistic)
+        released = unflatten(deviations * self._noise, deviations, statistic)
+        for name, array in statistic.items():
+            released[name] += array
         deviations *= deviations
         deviations *= self._unit_variances[share][..., np.newaxis]
-        return unflatten(values, deviations, statistic)
+        return released
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
         """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
         share = self._share(index)
         by_event: dict[Event, Array] = {}
-        spent = share[sends]
-        for i in spent[:1].tolist() if (spent == spent[:1]).all() else np.unique(spent).tolist():
+        for i in sorted(set(share[sends].tolist())):
             # Different shares may have equal events. The agents of equal events are collected under one event.
             event = self._events[i]
-            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
+            by_event[event] = by_event.get(event, False) | (sends & (share == i))
         return by_event
 
 
