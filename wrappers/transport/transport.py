@@ -301,7 +301,7 @@ class Transport(FederatedWrapper):
 
     def _wants(self, asked: Array) -> Array:
         """Returns which agents send in this round, given which ask to, bool ``(replicas, agents)``."""
-        return self._schedule.senders(self._round, asked)
+        return asked.copy() if self._schedule.fixed_in_advance else self._schedule.senders(self._round, asked)
 
     def _split(self, action: Any) -> tuple[Array, Array]:
         """Returns the environment's actions, and whether each agent asks to send, bool ``(replicas, agents)``.

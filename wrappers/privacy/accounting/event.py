@@ -367,7 +367,7 @@ class Accountant:
         if times.dtype.kind == "i" and np.count_nonzero(counts < 0):
             raise ValueError(f"times takes back more of {event} than has happened; counts >= 0 are required")
         # The totals of the events before the last one stay where only the last one changes, or another one follows.
-        grows = event not in self._counts or event == next(reversed(self._counts))
+        grows = event == next(reversed(self._counts), event) or event not in self._counts
         if np.count_nonzero(counts):
             self._counts[event] = counts
         else:
@@ -525,7 +525,9 @@ class Accountant:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
             promised = self._promised_deltas(composition, adjacency)
-            rows, first = np.full(self._shape, np.nan), promised.flat[:1]
+            rows = np.empty(self._shape)
+            rows.fill(np.inf)
+            first = promised.flat[:1]
             equal = np.count_nonzero(promised == first) == promised.size
             for each in (first if equal else np.unique(promised)).tolist():
                 if each < 1:
