@@ -181,8 +181,11 @@ class Channel(Transport):
         self._graphs = graphs
         if explored is not None:
             self._network, *paths = explored
+            # Own messages of this round are echoed in it; those in transit arrive apart from others.
+            self._selves = np.eye(self.max_num_agents, dtype=bool) & self._echo
+            reached = (paths[1] > 0) | (self._selves & (self._delay == 0))
             limits, self._hops, self._traversals, self._reached = (
-                np.broadcast_to(array, (len(seeds), *array.shape[1:])) for array in (*paths, paths[1] > 0)
+                np.broadcast_to(array, (len(seeds), *array.shape[1:])) for array in (*paths, reached)
             )
             # Numba would compile the kernel again for limits that are no plain array.
             self._limits = limits.copy()
@@ -214,12 +217,13 @@ class Channel(Transport):
     def _send(self, statistic: Arrays, senders: Array) -> None:
         hops, reached, traversals = self._carried(senders)
         if self._echo:
-            own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
+            own = senders[:, np.newaxis] & self._selves
             self._inbox["inbox_own"][...] = own
             self._inbox["sent"][..., 0] = senders
             if self._delay:
                 self._deliver(statistic, senders, np.nonzero(own))
-            reached = reached | own
+            elif reached is not self._reached:
+                reached = reached | own
         if self._delay == 0:
             self._deliver(statistic, senders, reached)
             self._book(self._transmissions if traversals is self._traversals else traversals.sum(axis=-1))

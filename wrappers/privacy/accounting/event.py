@@ -177,9 +177,12 @@ def exact(accounts: "Accountant", adjacency: Adjacency, delta: float) -> Array:
     """
     events = accounts.events
     if all(event.kind == "gaussian" for event in events):
-        square = accounts.total("square of mu", adjacency)
-        mus, place = np.unique(np.sqrt(square), return_inverse=True)
-        return np.array([_of_mu(delta, mu) for mu in mus.tolist()])[place].reshape(square.shape)
+        mus = np.sqrt(accounts.total("square of mu", adjacency))
+        first = float(mus.flat[0])
+        if np.count_nonzero(mus == first) == mus.size:
+            return np.full(mus.shape, _of_mu(delta, first))
+        each, place = np.unique(mus, return_inverse=True)
+        return np.array([_of_mu(delta, mu) for mu in each.tolist()])[place].reshape(mus.shape)
     counts = accounts.counts
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
