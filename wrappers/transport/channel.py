@@ -278,15 +278,13 @@ class Channel(Transport):
         """
         self._dirty = True
         if isinstance(where, np.ndarray):
-            self._inbox["inbox_mask"][...] = where
+            self._inbox["inbox_mask"] |= where
             # The channel does not store a message that no agent receives.
             unheard = self._unheard if where is self._reached else ~where.any(axis=1)
-            some, self._filled = np.count_nonzero(unheard), self._round
+            self._filled = self._round
             for name, array in statistic.items():
-                stored = self._inbox[f"inbox_{name}"]
-                stored[...] = array
-                if some:
-                    stored[unheard] = 0.0
+                self._inbox[f"inbox_{name}"][...] = array
+                self._inbox[f"inbox_{name}"][unheard] = 0.0
             return
         if not senders.all():
             where = tuple(index[senders[where[0], where[2]]] for index in where)

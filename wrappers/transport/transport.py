@@ -208,10 +208,9 @@ class Transport(FederatedWrapper):
         self.traffic = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
         # _apart: inboxes that share no messages. _arrived: index arrays of the messages of the last round in them.
         self._apart = [self._inbox[name] for name in messages if name not in shared]
-        # _common: messages that all inboxes share, and their mask. _filled: the round in which these arrived.
-        common = [*shared, "inbox_mask"] if shared else []
-        self._common, self._filled = [self._inbox[name] for name in common], 0
-        self._marks = [array for name, array in self._inbox.items() if name not in (*messages, *common)]
+        # _common: messages that all inboxes share. _filled: the round in which these arrived.
+        self._common, self._filled = [self._inbox[name] for name in shared], 0
+        self._marks = [array for name, array in self._inbox.items() if name not in messages]
         self._marks += self._traffic.values()
         self._arrived: list[tuple[Array, ...]] = []
         self._dirty = False
@@ -252,20 +251,18 @@ class Transport(FederatedWrapper):
                 for where in self._arrived:
                     array[where] = 0.0
             self._arrived, self._dirty = [], False
-        try:
-            if self._schedule.sends(self._round) and np.count_nonzero(wants := self._wants(asked)):
-                senders = self._gated(self.env.allowed_senders(wants))
-                if self._stage is not None and np.count_nonzero(senders):
-                    self._send_sum(*self._combined(senders))
-                elif np.count_nonzero(senders):
-                    self._send(self._released(senders), senders)
-            self._arrive()
-        finally:
-            # What arrives replaces the messages of an earlier round.
-            if 0 < self._filled < self._round:
-                self._filled = 0
-                for array in self._common:
-                    array.fill(0)
+        if self._schedule.sends(self._round) and np.count_nonzero(wants := self._wants(asked)):
+            senders = self._gated(self.env.allowed_senders(wants))
+            if self._stage is not None and np.count_nonzero(senders):
+                self._send_sum(*self._combined(senders))
+            elif np.count_nonzero(senders):
+                self._send(self._released(senders), senders)
+        self._arrive()
+        if 0 < self._filled < self._round:
+            # Messages of an earlier round, which none of this round has replaced.
+            self._filled = 0
+            for array in self._common:
+                array.fill(0.0)
         return BatchStep(
             observation | self._seen.views, reward, truncated, info | self._traffic_buffers.views
         )

@@ -138,9 +138,8 @@ class Event:
 
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
         """Returns the guarantee: (epsilon, delta) of one number, times how many numbers differ in neighbours."""
-        values, norm = self.change(adjacency)
-        exposed = isinf(self.loss) or isinf(norm)
-        return np.inf if exposed else values * self.epsilon, values * self.delta
+        values = self.change(adjacency).values
+        return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
 
     def exposes(self, adjacency: Adjacency) -> bool:
         """Returns whether the event lets an observer distinguish neighbours under ``adjacency`` with certainty."""
@@ -178,11 +177,7 @@ def exact(accounts: "Accountant", adjacency: Adjacency, delta: float) -> Array:
     events = accounts.events
     if all(event.kind == "gaussian" for event in events):
         mus = np.sqrt(accounts.total("square of mu", adjacency))
-        first = float(mus.flat[0])
-        if np.count_nonzero(mus == first) == mus.size:
-            return np.full(mus.shape, _of_mu(delta, first))
-        each, place = np.unique(mus, return_inverse=True)
-        return np.array([_of_mu(delta, mu) for mu in each.tolist()])[place].reshape(mus.shape)
+        return np.array([_of_mu(delta, mu) for mu in mus.ravel().tolist()]).reshape(mus.shape)
     counts = accounts.counts
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
@@ -218,13 +213,11 @@ def alone(event: Event) -> "Accountant":
 
 
 _AMOUNTS: dict[str, Callable[[Event, Adjacency], float]] = {
-    "epsilon": lambda event, adjacency: event.promised(adjacency)[0],
-    "delta": lambda event, adjacency: event.promised(adjacency)[1],
-    "rho": lambda event, adjacency: (
-        np.inf if event.exposes(adjacency) else event.rho(event.change(adjacency))
-    ),
-    "square of mu": lambda event, adjacency: event.mu(adjacency) ** 2,
-    "releases": lambda event, adjacency: event.releases,
+    "epsilon": lambda event, under: event.promised(under)[0],
+    "delta": lambda event, under: event.promised(under)[1],
+    "rho": lambda event, under: np.inf if event.exposes(under) else event.rho(event.change(under)),
+    "square of mu": lambda event, under: event.mu(under) ** 2,
+    "releases": lambda event, under: event.releases,
 }
 """What an event adds to an agent's total under an adjacency, by name."""
 
@@ -320,7 +313,10 @@ class Accountant:
                 change this release and all later ones, each with the reason.
         """
         self._shape = (replicas, agents)
-        self._forget()
+        self._counts: dict[Event, Array] = {}
+        # For each amount and adjacency: the number of events before the last one, their total, and that of all events,
+        # which is None after a change. No array is written to after it is stored, so that copies may share it.
+        self._totals: dict[tuple[str, Adjacency], tuple[int, Array, Array | None]] = {}
         self._ledger = ledger
         self._episode = None if ledger is None else ledger.episode
         self._height = height
@@ -330,12 +326,6 @@ class Accountant:
         self._drawn = frozenset(drawn)
         self._as_agent = dict(as_agent)
         self._found = (np.zeros(self._shape, np.bool_), "", "")
-
-    def _forget(self) -> None:
-        # _totals: for each amount and adjacency, the number of events before the last one, their total, and that of all
-        # events, None after a change. No array is written to after it is stored, so that copies may share it.
-        self._counts: dict[Event, Array] = {}
-        self._totals: dict[tuple[str, Adjacency], tuple[int, Array, Array | None]] = {}
 
     @property
     def events(self) -> list[Event]:
@@ -370,12 +360,12 @@ class Accountant:
         if times.dtype.kind == "i" and np.count_nonzero(counts < 0):
             raise ValueError(f"times takes back more of {event} than has happened; counts >= 0 are required")
         # The totals of the events before the last one stay where only the last one changes, or another one follows.
-        grows = event == next(reversed(self._counts), event) or event not in self._counts
+        last = event == next(reversed(self._counts), event) or event not in self._counts
         if np.count_nonzero(counts):
             self._counts[event] = counts
         else:
-            grows = self._counts.pop(event, None) is None
-        self._totals = {key: (*kept[:2], None) for key, kept in self._totals.items()} if grows else {}
+            last = self._counts.pop(event, None) is None
+        self._totals = {key: (*kept[:2], None) for key, kept in self._totals.items()} if last else {}
 
     def total(self, amount: str, adjacency: Adjacency) -> Array:
         """Returns each agent's sum of its events' amounts, float64 ``(replicas, agents)``, which is not to be changed.
@@ -470,7 +460,7 @@ class Accountant:
         The ratios are numbers > 0 that broadcast with ``(replicas, agents)``.
         """
         future = copy(self)
-        future._forget()
+        future._counts, future._totals = {}, {}
         ratio = np.broadcast_to(ratio, self._shape)
         for event, times in self._counts.items():
             for each in np.unique(ratio[times > 0]).tolist():
@@ -528,14 +518,10 @@ class Accountant:
             rows = self._compose(delta, composition, adjacency)[0]
         else:
             promised = self._promised_deltas(composition, adjacency)
-            rows = np.empty(self._shape)
-            rows.fill(np.inf)
-            first = promised.flat[:1]
-            equal = np.count_nonzero(promised == first) == promised.size
-            for each in (first if equal else np.unique(promised)).tolist():
-                if each < 1:
-                    found = self._compose(each, composition, adjacency)[0]
-                    np.copyto(rows, found, where=promised == each)
+            rows = np.full(self._shape, np.inf)
+            for each in {delta for delta in promised.ravel().tolist() if delta < 1}:
+                found = self._compose(each, composition, adjacency)[0]
+                np.copyto(rows, found, where=promised == each)
         rows[np.isnan(rows)] = np.inf
         return rows
 

@@ -18,7 +18,6 @@ from fedbandit_envs.basics.checks import (
     require_number,
     require_size,
 )
-from fedbandit_envs.basics.compiled import kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import (
@@ -363,12 +362,12 @@ class AdditiveMechanism(Mechanism):
         noise = self._noise.reshape(len(self._generators), -1)
         for generator, each, out in compress(zip(self._generators, spent, noise, strict=True), senders):
             self.draw(generator, each, out)
-        values, variances = np.empty((2, *self._scale.shape))
-        sizes = self._multipliers, self._unit_variances, self._scale
-        _scale_noise(self._noise, share, *sizes, values, variances)
-        released = unflatten(values, variances, statistic)
+        deviations = self._multipliers[share][..., np.newaxis] * self._scale
+        released = unflatten(deviations * self._noise, deviations, statistic)
         for name, array in statistic.items():
             released[name] += array
+        deviations *= deviations
+        deviations *= self._unit_variances[share][..., np.newaxis]
         return released
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
@@ -380,28 +379,6 @@ class AdditiveMechanism(Mechanism):
             event = self._events[i]
             by_event[event] = by_event.get(event, False) | (sends & (share == i))
         return by_event
-
-
-@kernel
-def _scale_noise(noise, share, multipliers, unit_variances, scale, values, variances):
-    """Writes the noise of a release, and its variances.
-
-    Args:
-        noise: Random numbers of size 1, float64 ``(replicas, agents, values)``.
-        share: Position of each agent's release among the shares, int64 ``(replicas, agents)``.
-        multipliers: Noise multiplier of each share, float64 ``(shares,)``.
-        unit_variances: Variance of a random number for each share, float64 ``(shares,)``.
-        scale: Sensitivity of each number, float64, shaped like ``noise``.
-        values: Output: the noise, float64, shaped like ``noise``.
-        variances: Output: the variance of the noise, float64, shaped like ``noise``.
-    """
-    for r in range(share.shape[0]):
-        for j in range(share.shape[1]):
-            multiplier, unit = multipliers[share[r, j]], unit_variances[share[r, j]]
-            for k in range(noise.shape[2]):
-                deviation = multiplier * scale[r, j, k]
-                values[r, j, k] = deviation * noise[r, j, k]
-                variances[r, j, k] = deviation * deviation * unit
 
 
 def _counted(sensitivity: Sensitivity, needed_by: str) -> Pair:

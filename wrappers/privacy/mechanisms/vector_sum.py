@@ -274,8 +274,7 @@ class VectorSum(Mechanism):
         protected = self._protected(sensitivity.changes)
         while invalid > valid * 1.001:
             self._plan(size)
-            joint = alone(self.joint_event(self.max_releases))
-            spent = float(exact(joint, protected, self.delta)[0, 0])
+            spent = float(exact(alone(self.joint_event(self.max_releases)), protected, self.delta)[0, 0])
             valid, invalid = (size, invalid) if spent <= self.epsilon else (valid, size)
             if 0.99 * self.epsilon <= spent <= self.epsilon:
                 return
