@@ -197,7 +197,7 @@ class Transport(FederatedWrapper):
         self._round, self._episode = 0, self._ledger.episode
         self._everyone = np.ones(rows, np.bool_)
         messages = [f"inbox_{name}" for name in self.env.single_release_space] if self._by_sender else []
-        shared = messages if self._shared else []
+        shared, apart = (messages, []) if self._shared else ([], messages)
         self._inbox = {
             name: np.zeros((*(rows[:1] if name in shared else rows), *(space.shape or ())), space.dtype)
             for name, space in self._inbox_spaces.items()
@@ -207,7 +207,7 @@ class Transport(FederatedWrapper):
         self._traffic = self._traffic_buffers.arrays
         self.traffic = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
         # _apart: inboxes that share no messages. _arrived: index arrays of the messages of the last round in them.
-        self._apart = [self._inbox[name] for name in messages if name not in shared]
+        self._apart = [self._inbox[name] for name in apart]
         # _common: messages that all inboxes share. _filled: the round in which these arrived.
         self._common, self._filled = [self._inbox[name] for name in shared], 0
         self._marks = [array for name, array in self._inbox.items() if name not in messages]
@@ -234,12 +234,11 @@ class Transport(FederatedWrapper):
             raise ResetNeeded(
                 "the environment was reset without its transport, or wrapped later; call reset first"
             )
+        asked = self._everyone
         if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
         # Where agents do not choose when to send, a mapping is a mistake, for which the environment raises the error.
         observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
-        if self._schedule.fixed_in_advance:
-            asked = self._everyone
         self._round += 1
         if self.regrets is not None:
             self.regrets.append(info["regret"].copy())

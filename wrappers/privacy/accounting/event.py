@@ -489,16 +489,15 @@ class Accountant:
         adjacency = self._first_adjacency() if adjacency is None else adjacency
         covering = self.covering(adjacency)
         rows, delta, reason = self._compose(delta, composition, covering)
-        if not reason and np.isinf(rows).any():
+        infinite, unknown = np.isinf(rows).any(), np.isnan(rows).any()
+        if infinite and not reason:
             reason = self._infinite(covering, delta)
-        elif not reason and np.isnan(rows).any():
+        elif unknown and not reason:
             reason = self._unanswered(composition, covering, delta)
         if adjacency in self._as_agent and self._counts:
             covers = f"{self._as_agent[adjacency]}, so this is the epsilon of {AGENT!r}"
             reason = f"{covers}; {reason}" if reason else covers
-        epsilon = None
-        if np.isinf(rows).any() or not np.isnan(rows).any():
-            epsilon = float(np.nanmax(rows, initial=0.0))
+        epsilon = float(np.nanmax(rows, initial=0.0)) if infinite or not unknown else None
         return Claim(epsilon, delta, adjacency, composition, reason, self.trust, self._noise)
 
     def epsilon_by_agent(
