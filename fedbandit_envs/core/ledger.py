@@ -111,8 +111,7 @@ class ReleaseLedger:
         finally:
             running.pop()
             if running and running[-1][0] in (height, height + 1):
-                outside = running[-1][1]
-                outside |= inside
+                running[-1][1][...] |= inside
             elif not (holds and layer == "data") and np.count_nonzero(inside):
                 self.num_releases += 1
                 self._left[height] = self._left.get(height, 0) + inside.astype(np.int64)

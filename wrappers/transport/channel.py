@@ -182,8 +182,8 @@ class Channel(Transport):
         if explored is not None:
             self._network, *paths = explored
             # Own messages of this round are echoed in it; those in transit arrive apart from others.
-            self._selves = np.eye(self.max_num_agents, dtype=bool) & self._echo
-            reached = (paths[1] > 0) | (self._selves & (self._delay == 0))
+            self._selves = np.eye(self.max_num_agents, dtype=bool)
+            reached = (paths[1] > 0) | (self._selves & (self._echo and not self._delay))
             limits, self._hops, self._traversals, self._reached = (
                 np.broadcast_to(array, (len(seeds), *array.shape[1:])) for array in (*paths, reached)
             )
@@ -281,7 +281,6 @@ class Channel(Transport):
             self._inbox["inbox_mask"] |= where
             # The channel does not store a message that no agent receives.
             unheard = self._unheard if where is self._reached else ~where.any(axis=1)
-            self._filled = self._round
             for name, array in statistic.items():
                 self._inbox[f"inbox_{name}"][...] = array
                 self._inbox[f"inbox_{name}"][unheard] = 0.0

@@ -197,7 +197,7 @@ class Transport(FederatedWrapper):
         self._round, self._episode = 0, self._ledger.episode
         self._everyone = np.ones(rows, np.bool_)
         messages = [f"inbox_{name}" for name in self.env.single_release_space] if self._by_sender else []
-        shared, apart = (messages, []) if self._shared else ([], messages)
+        shared = messages if self._shared else []
         self._inbox = {
             name: np.zeros((*(rows[:1] if name in shared else rows), *(space.shape or ())), space.dtype)
             for name, space in self._inbox_spaces.items()
@@ -207,10 +207,8 @@ class Transport(FederatedWrapper):
         self._traffic = self._traffic_buffers.arrays
         self.traffic = {name: np.zeros(rows, np.int64) for name in ("messages", "bytes")}
         # _apart: inboxes that share no messages. _arrived: index arrays of the messages of the last round in them.
-        self._apart = [self._inbox[name] for name in apart]
-        # _common: messages that all inboxes share. _filled: the round in which these arrived.
-        self._common, self._filled = [self._inbox[name] for name in shared], 0
-        self._marks = [array for name, array in self._inbox.items() if name not in messages]
+        self._apart = [self._inbox[name] for name in messages if name not in shared]
+        self._marks = [array for name, array in self._inbox.items() if name in shared or name not in messages]
         self._marks += self._traffic.values()
         self._arrived: list[tuple[Array, ...]] = []
         self._dirty = False
@@ -257,11 +255,6 @@ class Transport(FederatedWrapper):
             elif np.count_nonzero(senders):
                 self._send(self._released(senders), senders)
         self._arrive()
-        if 0 < self._filled < self._round:
-            # Messages of an earlier round, which none of this round has replaced.
-            self._filled = 0
-            for array in self._common:
-                array.fill(0.0)
         return BatchStep(
             observation | self._seen.views, reward, truncated, info | self._traffic_buffers.views
         )

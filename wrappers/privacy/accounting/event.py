@@ -487,13 +487,11 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
-        covering = self.covering(adjacency)
-        rows, delta, reason = self._compose(delta, composition, covering)
+        under = self.covering(adjacency)
+        rows, delta, reason = self._compose(delta, composition, under)
         infinite, unknown = np.isinf(rows).any(), np.isnan(rows).any()
-        if infinite and not reason:
-            reason = self._infinite(covering, delta)
-        elif unknown and not reason:
-            reason = self._unanswered(composition, covering, delta)
+        if not reason and (infinite or unknown):
+            reason = self._infinite(under, delta) if infinite else self._unanswered(composition, under, delta)
         if adjacency in self._as_agent and self._counts:
             covers = f"{self._as_agent[adjacency]}, so this is the epsilon of {AGENT!r}"
             reason = f"{covers}; {reason}" if reason else covers
@@ -515,13 +513,11 @@ class Accountant:
         adjacency = self.covering(adjacency)
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
-        else:
-            promised = self._promised_deltas(composition, adjacency)
-            rows = np.full(self._shape, np.inf)
-            for each in {delta for delta in promised.ravel().tolist() if delta < 1}:
-                found = self._compose(each, composition, adjacency)[0]
-                np.copyto(rows, found, where=promised == each)
-        rows[np.isnan(rows)] = np.inf
+            return np.where(np.isnan(rows), np.inf, rows)
+        promised, rows = self._promised_deltas(composition, adjacency), np.full(self._shape, np.inf)
+        for each in {delta for delta in promised.ravel().tolist() if delta < 1}:
+            found = self._compose(each, composition, adjacency)[0]
+            np.copyto(rows, found, where=(promised == each) & ~np.isnan(found))
         return rows
 
     def covering(self, adjacency: Adjacency | None) -> Adjacency:
@@ -547,10 +543,9 @@ class Accountant:
         exposed, why, unclaimable = self.unrecorded()
         if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
             unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
-        if unclaimable:
-            rows, reason = np.full(self._shape, np.nan), unclaimable
-        elif not self._counts:
-            rows, reason = np.zeros(self._shape), "nothing has been released"
+        reason = unclaimable or "nothing has been released" * (not self._counts)
+        if reason:
+            rows = np.full(self._shape, np.nan if unclaimable else 0.0)
         else:
             if delta is None:
                 delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
@@ -558,7 +553,6 @@ class Accountant:
                 rows = COMPOSITIONS[composition](self, adjacency, delta)
             else:
                 rows = np.where(self.counts.any(axis=0), np.nan, 0.0)
-            reason = ""
         if why:
             rows, reason = np.where(exposed, np.inf, rows), why
         return rows, delta or 0.0, reason

@@ -363,12 +363,11 @@ class AdditiveMechanism(Mechanism):
         for generator, each, out in compress(zip(self._generators, spent, noise, strict=True), senders):
             self.draw(generator, each, out)
         deviations = self._multipliers[share][..., np.newaxis] * self._scale
-        released = unflatten(deviations * self._noise, deviations, statistic)
-        for name, array in statistic.items():
-            released[name] += array
+        values = deviations * self._noise
+        values += flatten(statistic)
         deviations *= deviations
         deviations *= self._unit_variances[share][..., np.newaxis]
-        return released
+        return unflatten(values, deviations, statistic)
 
     def events(self, sends: Array, index: Array) -> dict[Event, Array]:
         """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
