@@ -345,7 +345,7 @@ class FederatedEnv(PettingZooApi, ABC):
         if self._ledger.episode is None:
             raise ResetNeeded("release() was called before reset()")
         sends = np.array(senders, np.bool_)
-        if sends.shape != self._ledger.shape or (sends != senders).any():
+        if sends.shape != self._ledger.shape or np.count_nonzero(sends != senders):
             raise ValueError(
                 f"senders is {senders!r}; bool of shape (replicas, agents) = {self._ledger.shape} is required"
             )

@@ -110,14 +110,11 @@ class ReleaseLedger:
             return released
         finally:
             running.pop()
-            if self.passing(height) or self.passing(height + 1):
-                outside = running[-1][1]
-                outside |= inside
+            if running and running[-1][0] in (height, height + 1):
+                running[-1][1][...] |= inside
             elif not (holds and layer == "data") and np.count_nonzero(inside):
                 self.num_releases += 1
-                if height not in self._left:
-                    self._left[height] = np.zeros(self.shape, np.int64)
-                self._left[height] += inside
+                self._left[height] = self._left.get(height, 0) + inside.astype(np.int64)
 
     def passing(self, height: int) -> bool:
         """Returns whether data are passing the wrapper of this height just now."""

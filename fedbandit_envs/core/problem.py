@@ -203,7 +203,7 @@ class Problem(FederatedEnv):
         self._draw_round()
 
     def _release(self, sends: Array) -> Arrays:
-        everyone = bool(sends.all())
+        everyone = np.count_nonzero(sends) == sends.size
         grown = {}
         for name, released in self._released.items():
             total = self._observation[f"total_{name}"]

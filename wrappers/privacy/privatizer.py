@@ -378,7 +378,7 @@ class Privatizer(FederatedWrapper):
     def allowed_senders(self, senders: Array) -> Array:
         """Returns which of the senders may send: with ``on_exhausted="silence"``, those with enough budget left."""
         allowed = self.env.allowed_senders(senders)
-        return allowed & self._can_afford(allowed) if self._on_exhausted == "silence" else allowed
+        return allowed & ~self._exhausted(allowed) if self._on_exhausted == "silence" else allowed
 
     def _release(self, sends: Array) -> Arrays:
         """Returns the environment's release with noise, float64 arrays by name, and the variances of the noise.
@@ -387,8 +387,8 @@ class Privatizer(FederatedWrapper):
             BudgetExhaustedError: The release would exceed a sender's budget (with ``on_exhausted="raise"``); then no
                 agent has released anything.
         """
-        if self._on_exhausted == "raise" and not (affordable := self._can_afford(sends)).all():
-            replica, agent = (int(i) for i in np.argwhere(~affordable)[0])
+        if self._on_exhausted == "raise" and np.count_nonzero(exhausted := self._exhausted(sends)):
+            replica, agent = (int(i) for i in np.argwhere(exhausted)[0])
             raise BudgetExhaustedError(
                 f"releases is {self.mechanism.max_releases} and the budget {self.budget}; "
                 f"{self.possible_agents[agent]} (replica {replica}) has spent epsilon "
@@ -415,17 +415,17 @@ class Privatizer(FederatedWrapper):
         for event, times in self._events(counted).items():
             self._accountant.record(event, times)
         if self._stage is None:
-            self._index += sends
+            self._index += sends.astype(np.int64)
         else:
             self._shares.times += sends.any(axis=1)
             self._index[...] = self._shares.times[:, np.newaxis]
-        if sends.any():
+        if senders := np.count_nonzero(sends):
             # Epsilon is measured now: a transport outside of this wrapper releases after step_batch has made the
             # round's information, which shows the buffer of `epsilon_spent`. The ledger counts this release only after
             # this method returns, hence + 1.
             self._epsilon_spent[...] = self._spent(self._accountant)
             self._measured_at = self._ledger.num_releases + 1
-        for array in () if sends.all() else randomised.values():
+        for array in () if senders == sends.size else randomised.values():
             array[~sends] = 0.0
         return randomised
 
@@ -484,17 +484,17 @@ class Privatizer(FederatedWrapper):
             return [accounts.epsilon(**asked)]
         return stage_claims(self._stage, accounts, self._shares, self._correlated, **asked)
 
-    def _can_afford(self, senders: Array) -> Array:
-        """Returns whether each agent can afford its release, bool ``(replicas, agents)``; true if it does not send.
+    def _exhausted(self, senders: Array) -> Array:
+        """Returns which of the senders cannot afford their release, bool ``(replicas, agents)``.
 
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called, on the privatizer itself.
         """
         accountant, sends = self.accountant, np.asarray(senders, np.bool_)
         most = self.mechanism.max_releases
-        affordable = np.ones_like(sends) if most is None else self._index < most
-        if np.isfinite(self.budget.epsilon):
+        exhausted = np.zeros(sends.shape, np.bool_) if most is None else sends & (self._index >= most)
+        if self.budget.epsilon < np.inf:
             # The comparison below has a tolerance, since rounding may let the sum of equal shares exceed the budget.
-            spent = self._spent(accountant.after(self._events(sends & affordable)))
-            affordable &= (spent <= self.budget.epsilon * (1 + 1e-12)) & ~accountant.unrecorded()[0]
-        return affordable | ~sends
+            spent = self._spent(accountant.after(self._events(sends & ~exhausted)))
+            exhausted |= sends & ((spent > self.budget.epsilon * (1 + 1e-12)) | accountant.unrecorded()[0])
+        return exhausted

@@ -155,9 +155,8 @@ def stage_claims(
             claim = _summed(stage, accounts, own, unknown, shares.complete, asked)
         else:
             # The public sees a function of what the server sees, and may know the colluders, too.
-            claim = _shuffled(
-                stage, accounts, own, shares.unknown(known or stage.colluders, False), correlated
-            )
+            unknown = shares.unknown(known or stage.colluders, False)
+            claim = _shuffled(stage, accounts, own, unknown, correlated)
         if observer != stage.trust:
             claims.append(replace(claim, observer=observer))
     return claims

@@ -181,14 +181,17 @@ class Channel(Transport):
         self._graphs = graphs
         if explored is not None:
             self._network, *paths = explored
+            # Own messages of this round are echoed in it; those in transit arrive apart from others.
+            self._selves = np.eye(self.max_num_agents, dtype=bool)
+            reached = (paths[1] > 0) | (self._selves & (self._echo and not self._delay))
             limits, self._hops, self._traversals, self._reached = (
-                np.broadcast_to(array, (len(seeds), *array.shape[1:])) for array in (*paths, paths[1] > 0)
+                np.broadcast_to(array, (len(seeds), *array.shape[1:])) for array in (*paths, reached)
             )
             # Numba would compile the kernel again for limits that are no plain array.
             self._limits = limits.copy()
             self._transmissions = self._traversals.sum(axis=-1)
-            # Whose messages anybody receives, if nothing is lost.
-            self._heard = self._reached.any(axis=1)
+            # Whose messages nobody receives, if none is lost.
+            self._unheard = ~self._reached.any(axis=1)
             self._keys = row_keys(self._seeds, self.max_num_agents, Purpose.CHANNEL)
         # Key: the round in which a hop ends. Value: the releases, who released, where their messages then arrive for
         # the first time (None for nowhere), and the number of transmissions of the next hop, (replicas, senders).
@@ -214,12 +217,13 @@ class Channel(Transport):
     def _send(self, statistic: Arrays, senders: Array) -> None:
         hops, reached, traversals = self._carried(senders)
         if self._echo:
-            own = senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool)
+            own = senders[:, np.newaxis] & self._selves
             self._inbox["inbox_own"][...] = own
             self._inbox["sent"][..., 0] = senders
             if self._delay:
                 self._deliver(statistic, senders, np.nonzero(own))
-            reached = reached | own
+            elif reached is not self._reached:
+                reached = reached | own
         if self._delay == 0:
             self._deliver(statistic, senders, reached)
             self._book(self._transmissions if traversals is self._traversals else traversals.sum(axis=-1))
@@ -259,7 +263,7 @@ class Channel(Transport):
             # Flooding ignores cliques. This mask keeps only agents that the message would reach without faults.
             hops *= reached
             reached = hops > 0
-        elif not senders.all():
+        elif np.count_nonzero(senders) < senders.size:
             reached, traversals = reached & senders[:, np.newaxis], traversals * senders[..., np.newaxis]
         return hops, reached, traversals
 
@@ -276,9 +280,10 @@ class Channel(Transport):
         if isinstance(where, np.ndarray):
             self._inbox["inbox_mask"] |= where
             # The channel does not store a message that no agent receives.
-            heard = np.asarray(self._heard if where is self._reached else where.any(axis=1))
+            unheard = self._unheard if where is self._reached else ~where.any(axis=1)
             for name, array in statistic.items():
-                np.copyto(self._inbox[f"inbox_{name}"], array, where=spread(heard, array))
+                self._inbox[f"inbox_{name}"][...] = array
+                self._inbox[f"inbox_{name}"][unheard] = 0.0
             return
         if not senders.all():
             where = tuple(index[senders[where[0], where[2]]] for index in where)

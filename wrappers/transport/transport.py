@@ -232,12 +232,11 @@ class Transport(FederatedWrapper):
             raise ResetNeeded(
                 "the environment was reset without its transport, or wrapped later; call reset first"
             )
+        asked = self._everyone
         if not self._schedule.fixed_in_advance:
             action, asked = self._split(action)
         # Where agents do not choose when to send, a mapping is a mistake, for which the environment raises the error.
         observation, reward, truncated, info = self.env.step_batch(action)  # type: ignore[arg-type]
-        if self._schedule.fixed_in_advance:
-            asked = self._everyone
         self._round += 1
         if self.regrets is not None:
             self.regrets.append(info["regret"].copy())
@@ -249,11 +248,11 @@ class Transport(FederatedWrapper):
                 for where in self._arrived:
                     array[where] = 0.0
             self._arrived, self._dirty = [], False
-        if self._schedule.sends(self._round) and (wants := self._wants(asked)).any():
+        if self._schedule.sends(self._round) and np.count_nonzero(wants := self._wants(asked)):
             senders = self._gated(self.env.allowed_senders(wants))
-            if self._stage is not None and senders.any():
+            if self._stage is not None and np.count_nonzero(senders):
                 self._send_sum(*self._combined(senders))
-            elif senders.any():
+            elif np.count_nonzero(senders):
                 self._send(self._released(senders), senders)
         self._arrive()
         return BatchStep(
@@ -291,7 +290,7 @@ class Transport(FederatedWrapper):
 
     def _wants(self, asked: Array) -> Array:
         """Returns which agents send in this round, given which ask to, bool ``(replicas, agents)``."""
-        return self._schedule.senders(self._round, asked)
+        return asked.copy() if self._schedule.fixed_in_advance else self._schedule.senders(self._round, asked)
 
     def _split(self, action: Any) -> tuple[Array, Array]:
         """Returns the environment's actions, and whether each agent asks to send, bool ``(replicas, agents)``.

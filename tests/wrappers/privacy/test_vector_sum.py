@@ -19,7 +19,7 @@ from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.linear.rounds import of_moments
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Channel, Privatizer, VectorSumPrivatizer
-from fedbandit_envs.wrappers.privacy.accounting.event import COMPOSITIONS
+from fedbandit_envs.wrappers.privacy.accounting.event import alone, exact
 from fedbandit_envs.wrappers.privacy.mechanisms.vector_sum import BinomialSums, VectorSum
 from fedbandit_envs.wrappers.transport.schedule import Stage
 
@@ -115,21 +115,18 @@ def started(env, bound, draw="printed", agents=100):
     return mechanism
 
 
-def exact_epsilon(event, adjacency="one-observation"):
-    return float(COMPOSITIONS["exact"]([event], np.ones((1, 1, 1), np.int64), adjacency, 0.1)[0, 0])
-
-
 @pytest.mark.parametrize(("bound", "honest", "expected"), [(1.0, 100, 0.1893), (1.0, 50, 0.438)])
 def test_claims_with_the_parameters_of_the_paper(bound, honest, expected):
     event = started(make_federation("FedLinearSphere-v0", reward_bound=bound), bound).joint_event(256)
     assert len(event.nodes) == 9
-    assert exact_epsilon(event.rescaled(100 / honest)) == pytest.approx(expected, rel=2e-3)
+    shares = alone(event.rescaled(100 / honest))
+    assert exact(shares, "one-observation", 0.1)[0, 0] == pytest.approx(expected, rel=2e-3)
     if bound == 1.0 and honest == 100:
         assert event.mu("one-observation") == pytest.approx(0.4256, abs=5e-5)
         loss = event.loss_distribution(event.change("one-observation"), 1e-4)
         assert loss.get_delta_for_epsilon(0.2) == pytest.approx(0.0967, abs=1e-4)
         # A level less would be claimed too cheaply by more than all approximations together.
-        assert exact_epsilon(replace(event, nodes=event.nodes[:-1])) < 0.175
+        assert exact(alone(replace(event, nodes=event.nodes[:-1])), "one-observation", 0.1)[0, 0] < 0.175
 
 
 def enumerated(first, second, epsilon):

@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from math import ceil, isinf, sqrt
+from itertools import islice
+from math import ceil, isfinite, isinf, sqrt
 from typing import Any
 
 import numpy as np
@@ -137,69 +138,63 @@ class Event:
 
     def promised(self, adjacency: Adjacency) -> tuple[float, float]:
         """Returns the guarantee: (epsilon, delta) of one number, times how many numbers differ in neighbours."""
-        values, norm = self.change(adjacency)
-        exposed = isinf(self.loss) or isinf(norm)
-        return np.inf if exposed else values * self.epsilon, values * self.delta
+        values = self.change(adjacency).values
+        return np.inf if self.exposes(adjacency) else values * self.epsilon, values * self.delta
 
     def exposes(self, adjacency: Adjacency) -> bool:
         """Returns whether the event lets an observer distinguish neighbours under ``adjacency`` with certainty."""
         return isinf(self.loss) or isinf(self.change(adjacency).norm)
 
 
-Compose = Callable[[Sequence[Event], Array, Adjacency, float], Array]
-"""A composition: a function of the distinct events; how often each agent had each, ``(events, replicas, agents)``; the
-adjacency; and delta. It returns the epsilon of each agent, ``(replicas, agents)``: infinite where there is no privacy,
-and NaN where the composition cannot tell."""
+Compose = Callable[["Accountant", Adjacency, float], Array]
+"""A composition: a function of an accountant, the adjacency and delta. It returns the epsilon of each agent, float64
+``(replicas, agents)``: infinite where there is no privacy, and NaN where the composition cannot tell."""
 
 
-def promised_delta(events: Sequence[Event], counts: Array, adjacency: Adjacency) -> Array:
-    """Returns each agent's sum of the deltas of all its releases (basic composition), ``(replicas, agents)``."""
-    return _total(counts, (event.promised(adjacency)[1] for event in events))
-
-
-def basic(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+def basic(accounts: "Accountant", adjacency: Adjacency, delta: float) -> Array:
     """Returns the sum of epsilons (:data:`Compose`); NaN where delta is less than the sum of the events' deltas."""
-    epsilon = _total(counts, (event.promised(adjacency)[0] for event in events))
+    epsilon = accounts.total("epsilon", adjacency)
     # The tolerance allows for a caller whose delta is the same sum in another order, with other rounding errors.
-    covered = promised_delta(events, counts, adjacency) <= delta * (1 + 1e-12)
+    covered = accounts.total("delta", adjacency) <= delta * (1 + 1e-12)
     return np.where(covered | np.isinf(epsilon), epsilon, np.nan)
 
 
-def zcdp(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+def zcdp(accounts: "Accountant", adjacency: Adjacency, delta: float) -> Array:
     """Returns the epsilon at delta that follows from the sum of the zCDP parameters rho; see :data:`Compose`."""
-    rhos = (np.inf if one.exposes(adjacency) else one.rho(one.change(adjacency)) for one in events)
-    total = _total(counts, rhos)
+    total = accounts.total("rho", adjacency)
     if delta == 0:
         # Also where rho is unknown, NaN.
         return np.where(total == 0, 0.0, total + np.inf)
     return np.asarray(zcdp_epsilon(delta, total))
 
 
-def exact(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+def exact(accounts: "Accountant", adjacency: Adjacency, delta: float) -> Array:
     """Returns the exact epsilon at delta: of Gaussian releases in closed form, of others numerically.
 
     Where ``zcdp`` gives less than what is found numerically, that is returned. Epsilon is NaN for agents with an event
     that has no privacy loss distribution. See :data:`Compose`.
     """
+    events = accounts.events
     if all(event.kind == "gaussian" for event in events):
-        square = _total(counts, (event.mu(adjacency) ** 2 for event in events))
-        mus, place = np.unique(np.sqrt(square), return_inverse=True)
-        return np.array([_of_mu(delta, mu) for mu in mus.tolist()])[place].reshape(square.shape)
+        mus = np.sqrt(accounts.total("square of mu", adjacency))
+        return np.array([_of_mu(delta, mu) for mu in mus.ravel().tolist()]).reshape(mus.shape)
+    counts = accounts.counts
     used, place = np.unique(counts.reshape(len(events), -1), axis=1, return_inverse=True)
     epsilon = np.array(
         [_composed(tuple(zip(events, times.tolist(), strict=True)), adjacency, delta) for times in used.T]
     )
     epsilon = epsilon[place.ravel()].reshape(counts.shape[1:])
-    bound = zcdp(events, counts, adjacency, delta)
+    bound = zcdp(accounts, adjacency, delta)
     return np.where(bound < epsilon, bound, epsilon)
 
 
-def parallel(events: Sequence[Event], counts: Array, adjacency: Adjacency, delta: float) -> Array:
+def parallel(accounts: "Accountant", adjacency: Adjacency, delta: float) -> Array:
     """Returns the largest exact epsilon of a single release, for releases of disjoint data; see :data:`Compose`.
 
     It is NaN for agents whose data were released twice, as in continual release, where each release after the first
     depends on earlier data again; and under the adjacency ``agent``, where all windows differ, after a second release.
     """
+    events, counts = accounts.events, accounts.counts
     single = np.array([_composed(((event, 1),), adjacency, delta) for event in events])
     single[np.array([event.releases > 1 for event in events]) & np.isfinite(single)] = np.nan
     each = np.where(counts > 0, single[:, np.newaxis, np.newaxis], 0.0)
@@ -212,25 +207,19 @@ COMPOSITIONS: dict[str, Compose] = {"basic": basic, "zcdp": zcdp, "exact": exact
 """The compositions by name."""
 
 
-_MANY = 400
+def alone(event: Event) -> "Accountant":
+    """Returns the accountant of one agent that has had an event once."""
+    return Accountant(1, 1).after({event: np.ones((1, 1), np.int64)})
 
 
-def _total(counts: Array, amounts: Iterable[float]) -> Array:
-    """Returns each agent's sum of its events' amounts, such as their epsilons, ``(replicas, agents)``."""
-    # Of many agents with the same events one is enough.
-    if counts.shape[1] * counts.shape[2] > _MANY and (counts == counts[:, :1, :1]).all():
-        return np.full(counts.shape[1:], _total(counts[:, :1, :1], amounts))
-    each = np.array(list(amounts), np.float64)
-    known = np.isfinite(each)
-    spent = np.zeros((len(counts) + 1, *counts.shape[1:]))
-    np.multiply(counts, np.where(known, each, 0.0)[:, np.newaxis, np.newaxis], out=spent[1:])
-    # A cumulative sum adds one event after the other, so that rounding is the same for a replica alone and in a batch.
-    total = spent.cumsum(axis=0)[-1]
-    # NaN is an unknown amount. It does not replace infinity: an agent that has released data without noise has no
-    # privacy, whatever else is unknown.
-    for i in np.flatnonzero(~known).tolist():
-        total[(counts[i] > 0) & ~np.isinf(total)] = each[i]
-    return total
+_AMOUNTS: dict[str, Callable[[Event, Adjacency], float]] = {
+    "epsilon": lambda event, under: event.promised(under)[0],
+    "delta": lambda event, under: event.promised(under)[1],
+    "rho": lambda event, under: np.inf if event.exposes(under) else event.rho(event.change(under)),
+    "square of mu": lambda event, under: event.mu(under) ** 2,
+    "releases": lambda event, under: event.releases,
+}
+"""What an event adds to an agent's total under an adjacency, by name."""
 
 
 # Cached, since the same epsilon is needed before a release (is there enough budget?) and after it.
@@ -325,6 +314,9 @@ class Accountant:
         """
         self._shape = (replicas, agents)
         self._counts: dict[Event, Array] = {}
+        # For each amount and adjacency: the number of events before the last one, their total, and that of all events,
+        # which is None after a change. No array is written to after it is stored, so that copies may share it.
+        self._totals: dict[tuple[str, Adjacency], tuple[int, Array, Array | None]] = {}
         self._ledger = ledger
         self._episode = None if ledger is None else ledger.episode
         self._height = height
@@ -365,12 +357,39 @@ class Accountant:
         if times.shape != self._shape:
             raise ValueError(f"times has shape {times.shape}; (replicas, agents) = {self._shape} is required")
         counts = self._counts.get(event, 0) + times.astype(np.int64)
-        if np.count_nonzero(counts < 0):
+        if times.dtype.kind == "i" and np.count_nonzero(counts < 0):
             raise ValueError(f"times takes back more of {event} than has happened; counts >= 0 are required")
+        # The totals of the events before the last one stay where only the last one changes, or another one follows.
+        last = event == next(reversed(self._counts), event) or event not in self._counts
         if np.count_nonzero(counts):
             self._counts[event] = counts
         else:
-            self._counts.pop(event, None)
+            last = self._counts.pop(event, None) is None
+        self._totals = {key: (*kept[:2], None) for key, kept in self._totals.items()} if last else {}
+
+    def total(self, amount: str, adjacency: Adjacency) -> Array:
+        """Returns each agent's sum of its events' amounts, float64 ``(replicas, agents)``, which is not to be changed.
+
+        It is NaN for agents with an event whose amount is unknown, and infinite for agents with an infinite amount,
+        whatever else is unknown: an agent that has released data without noise has no privacy.
+
+        Args:
+            amount: Name of the amount: ``epsilon``, ``delta``, ``rho``, ``square of mu`` or ``releases``.
+            adjacency: The adjacency under which an event has this amount.
+        """
+        added, before, total = self._totals.get((amount, adjacency)) or (0, np.zeros(self._shape), None)
+        if total is None:
+            # Events are added one after the other, so that rounding is the same for a replica alone and in a batch.
+            total = before
+            for event in islice(self._counts, added, None):
+                before, times = total, self._counts[event]
+                each = _AMOUNTS[amount](event, adjacency)
+                if isfinite(each):
+                    total = before + times * each
+                else:
+                    total = np.where((times > 0) & ~np.isinf(before), each, before)
+            self._totals[amount, adjacency] = max(len(self._counts) - 1, 0), before, total
+        return total
 
     def __add__(self, other: "Accountant") -> "Accountant":
         """Returns an accountant of two episodes of the same agents, row by row, with the releases of both up to now.
@@ -416,10 +435,7 @@ class Accountant:
             why = "the environment was reset without its privatizer: these books are of another episode"
             return np.ones(self._shape, np.bool_), why, unclaimable
         below, unbooked = self._ledger.left(self._height)
-        unbooked += self.absent
-        for event, times in self._counts.items():
-            unbooked -= event.releases * times
-        exposed = (below > 0) | (unbooked > 0)
+        exposed = (below > 0) | (unbooked + self.absent > self.total("releases", ""))
         why = ""
         if np.count_nonzero(exposed):
             past = "data has left without passing the privatizer"
@@ -444,7 +460,7 @@ class Accountant:
         The ratios are numbers > 0 that broadcast with ``(replicas, agents)``.
         """
         future = copy(self)
-        future._counts = {}
+        future._counts, future._totals = {}, {}
         ratio = np.broadcast_to(ratio, self._shape)
         for event, times in self._counts.items():
             for each in np.unique(ratio[times > 0]).tolist():
@@ -471,13 +487,15 @@ class Accountant:
             ValueError: A name is unknown, or delta is out of its range.
         """
         adjacency = self._first_adjacency() if adjacency is None else adjacency
-        rows, delta, reason = self._compose(delta, composition, self.covering(adjacency))
+        under = self.covering(adjacency)
+        rows, delta, reason = self._compose(delta, composition, under)
+        infinite, unknown = np.isinf(rows).any(), np.isnan(rows).any()
+        if not reason and (infinite or unknown):
+            reason = self._infinite(under, delta) if infinite else self._unanswered(composition, under, delta)
         if adjacency in self._as_agent and self._counts:
             covers = f"{self._as_agent[adjacency]}, so this is the epsilon of {AGENT!r}"
             reason = f"{covers}; {reason}" if reason else covers
-        epsilon = None
-        if np.isinf(rows).any() or not np.isnan(rows).any():
-            epsilon = float(np.nanmax(rows, initial=0.0))
+        epsilon = float(np.nanmax(rows, initial=0.0)) if infinite or not unknown else None
         return Claim(epsilon, delta, adjacency, composition, reason, self.trust, self._noise)
 
     def epsilon_by_agent(
@@ -495,14 +513,12 @@ class Accountant:
         adjacency = self.covering(adjacency)
         if delta is not None:
             rows = self._compose(delta, composition, adjacency)[0]
-        else:
-            promised = self._promised_deltas(composition, adjacency)
-            rows = np.full(self._shape, np.nan)
-            below = promised[promised < 1]
-            for each in below[:1].tolist() if (below == below[:1]).all() else np.unique(below).tolist():
-                own = promised == each
-                rows[own] = self._compose(each, composition, adjacency)[0][own]
-        return np.where(np.isnan(rows), np.inf, rows)
+            return np.where(np.isnan(rows), np.inf, rows)
+        promised, rows = self._promised_deltas(composition, adjacency), np.full(self._shape, np.inf)
+        for each in {delta for delta in promised.ravel().tolist() if delta < 1}:
+            found = self._compose(each, composition, adjacency)[0]
+            np.copyto(rows, found, where=(promised == each) & ~np.isnan(found))
+        return rows
 
     def covering(self, adjacency: Adjacency | None) -> Adjacency:
         """Returns the adjacency under which epsilon is computed: ``agent`` if one event may change more."""
@@ -517,7 +533,7 @@ class Accountant:
     def _compose(
         self, delta: float | None, composition: Composition, adjacency: Adjacency
     ) -> tuple[Array, float, str]:
-        """Returns epsilon by agent (NaN for none), the delta used, and a reason for a missing or infinite epsilon."""
+        """Returns epsilon by agent (NaN for none), the delta used, and a reason that does not follow from epsilon."""
         if composition not in COMPOSITIONS:
             require_choice("composition", composition, COMPOSITIONS)
         if (self._adjacencies or self._ledger is not None) and adjacency not in (*self._adjacencies, AGENT):
@@ -527,22 +543,16 @@ class Accountant:
         exposed, why, unclaimable = self.unrecorded()
         if adjacency == AGENT and self._counts and self._adjacencies and AGENT not in self._adjacencies:
             unclaimable = unclaimable or "releases are not clipped: data may change them by any amount"
-        if unclaimable:
-            rows, reason = np.full(self._shape, np.nan), unclaimable
-        elif not self._counts:
-            rows, reason = np.zeros(self._shape), "nothing has been released"
+        reason = unclaimable or "nothing has been released" * (not self._counts)
+        if reason:
+            rows = np.full(self._shape, np.nan if unclaimable else 0.0)
         else:
             if delta is None:
                 delta = float(self._promised_deltas(composition, adjacency).max(initial=0.0))
             if delta < 1:
-                rows = COMPOSITIONS[composition](self.events, self.counts, adjacency, delta)
+                rows = COMPOSITIONS[composition](self, adjacency, delta)
             else:
                 rows = np.where(self.counts.any(axis=0), np.nan, 0.0)
-            reason = ""
-            if np.isinf(rows).any():
-                reason = self._infinite(adjacency, delta)
-            elif np.isnan(rows).any():
-                reason = self._unanswered(composition, adjacency, delta)
         if why:
             rows, reason = np.where(exposed, np.inf, rows), why
         return rows, delta or 0.0, reason
@@ -567,9 +577,8 @@ class Accountant:
             return f"basic composition needs a delta of at least {least:.3g}, the promised deltas' sum"
         if composition == "parallel" and adjacency == AGENT:
             return "all data of an agent differ, and not one window only"
-        alone = np.ones((1, 1, 1), np.int64)
         compose = COMPOSITIONS[composition]
-        event = next(e for e in self.events if np.isnan(compose([e], alone, adjacency, delta)).any())
+        event = next(e for e in self.events if np.isnan(compose(alone(e), adjacency, delta)).any())
         if composition == "parallel" and event.releases > 1:
             return "data was released twice: windows are not disjoint"
         needed = "rho" if composition == "zcdp" else "privacy loss distribution"
@@ -580,4 +589,4 @@ class Accountant:
         if composition == "parallel":
             single = np.array([event.promised(adjacency)[1] for event in self.events])
             return (single[:, np.newaxis, np.newaxis] * (self.counts > 0)).max(axis=0, initial=0.0)
-        return promised_delta(self.events, self.counts, adjacency)
+        return self.total("delta", adjacency)

@@ -373,11 +373,10 @@ class AdditiveMechanism(Mechanism):
         """Returns the privacy events of a release, and which agents each applies to; see :meth:`Mechanism.events`."""
         share = self._share(index)
         by_event: dict[Event, Array] = {}
-        spent = share[sends]
-        for i in spent[:1].tolist() if (spent == spent[:1]).all() else np.unique(spent).tolist():
+        for i in sorted(set(share[sends].tolist())):
             # Different shares may have equal events. The agents of equal events are collected under one event.
             event = self._events[i]
-            by_event[event] = by_event.get(event, np.zeros_like(sends)) | (sends & (share == i))
+            by_event[event] = by_event.get(event, False) | (sends & (share == i))
         return by_event
 
 

@@ -21,7 +21,7 @@ from fedbandit_envs.basics.compiled import allocating_kernel
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import Change, Sensitivity, variance_of, with_variances
 from fedbandit_envs.randomness.draws import fill_bits, padded, u32
-from fedbandit_envs.wrappers.privacy.accounting.event import Event, exact
+from fedbandit_envs.wrappers.privacy.accounting.event import Event, alone, exact
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Generators, Mechanism, require_one_of
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
@@ -271,10 +271,10 @@ class VectorSum(Mechanism):
             return
         size, valid, invalid, power = self._size, 0.0, inf, 1.0
         tried: tuple[float, float] | None = None
-        alone, protected = np.ones((1, 1, 1), np.int64), self._protected(sensitivity.changes)
+        protected = self._protected(sensitivity.changes)
         while invalid > valid * 1.001:
             self._plan(size)
-            spent = float(exact([self.joint_event(self.max_releases)], alone, protected, self.delta)[0, 0])
+            spent = float(exact(alone(self.joint_event(self.max_releases)), protected, self.delta)[0, 0])
             valid, invalid = (size, invalid) if spent <= self.epsilon else (valid, size)
             if 0.99 * self.epsilon <= spent <= self.epsilon:
                 return
