@@ -95,8 +95,8 @@ def _run(
 ) -> RunSpec:  # fmt: skip
     """Returns one run over the panel's markets; ``line``, ``markets`` and ``margin`` are among its labels.
 
-    ``markets`` is their kind, ``slack`` or ``binding``. ``margin`` is the amount that the policy adds to the quality
-    threshold. Other arguments are those of :meth:`.experiment.Plan.run`.
+    ``markets`` is their kind, ``slack`` or ``binding``. ``margin`` is the number of standard deviations by which the
+    policy keeps the quality constraint. Other arguments are those of :meth:`.experiment.Plan.run`.
     """
     name, (law, number) = baseline or line, SAMPLES[plan.panel]
     seeds = choose_markets(plan.panel)[markets]
@@ -113,7 +113,8 @@ def _run(
 
 _FCB_READINGS = ("FCB-checked", "FCB", "FCB-every-round", "FCB-printed")
 _ALGORITHMS = ("SS-UCB", "P-FCB", "P-FCB-placebo", *_FCB_READINGS, "SS-UCB-0.8", "SS-UCB-0.5")
-MARGIN = 0.02
+MARGIN = 3.0
+"""Number of standard deviations by which agents keep the quality constraint in the runs with a margin."""
 
 
 def _exp1(plan: Plan) -> list[RunSpec]:
