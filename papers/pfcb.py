@@ -135,7 +135,9 @@ def _exp1(plan: Plan) -> list[RunSpec]:
         ]
     runs = [_run(plan, name) for name in _ALGORITHMS]
     if choose_markets(plan.panel)["binding"]:
-        pairs = product(("SS-UCB", "P-FCB"), [("binding", 0), ("binding", MARGIN), ("slack", MARGIN)])
+        # Margins are compared where verdicts follow.
+        margins = [("binding", MARGIN), ("slack", MARGIN)] * (SAMPLES[plan.panel][1] == MANY)
+        pairs = product(("SS-UCB", "P-FCB"), [("binding", 0), *margins])
         runs += [_run(plan, name, markets=markets, margin=margin) for name, (markets, margin) in pairs]
     return runs
 
@@ -341,7 +343,8 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         page.table("markets", _single_markets(main))
     verdicts = [judged("P-FCB / SS-UCB", [ratio(private, silent)])]
     if choose_markets(runs.plan.panel)["binding"]:
-        _report_margins(page, runs)
+        if SAMPLES[runs.plan.panel][1] == MANY:
+            _report_margins(page, runs)
         binding = runs.where(markets="binding", margin=0)
         verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
     basic, exact = (stats.claim_of(private, composition) for composition in ("basic", "exact"))

@@ -51,13 +51,13 @@ LINES = {
 
 
 def _runs(plan: Plan) -> Iterator[RunSpec]:
-    suite = SUITES[plan.panel]
+    suite, (part,) = SUITES[plan.panel], plan.scale.sweeps.get(plan.panel, (1.0,))
     tracks = tracks_of(suite)
     for task in suite.tasks:
-        env, rounds = task.federation(), max(2, task.rounds * plan.scale.rounds // FULL)
+        env, rounds = task.federation(), max(2, round(part * task.rounds * plan.scale.rounds / FULL))
         for line, (name, epsilons) in LINES.items():
             baseline = BASELINE_OF[plan.panel][name]
-            for epsilon in epsilons or (None,):
+            for epsilon in epsilons or (0.0,):
                 track = tracks[f"private-{epsilon:g}" if epsilon else "non-private"]
                 yield plan.run(
                     line, task.env_id, baseline, rounds=rounds, env=task.env_kwargs,
@@ -114,10 +114,10 @@ class _Line:
 def _report(section: Section, runs: PanelRuns) -> None:
     """Reports regret and its ratios to best silence and to the placebo, and the epsilons at which both are below 1."""
     found = {
-        line: {epsilon: _Line(runs.where(line=line, epsilon=epsilon)) for epsilon in epsilons or (None,)}
+        line: {at: _Line(runs.where(line=line, epsilon=at or None)) for at in epsilons or (0.0,)}
         for line, (_, epsilons) in LINES.items()
     }
-    alone, (placebo,) = (found[TUNED][None], found[SILENT][None]), found[PLACEBO].values()
+    alone, (placebo,) = (found[TUNED][0.0], found[SILENT][0.0]), found[PLACEBO].values()
     silence = min(alone, key=lambda one: float(gmean([own.mean() for own in one.by_task])))
     ratios = {
         below.name: {line: {at: one.over(below) for at, one in found[line].items()} for line in (OURS, PAPER)}
@@ -140,12 +140,14 @@ def _report(section: Section, runs: PanelRuns) -> None:
         section.draw({line: dict.fromkeys(EPSILONS, one.over(silence).value)})
 
 
+_SHORTER = {"linear": (0.5,), "exposure": (0.5,)}
+"""Shares of the horizon that other problems have, by the name of the problem."""
 EXPERIMENTS = {
     "private-federation": Experiment(
         "Private federation: whether it pays",
         "Whether agents who send noisy data have less regret than the best who send nothing; 10 minutes.",
         {"x": "epsilon", "y": f"regret / {SILENCE}'s"},
-        {"tiny": Scale(600, 2), "small": Scale(30_000, 20), "paper": Scale(FULL, 100)},
+        {"tiny": Scale(600, 2), "small": Scale(30_000, 20, _SHORTER), "paper": Scale(FULL, 100)},
         lambda plan: list(_runs(plan)), _report, TITLES,
     )
 }  # fmt: skip
