@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS, TUNED
+from fedbandit_envs.baselines.comparison_lines import TUNED
+from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Runs, Scale, Section
-from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
+from fedbandit_envs.papers.private_federation import TITLES
 from fedbandit_envs.papers.stats import Mean, claim_of, final_regret, least, over, ratio
 from fedbandit_envs.wrappers.privacy.accounting import calibration
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import decreasing
@@ -167,22 +168,29 @@ PROBLEMS: dict[str, Ways] = {
 }
 """The ways that are compared in each problem.
 
-Environment, title and number of seeds are those of ``private_federation``, on whose first setting sweeps are played.
+Each is played in the first task of the problem's suite.
 """
+PLAYED = {
+    "procurement": ("SS-UCB-tuned", "P-FCB-weighted"),
+    "linear": ("LinUCB-tuned", "FedUCB-weighted"),
+    "exposure": ("FairX-tuned", "Priv-FairX-weighted"),
+    "arms": ("UCB1-tuned", "UCB1-weighted"),
+}
+"""The baselines of each problem: silent, and with messages that are weighed."""
 SHARES = {"procurement": 0.3, "linear": 0.1, "exposure": 0.2, "arms": 0.2}
 """Horizon, as a share of the scale's horizon."""
 
 
 def _runs(plan: Plan) -> Runs:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
-    names, env_id = BASELINE_OF[plan.panel], COMPARED[plan.panel].cases[0].env_id
+    (silent, weighted), env_id = PLAYED[plan.panel], SUITES[plan.panel].tasks[0].env_id
     rounds = max(1, round(plan.scale.rounds * SHARES[plan.panel]))
     run = partial(plan.run, env_id=env_id, rounds=rounds, delta=DELTA)
-    runs = [run(TUNED, baseline=names[TUNED])]
+    runs = [run(TUNED, baseline=silent)]
     for name, candidate in PROBLEMS[plan.panel][0].items():
         channel = {"schedule": candidate.schedule(rounds)}
         wrappers = {"privatizer": candidate.privatizer(rounds), "channel": channel}
-        runs.append(run(name, baseline=names[OURS], wrappers=wrappers))
+        runs.append(run(name, baseline=weighted, wrappers=wrappers))
     return runs
 
 
@@ -226,6 +234,6 @@ EXPERIMENTS = {
         {"x": "releases", "y": "regret / tuned silence's", "yscale": "linear"},
         {"tiny": Scale(600, 2), "small": Scale(100_000, 20), "paper": Scale(100_000, 20)},
         _runs, _report,
-        {name: COMPARED[name].title for name in PROBLEMS},
+        TITLES,
     )
 }  # fmt: skip

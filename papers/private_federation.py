@@ -1,285 +1,153 @@
-"""Whether private federation pays in each of the four problems, against agents who do not communicate ("silence").
+"""Whether private federation pays in each of the four problems, in expectation, against agents who send nothing.
 
-This project's baselines and the papers' are compared with silence, whose constants are tuned or not.
+A panel has the two tasks of a problem's suite on the leaderboard. Noise is that of the suite's private tracks.
+Constants are those of the registered baselines; where they were tuned by epsilon, those for the epsilon played.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from itertools import takewhile
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
+from scipy.stats import gmean
 
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
-from fedbandit_envs.experiments.result import RunResult
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.comparison_lines import (
+    BASELINE_OF,
+    OURS_TUNED,
+    PAPER,
+    PLACEBO,
+    SILENT,
+    TRUE_TUNED,
+    TUNED,
+)
+from fedbandit_envs.experiments import measures
 from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.leaderboard.suites import SUITES, tracks_of
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
-from fedbandit_envs.wrappers.transport.schedule import make_schedule
 
-SILENT, TUNED, PAPER, PAPER_TUNED, OURS, OURS_TUNED, PLACEBO, TRUE = LINES
-NEVER_ABOVE = 1.02
-"""Bound on the ratio of our regret to that of tuned silence; the page reports intervals that lie above it."""
+TITLES = {
+    "procurement": "Procurement",
+    "linear": "Linear contextual bandits",
+    "exposure": "Exposure fairness",
+    "arms": "Bernoulli arms",
+}
+"""Titles of the problems, whose names are those of their suites."""
+
+EPSILONS = (0.1, 1.0, 10.0)
+FULL = 100_000
+"""Rounds of a scale at which suites are played over their full horizon."""
+SILENCE = "best silence"
+OURS, TRUE = "weighted", "true data"
+LINES = {
+    TUNED: (TUNED, ()),
+    SILENT: (SILENT, ()),
+    PAPER: (PAPER, EPSILONS),
+    OURS: (OURS_TUNED, EPSILONS),
+    PLACEBO: (PLACEBO, EPSILONS[1:2]),
+    TRUE: (TRUE_TUNED, ()),
+}
+"""For each line the baseline, by its name in :data:`.BASELINE_OF`, and the epsilons of its releases."""
 
 
-class Case(NamedTuple):
-    """A setting in which bounds on ratios of regret were set before the runs were played.
+def _runs(plan: Plan) -> Iterator[RunSpec]:
+    suite, (part,) = SUITES[plan.panel], plan.scale.sweeps.get(plan.panel, (1.0,))
+    tracks = tracks_of(suite)
+    for task in suite.tasks:
+        env, rounds = task.federation(), max(2, round(part * task.rounds * plan.scale.rounds / FULL))
+        for line, (name, epsilons) in LINES.items():
+            baseline = BASELINE_OF[plan.panel][name]
+            for epsilon in epsilons or (0.0,):
+                track = tracks[f"private-{epsilon:g}" if epsilon else "non-private"]
+                yield plan.run(
+                    line, task.env_id, baseline, rounds=rounds, env=task.env_kwargs,
+                    wrappers=track.changes(env, BASELINES[baseline]),
+                    labels={"task": task.id} | ({"epsilon": epsilon} if epsilon else {}),
+                )  # fmt: skip
+
+
+class _Line:
+    """Regret of one line at one epsilon in all tasks of a suite.
 
     Attributes:
-        title: Name of the setting on the page.
-        env_id: Id of the environment.
-        epsilon: Epsilon of the baselines' privatizers, which otherwise are as registered.
-        asked: Largest allowed ratio of our baseline's regret to that of another algorithm, by the name of that
-            algorithm; None if no bound was set.
-        noise_sd: Standard deviation of a reward's noise, which policies know; None for the policies' default.
+        name: Name of the line, with its epsilon where it is played at several.
+        baseline: Name of the baseline.
+        by_task: Regret of each run at the horizon, for each task.
+        whole: The same of all tasks' runs, ``(runs,)``.
+        late: The part of it in the second half of the rounds, same shape.
+        tasks: Number of each run's task, same shape.
     """
 
-    title: str
-    env_id: str
-    epsilon: float
-    asked: Mapping[str, float | None]
-    noise_sd: float | None = None
-
-
-class ComparedProblem(NamedTuple):
-    """The settings and sizes of the comparison in one problem.
-
-    Attributes:
-        title: Title of its panel.
-        cases: Settings with bounds; sweeps over epsilon and agents are played in the first setting.
-        delta: Delta of the privacy claim, unless a run sets another.
-        rounds: Horizon, as a share of the scale's horizon.
-        trials: Number of seeds, as a multiple of the scale's trials; sweeps have the scale's.
-        shared: Whether the privatizer has a printed form, of an epsilon per release. Then its arguments have to be
-            computed from the epsilon that is claimed for all releases together.
-    """
-
-    title: str
-    cases: Sequence[Case]
-    delta: float
-    rounds: float = 1.0
-    trials: int = 1
-    shared: bool = False
-
-
-PROBLEMS = {
-    "procurement": ComparedProblem(
-        "Procurement",
-        [
-            Case(f"{name} qualities, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
-            for name, env_id in (("uniform", "FedProcurement-v0"), ("normal", "FedProcurementNormal-v0"))
-        ],
-        delta=0.01, trials=2, shared=True,
-    ),
-    "linear": ComparedProblem(
-        "Linear contextual bandits",
-        [Case("epsilon 1", "FedLinear-v0", 1.0, {TUNED: 0.65, PAPER: 0.35})], delta=0.1, rounds=0.3,
-    ),
-    "exposure": ComparedProblem(
-        "Exposure fairness",
-        [
-            Case("epsilon 8", "FedExposure-v0", 8.0, {TUNED: 0.8, PAPER: 1 / 3}),
-            Case("epsilon 2, reward noise 0.5", "FedExposureNoisy-v0", 2.0, {TUNED: 0.8}, noise_sd=0.5),
-        ],
-        delta=0.1,
-    ),
-    "arms": ComparedProblem(
-        "Bernoulli arms", [Case("epsilon 1", "FedArms-v0", 1.0, {TUNED: None, PAPER: None})], delta=1e-5, trials=2
-    ),
-}  # fmt: skip
-"""The comparison in each problem, by the name of the problem, which is also the name of its panel."""
-
-
-def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpec:
-    """Returns the run of one algorithm, one of :data:`.LINES`, in one setting of a problem.
-
-    Some labels change the run. With ``case`` it has the full horizon and number of seeds, else those of sweeps.
-    ``agents`` is the number of agents. ``epsilon`` and ``delta`` are claimed for all releases together, by exact
-    composition; otherwise the privatizer has the setting's epsilon.
-    """
-    problem = PROBLEMS[name]
-    part, trials = (1.0, problem.trials) if "case" in labels else (plan.scale.sweeps["part"][0], 1)
-    rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
-    policy: dict[str, Any] = {} if where.noise_sd is None else {"noise_sd": where.noise_sd}
-    if where.noise_sd is not None and line != TUNED:
-        policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
-    delta = labels.get("delta", problem.delta)
-    promised = "epsilon_per_release" if problem.shared else "epsilon"
-    privatizer: dict[str, Any] = {promised: where.epsilon}
-    if "epsilon" in labels and problem.shared:
-        # With this pair of counts the sensitivity is 1 capacity under "one-quantity": altering one quantity changes the
-        # numbers of good and of defective units by at most the capacity in total.
-        releases = max(1, make_schedule("doubling").count(rounds))
-        privatizer = {**equal_shares(labels["epsilon"], delta, releases), "pair": "good_and_defective"}
-    elif "epsilon" in labels:
-        privatizer = {"epsilon": labels["epsilon"], "delta": delta}
-    # With 10 agents, the default, the argument is left out, so that the run is the same as one of the other sweeps and
-    # is played only once.
-    agents = labels.get("agents", 10)
-    return plan.run(
-        line, where.env_id, BASELINE_OF[name][line], rounds=rounds, seeds=plan.scale.trials * trials,
-        env={} if agents == 10 else {"num_agents": int(agents)}, policy=policy,
-        wrappers={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
-        delta=delta, labels=labels,
-    )  # fmt: skip
-
-
-def _runs(plan: Plan) -> list[RunSpec]:
-    """Returns a panel's runs.
-
-    Panel ``agents`` has a sweep over the number of agents in all problems. The other panels have the settings with
-    bounds at the full horizon, all algorithms at the horizon of sweeps, and a sweep over epsilon and delta.
-    """
-    sweeps, name = plan.scale.sweeps, plan.panel
-    if name == "agents":
-        return [
-            _run(plan, name, line, problem.cases[0], problem=name, agents=float(agents))
-            for name, problem in PROBLEMS.items()
-            for agents in sweeps["agents"]
-            for line in (TUNED, OURS, PAPER)
+    def __init__(self, runs: PanelRuns) -> None:
+        (labels, first), *_ = runs.rows
+        self.baseline, epsilon = first.labels["baseline"], labels.get("epsilon")
+        self.name = labels["line"] + (f", epsilon {epsilon:g}" if epsilon else "")
+        means = [result.regret.mean(axis=2) for _, result in runs.rows]
+        self.by_task = [own[-1] for own in means]
+        self.whole = np.concatenate(self.by_task)
+        half = [
+            np.interp(first.rounds[-1] / 2, first.rounds, seed) for seed in chain(*(own.T for own in means))
         ]
-    cases = PROBLEMS[name].cases
-    at_full_size = [
-        _run(plan, name, line, case, case=case.title)
-        for case in cases
-        for line in (*case.asked, OURS, OURS_TUNED)
-    ]
-    # The paper's form of private federation is played with the last delta only.
-    claims = [(OURS, delta) for delta in sweeps["delta"]] + [(PAPER, sweeps["delta"][-1])]
-    swept = [
-        _run(plan, name, line, cases[0], delta=delta, epsilon=epsilon)
-        for line, delta in claims
-        for epsilon in sweeps["epsilon"]
-    ]
-    return [*at_full_size, *(_run(plan, name, line, cases[0]) for line in LINES), *swept]
+        self.late = self.whole - half
+        self.tasks = np.repeat(np.arange(len(means)), self.by_task[0].size)
 
+    def over(self, other: "_Line") -> stats.Ratio:
+        """Returns the ratio of expected regrets, the geometric mean over tasks."""
+        ratio = measures.ratio_with_interval(self.whole, other.whole, self.tasks)
+        return stats.Ratio(*ratio, self.by_task[0].size)
 
-_TINY = {"part": (0.5,), "delta": (0.1,), "epsilon": (0.1, 10.0), "agents": (2, 4)}
-_EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-_PAPER = {"part": (1.0,), "delta": (0.1, 1e-5), "epsilon": _EPSILONS, "agents": (2, 5, 10, 20, 50, 100)}
-_SMALL = _PAPER | {"part": (0.2,), "epsilon": (0.01, 0.1, 1.0, 10.0), "agents": (2, 5, 10, 30, 100)}
-"""Values of the sweeps; ``part`` is the share of the full horizon that runs of the sweeps have."""
+    def cells(self, silence: "_Line", placebo: "_Line", tasks: list[str]) -> stats.Row:
+        """Returns the cells of the line's row: regret on each task, and the measures beside the controls."""
+        failed = measures.failures(self.late, silence.whole, self.tasks)
+        most = measures.most_failures(failed, self.late.size)
+        return {
+            "line": self.name,
+            "baseline": self.baseline,
+            **{f"{task} [95 %]": stats.mean_of(own) for task, own in zip(tasks, self.by_task, strict=True)},
+            f"/ {SILENCE}": self.over(silence),
+            f"/ {PLACEBO}": self.over(placebo),
+            "worst tenth": f"{measures.worst_tenth(self.whole, silence.whole, self.tasks):.3g}",
+            "failed runs": f"{failed} of {self.late.size} (at most {most:.1%})",
+        }
 
 
 def _report(section: Section, runs: PanelRuns) -> None:
-    """Reports where private federation pays; in a problem also targets, all algorithms, and regret by epsilon."""
-    by_agents = runs.plan.panel == "agents"
-    of_sweeps = runs.where(case=None, delta=None)
-    level = of_sweeps.by()
-    if by_agents:
-        groups = {name: runs.where(problem=name).lines("agents") for name in PROBLEMS}
-    else:
-        groups = {f"delta {at:g}": own.lines("epsilon") for at, own in runs.groups("delta").items()}
-    curves = {
-        f"{line}, {group}": stats.over(points, own.get(TUNED, level[TUNED]))
-        for group, own in groups.items()
-        for line, points in own.items()
-        if line != TUNED
+    """Reports regret and its ratios to best silence and to the placebo, and the epsilons at which both are below 1."""
+    found = {
+        line: {at: _Line(runs.where(line=line, epsilon=at or None)) for at in epsilons or (0.0,)}
+        for line, (_, epsilons) in LINES.items()
     }
-    head = "regret below tuned silence's"
-    section.table("pays", [{head: name, "at": pays_from(points)} for name, points in curves.items()])
-    if by_agents:
-        section.table("agents", [
-            {
-                "problem": f"{name}, {agents:g} agents",
-                f"{TUNED} [95 %]": stats.final_regret(result),
-                **{f"{line} / {TUNED}": curves[f"{line}, {name}"][agents] for line in (OURS, PAPER)},
-            }
-            for name, own in groups.items()
-            for agents, result in own[TUNED].items()
-        ])  # fmt: skip
-    else:
-        section.table("ratios", _controlled(level))
-        section.table("targets", _targets(runs))
-        columns: dict[str, Any] = {
-            "baseline": lambda result: BASELINE_OF[runs.plan.panel][result.labels["line"]],
-            "regret [95 %]": stats.final_regret,
-            "median": _median,
-            **{f"/ {below}": partial(stats.ratio, below=level[below]) for below in (SILENT, TUNED)},
+    alone, (placebo,) = (found[TUNED][0.0], found[SILENT][0.0]), found[PLACEBO].values()
+    silence = min(alone, key=lambda one: float(gmean([own.mean() for own in one.by_task])))
+    ratios = {
+        below.name: {line: {at: one.over(below) for at, one in found[line].items()} for line in (OURS, PAPER)}
+        for below in (silence, placebo)
+    }
+    section.table("pays", [
+        {
+            "regret of": line,
+            f"below that of {SILENCE} at epsilon": stats.pays_at(ratios[silence.name][line]),
+            "below that of the placebo at epsilon": stats.pays_at(ratios[placebo.name][line]),
         }
-        section.table("lines", of_sweeps.table("run", columns))
-        section.table("epsilon", _against_epsilon(groups, curves))
-        own = runs.one(OURS, case=PROBLEMS[runs.plan.panel].cases[0].title).claims
-        section.claims(one for one in own if one.adjacency == own[0].adjacency and one.composition != "zcdp")
-    section.draw(curves)
-    if not by_agents:
-        heights = {line: stats.ratio(level[line], level[TUNED]).value for line in (SILENT, PLACEBO, TRUE)}
-        section.draw({line: dict.fromkeys(runs.values("epsilon"), y) for line, y in heights.items()})
+        for line in (OURS, PAPER)
+    ])  # fmt: skip
+    tasks = [task.id.partition("/")[2] for task in SUITES[runs.plan.panel].tasks]
+    lines = chain(*(own.values() for own in found.values()))
+    section.table("lines", [line.cells(silence, placebo, tasks) for line in lines])
+    section.draw(ratios[silence.name])
+    for line in (PLACEBO, TRUE):
+        (one,) = found[line].values()
+        section.draw({line: dict.fromkeys(EPSILONS, one.over(silence).value)})
 
 
-def pays_from(points: Mapping[float, stats.Ratio]) -> str:
-    """Returns a text with the smallest x from which on private federation pays: all intervals of ratios are below 1."""
-    verdicts = {x: value.at_most(1) for x, value in points.items()}
-    if "exploratory" in verdicts.values():
-        return "exploratory"
-    paying = list(takewhile(lambda x: verdicts[x] == "holds", sorted(points, reverse=True)))
-    if not paying:
-        return "none of those tried"
-    return f"from {paying[-1]:g} on" + (", the least tried" if len(paying) == len(points) else "")
-
-
-def _controlled(level: Mapping[str, RunResult]) -> Iterator[stats.Row]:
-    """Yields a row for each ratio that separates what tuning, communication and data do."""
-    pairs = [(TUNED, SILENT), (PAPER_TUNED, PAPER), (PAPER, SILENT), (PAPER_TUNED, TUNED)]
-    for above, below in pairs + [(line, TUNED) for line in (OURS, OURS_TUNED, TRUE, PLACEBO)]:
-        value = stats.ratio(level[above], level[below])
-        is_1 = stats.lies_within(1, value) if above == PLACEBO else ""
-        yield {"regret": f"{above} / {below}", "here": value, "is it 1?": is_1}
-
-
-def _median(result: RunResult) -> str:
-    return f"{np.median(stats.regret_by_instance(result)):.0f}"
-
-
-def _targets(runs: PanelRuns) -> Iterator[stats.Row]:
-    """Yields a row for each setting and algorithm: regret at the full horizon, and ratios of ours to it.
-
-    The row says whether a ratio is at most the bound that was set in advance.
-    """
-    problem = PROBLEMS[runs.plan.panel]
-    for case in problem.cases:
-        results = runs.where(case=case.title).by()
-        for line, result in results.items():
-            row: stats.Row = {
-                "setting: run": f"{case.title}: {line}",
-                "baseline": BASELINE_OF[runs.plan.panel][line],
-                "regret at T [95 %]": stats.final_regret(result),
-                "median": _median(result),
-            }
-            for ours in (OURS, OURS_TUNED):
-                row |= {f"{ours} / this run": "", f"target of {ours}": ""}
-                if line in case.asked:
-                    value, bound = stats.ratio(results[ours], result), case.asked[line]
-                    text = "no target" if bound is None else f"at most {bound:.3g}: {value.at_most(bound)}"
-                    row |= {f"{ours} / this run": value, f"target of {ours}": text}
-            yield row
-
-
-def _against_epsilon(groups: Mapping[str, stats.Curves], curves: stats.Curves) -> Iterator[stats.Row]:
-    """Yields a row for each epsilon and delta, claimed for all releases together: regret, and ratios to others'."""
-    for delta, lines in groups.items():
-        for epsilon, result in lines[OURS].items():
-            value, paper = curves[f"{OURS}, {delta}"][epsilon], PAPER in lines
-            yield {
-                "all releases": f"epsilon {epsilon:g}, {delta}",
-                f"{OURS} [95 %]": stats.final_regret(result),
-                f"/ {TUNED}": value,
-                f"never above {NEVER_ABOVE:g}?": value.at_most(NEVER_ABOVE),
-                f"{PAPER} / {TUNED}": curves[f"{PAPER}, {delta}"][epsilon] if paper else "-",
-                f"{OURS} / {PAPER}": stats.ratio(result, lines[PAPER][epsilon]) if paper else "-",
-            }
-
-
+_SHORTER = {"linear": (0.5,), "exposure": (0.5,)}
+"""Shares of the horizon that other problems have, by the name of the problem."""
 EXPERIMENTS = {
     "private-federation": Experiment(
-        "Private federation: whether it pays against tuned silence",
-        "Whether agents who send noisy data do better than tuned agents who send nothing; 30 minutes.",
-        {"x": "epsilon", "y": "regret / tuned silence's"},
-        # Problems multiply the number of seeds.
-        {"tiny": Scale(600, 2, _TINY), "small": Scale(100_000, 20, _SMALL), "paper": Scale(100_000, 20, _PAPER)},
-        _runs, _report,
-        {**{name: problem.title for name, problem in PROBLEMS.items()}, "agents": "Against the number of agents"},
-        panel_axes={"agents": {"x": "agents"}},
+        "Private federation: whether it pays",
+        "Whether agents who send noisy data have less regret than the best who send nothing; 10 minutes.",
+        {"x": "epsilon", "y": f"regret / {SILENCE}'s"},
+        {"tiny": Scale(600, 2), "small": Scale(30_000, 20, _SHORTER), "paper": Scale(FULL, 100)},
+        lambda plan: list(_runs(plan)), _report, TITLES,
     )
 }  # fmt: skip

@@ -10,12 +10,14 @@ from itertools import product
 from math import sqrt
 from typing import Any, NamedTuple
 
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, PLACEBO, TRUE, TUNED
+from fedbandit_envs.baselines.comparison_lines import PLACEBO, TRUE, TUNED
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.experiments import RunResult, RunSpec
+from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
-from fedbandit_envs.papers.private_federation import PROBLEMS as COMPARED
+from fedbandit_envs.papers.private_budget import PLAYED
+from fedbandit_envs.papers.private_federation import TITLES
 from fedbandit_envs.wrappers.privacy.accounting.calibration import analytic_noise_multiplier
 from fedbandit_envs.wrappers.privacy.stage_claims import largest_loss
 
@@ -33,7 +35,7 @@ EVENT, AGENT = "event", "agent"
 UNITS = {"procurement": 125.0, "linear": 1.0, "exposure": 0.7, "arms": 1.2}
 """About the Euclidean norm of what an agent's statistic grows by in one round, by problem; clips are multiples of it.
 
-Titles, environments and averages over instances of the problems are those of ``private_federation``.
+Baselines and environments of the problems are those of ``private_budget``.
 """
 STARTS = {"procurement": 200, "linear": 1, "exposure": 64, "arms": 1}
 """First round of release at event level, where releases follow in doubling rounds."""
@@ -167,8 +169,9 @@ def run(name: str, level: str, line: str, scale: Scale, agents: int, epsilon: fl
         channel["stage"] = {"name": SERVER if line == PLACEBO else line}
     if line == PLACEBO:
         stack = [["Placebo", {}], *stack]
+    silent, weighted = PLAYED[name]
     return Plan("", scale).run(
-        line, COMPARED[name].cases[0].env_id, BASELINE_OF[name][TUNED if line == TUNED else TRUE],
+        line, SUITES[name].tasks[0].env_id, silent if line == TUNED else f"{weighted}-true",
         env={"num_agents": agents}, wrappers={} if line == TUNED else {"channel": channel}, stack=stack,
         delta=DELTA,
         labels={"agents": float(agents)} | ({"epsilon": epsilon} if epsilon else {}),
@@ -250,7 +253,7 @@ EXPERIMENTS = {
         {"tiny": Scale(400, 2, _TINY), "small": Scale(10_000, 20, _FULL), "paper": Scale(10_000, 40, _FULL)},
         _runs, _report,
         {
-            f"{name}-{level}": f"{COMPARED[name].title}, {what}"
+            f"{name}-{level}": f"{TITLES[name]}, {what}"
             for name in UNITS
             for level, what in ((EVENT, "one event protected"), (AGENT, "all data of an agent protected"))
         },
