@@ -171,18 +171,20 @@ Environment, title and number of seeds are those of ``private_federation``, on w
 """
 SHARES = {"procurement": 0.3, "linear": 0.1, "exposure": 0.2, "arms": 0.2}
 """Horizon, as a share of the scale's horizon."""
+WEIGHTED = {**{name: BASELINE_OF[name][OURS] for name in PROBLEMS}, "procurement": "P-FCB-weighted"}
+"""The baseline that releases, by problem: in procurement one whose counts can share out an epsilon unequally."""
 
 
 def _runs(plan: Plan) -> Runs:
     """Returns a panel's runs: tuned agents who do not communicate, and each way to spend the privacy budget."""
-    names, env_id = BASELINE_OF[plan.panel], COMPARED[plan.panel].cases[0].env_id
+    env_id = COMPARED[plan.panel].cases[0].env_id
     rounds = max(1, round(plan.scale.rounds * SHARES[plan.panel]))
     run = partial(plan.run, env_id=env_id, rounds=rounds, delta=DELTA)
-    runs = [run(TUNED, baseline=names[TUNED])]
+    runs = [run(TUNED, baseline=BASELINE_OF[plan.panel][TUNED])]
     for name, candidate in PROBLEMS[plan.panel][0].items():
         channel = {"schedule": candidate.schedule(rounds)}
         wrappers = {"privatizer": candidate.privatizer(rounds), "channel": channel}
-        runs.append(run(name, baseline=names[OURS], wrappers=wrappers))
+        runs.append(run(name, baseline=WEIGHTED[plan.panel], wrappers=wrappers))
     return runs
 
 

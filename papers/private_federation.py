@@ -32,14 +32,12 @@ class Case(NamedTuple):
         epsilon: Epsilon of the baselines' privatizers, which otherwise are as registered.
         asked: Largest allowed ratio of our baseline's regret to that of another algorithm, by the name of that
             algorithm; None if no bound was set.
-        noise_sd: Standard deviation of a reward's noise, which policies know; None for the policies' default.
     """
 
     title: str
     env_id: str
     epsilon: float
     asked: Mapping[str, float | None]
-    noise_sd: float | None = None
 
 
 class ComparedProblem(NamedTuple):
@@ -51,8 +49,6 @@ class ComparedProblem(NamedTuple):
         delta: Delta of the privacy claim, unless a run sets another.
         rounds: Horizon, as a share of the scale's horizon.
         trials: Number of seeds, as a multiple of the scale's trials; sweeps have the scale's.
-        shared: Whether the privatizer has a printed form, of an epsilon per release. Then its arguments have to be
-            computed from the epsilon that is claimed for all releases together.
     """
 
     title: str
@@ -60,7 +56,6 @@ class ComparedProblem(NamedTuple):
     delta: float
     rounds: float = 1.0
     trials: int = 1
-    shared: bool = False
 
 
 PROBLEMS = {
@@ -70,7 +65,7 @@ PROBLEMS = {
             Case(f"{name} qualities, P-FCB's epsilon of 1", env_id, 1.0, {TUNED: 0.8, PAPER: 0.25})
             for name, env_id in (("uniform", "FedProcurement-v0"), ("normal", "FedProcurementNormal-v0"))
         ],
-        delta=0.01, trials=2, shared=True,
+        delta=0.01, trials=2,
     ),
     "linear": ComparedProblem(
         "Linear contextual bandits",
@@ -80,7 +75,7 @@ PROBLEMS = {
         "Exposure fairness",
         [
             Case("epsilon 8", "FedExposure-v0", 8.0, {TUNED: 0.8, PAPER: 1 / 3}),
-            Case("epsilon 2, reward noise 0.5", "FedExposureNoisy-v0", 2.0, {TUNED: 0.8}, noise_sd=0.5),
+            Case("epsilon 2, reward noise 0.5", "FedExposureNoisy-v0", 2.0, {TUNED: 0.8}),
         ],
         delta=0.1,
     ),
@@ -101,13 +96,11 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     problem = PROBLEMS[name]
     part, trials = (1.0, problem.trials) if "case" in labels else (plan.scale.sweeps["part"][0], 1)
     rounds = max(1, round(plan.scale.rounds * problem.rounds * part))
-    policy: dict[str, Any] = {} if where.noise_sd is None else {"noise_sd": where.noise_sd}
-    if where.noise_sd is not None and line != TUNED:
-        policy["pool"] = {"name": "precision", "reward_variance": where.noise_sd**2}
-    delta = labels.get("delta", problem.delta)
-    promised = "epsilon_per_release" if problem.shared else "epsilon"
-    privatizer: dict[str, Any] = {promised: where.epsilon}
-    if "epsilon" in labels and problem.shared:
+    delta, baseline = labels.get("delta", problem.delta), BASELINE_OF[name][line]
+    # P-FCB's privatizer has the epsilon of a release. The arguments for an epsilon of all releases are computed.
+    of_a_release = baseline.startswith("P-FCB")
+    privatizer: dict[str, Any] = {"epsilon_per_release" if of_a_release else "epsilon": where.epsilon}
+    if "epsilon" in labels and of_a_release:
         # With this pair of counts the sensitivity is 1 capacity under "one-quantity": altering one quantity changes the
         # numbers of good and of defective units by at most the capacity in total.
         releases = max(1, make_schedule("doubling").count(rounds))
@@ -118,8 +111,8 @@ def _run(plan: Plan, name: str, line: str, where: Case, **labels: Any) -> RunSpe
     # is played only once.
     agents = labels.get("agents", 10)
     return plan.run(
-        line, where.env_id, BASELINE_OF[name][line], rounds=rounds, seeds=plan.scale.trials * trials,
-        env={} if agents == 10 else {"num_agents": int(agents)}, policy=policy,
+        line, where.env_id, baseline, rounds=rounds, seeds=plan.scale.trials * trials,
+        env={} if agents == 10 else {"num_agents": int(agents)},
         wrappers={} if line in (SILENT, TUNED, TRUE) else {"privatizer": privatizer},
         delta=delta, labels=labels,
     )  # fmt: skip

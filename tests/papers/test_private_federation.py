@@ -9,7 +9,6 @@ from pages import parts_of
 from paper_runs import labelled
 
 from fedbandit_envs.baselines import BASELINES
-from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS
 from fedbandit_envs.baselines.procurement import PFCB
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.leaderboard.suites import SUITES, tracks_of
@@ -110,7 +109,7 @@ def recommended(problem):
 
 @pytest.mark.parametrize("problem", private_budget.PROBLEMS)
 def test_weighted_baselines_release_in_recommended_rounds(problem):
-    suite, baseline = SUITES[problem], BASELINES[BASELINE_OF[problem][OURS]]
+    suite, baseline = SUITES[problem], BASELINES[private_budget.WEIGHTED[problem]]
     env = suite.tasks[0].federation()
     given = baseline.wrapper_arguments(env, tracks_of(suite)["private-1"].changes(env, baseline, None))
     candidates, _ = private_budget.PROBLEMS[problem]
