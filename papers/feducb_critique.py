@@ -321,8 +321,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
         (f"exponent of M in FedUCB's regret: is it {bound:g}?", power, lies.get(one, one))
         for bound, one in says.items()
     ]
-    heads = ("measured", "here", "verdict")
-    section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in asked])
+    section.verdicts(asked)
     section.table("noise", [
         {
             "agents M": f"{agents:g}",
