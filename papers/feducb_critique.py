@@ -232,8 +232,7 @@ def epsilon_at_least(without: Array, including: Array, delta: float) -> float:
 def _guessed(rounds: Array, medians: Sequence[float]) -> Array:
     """Returns for each sample of a first round whether the attacker guesses the history with the observation."""
     without, including = medians
-    guessed: Array = (rounds < (without + including) / 2) == (including < without)
-    return guessed
+    return np.asarray((rounds < (without + including) / 2) == (including < without))
 
 
 def log_growth(rounds: int, private: bool) -> float:

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, LINES
-from fedbandit_envs.experiments.result import RunResult
-from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments import RunResult, RunSpec
 from fedbandit_envs.papers import stats
 from fedbandit_envs.papers.experiment import Experiment, PanelRuns, Plan, Scale, Section
 from fedbandit_envs.wrappers.privacy.accounting.calibration import equal_shares
