@@ -212,7 +212,7 @@ def _play(
     from fedbandit_envs.leaderboard.suites import BoardError
 
     with terminal.explained_play(out), terminal.explained(ending=[BoardError]):
-        play = partial(terminal.play_missing, suite.name, workers, scheduler)
+        play = partial(terminal.play_missing, suite.name, workers=workers, scheduler=scheduler)
         table = plays.run(suite, edition, entries, out, play)
     typer.echo(f"edition {edition.id}, regret per agent:")
     for entry in entries:

@@ -182,7 +182,7 @@ def sweep(
         runs = sweep_runs(**given)
     folder = out / "shards"
     with terminal.explained_play(out):
-        terminal.play_missing("sweep", workers, scheduler, runs, folder)
+        terminal.play_missing("sweep", runs, folder, workers=workers, scheduler=scheduler)
         for path in write_tables(sweep_frame(runs, Store(folder).load), out):
             typer.echo(path)
 
@@ -235,8 +235,8 @@ def plot(
 def tune(
     problems: Annotated[list[str], typer.Argument(help="arms, linear, ... (errors list all), or all.")],
     baseline: Annotated[str | None, typer.Option(help="Only this one, or silence.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the suite's.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Horizon T, if not the suite's.", min=1)] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds, if not the problem's.", min=1)] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Only say how much there is to play at most.")] = False,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
@@ -251,21 +251,16 @@ def tune(
     Example: `fedbandit tune arms --rounds 100 --seeds 4 --out tuning`
     """
     from fedbandit_envs.baselines.tuned import DATA
-    from fedbandit_envs.basics.checks import require_choice, require_integer
-    from fedbandit_envs.experiments.store import Store, write_whole
+    from fedbandit_envs.experiments.store import write_whole
     from fedbandit_envs.leaderboard import tuning
 
-    folder, path, rows, total = out / "shards", out / "tuned.json", [], 0.0
+    path, rows, total = out / "tuned.json", [], 0.0
     with terminal.explained(ValueError):
-        for problem in problems:
-            require_choice("PROBLEM", problem, (*tuning.TUNINGS, "all"))
-        for name, given in (("rounds", rounds), ("seeds", seeds)):
-            require_integer(name, 1 if given is None else given, 1)
         data = json.loads(json.dumps(DATA))
         named = list(tuning.TUNINGS) if "all" in problems else problems
         races = chain.from_iterable([tuning.races(one, data, baseline, rounds, seeds) for one in named])
     heads = ("points", "agent-rounds", "CPU seconds") if plan else ("chosen", "regret by task")
-    play = partial(terminal.play_missing, workers=workers, scheduler=scheduler, folder=folder)
+    play = partial(terminal.play_missing, workers=workers, scheduler=scheduler)
     with terminal.explained_play(out):
         data |= json.loads(path.read_text()) if path.exists() else {}
         data |= {"version": version("fedbandit-envs"), "first_seed": tuning.FIRST_SEED}
@@ -276,7 +271,7 @@ def tune(
                 rows[-1] += [str(len(race.points)), f"{size:.3g}", f"{seconds:,.0f}"]
                 total += seconds
                 continue
-            found = tuning.run(race, lambda name, cells: play(name=name, cells=cells), Store(folder).load)
+            found = tuning.run(race, play, out / "shards")
             tuning.keep(data, found)
             write_whole(path, re.sub(r"\n {3,}", " ", json.dumps(data, indent=1) + "\n").encode())
             constants, means, errors, _ = found.tried[found.best]
@@ -284,9 +279,8 @@ def tune(
             end = "; the grid must be extended" if found.ended else ""
             name = race.points[found.best][0] if race.form == tuning.SILENCE else ""
             rows[-1] += [f"{name} {json.dumps(constants)}{end}".strip(), ", ".join(regrets)]
-    terminal.print_table(
-        "At most, if no grid is extended" if plan else "Tuned", ("of", "track", *heads), rows
-    )
+    title = "At most, if no grid is extended" if plan else "Tuned"
+    terminal.print_table(title, ("of", "track", *heads), rows)
     typer.echo(f"{total:,.0f} CPU seconds, estimated by short runs" if plan else path)
 
 
@@ -340,7 +334,7 @@ def reproduce(
         }  # fmt: skip
     terminal.require_extra("report", "matplotlib", "pandas")
     with terminal.explained_play(out):
-        for name, reproduction in reproductions.items():
-            terminal.play_missing(name, workers, scheduler, reproduction.cells, reproduction.folder)
-            for path in reproduction.report():
+        for name, one in reproductions.items():
+            terminal.play_missing(name, one.cells, one.folder, workers=workers, scheduler=scheduler)
+            for path in one.report():
                 typer.echo(path)

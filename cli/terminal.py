@@ -100,16 +100,16 @@ def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
 
 
 def play_missing(
-    name: str, workers: int, scheduler: str | None, cells: Sequence["Cell"], folder: Path
+    name: str, cells: Sequence["Cell"], folder: Path, *, workers: int, scheduler: str | None
 ) -> None:
     """Plays those parts of runs whose results a folder does not have yet, with a progress bar.
 
     Args:
         name: Label of the bar.
-        workers: Number of processes that play.
-        scheduler: Address of a Dask scheduler whose workers play instead.
         cells: The runs, or other cells (units of work that are split into shards, a file each).
         folder: Folder of the shards' files.
+        workers: Number of processes that play.
+        scheduler: Address of a Dask scheduler whose workers play instead.
     """
     from fedbandit_envs.experiments.execute import play
     from fedbandit_envs.experiments.store import Store

@@ -20,7 +20,6 @@ from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.baselines.tuned import best_silence
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments import measures
-from fedbandit_envs.experiments.measures import Estimate, ratio_with_interval
 from fedbandit_envs.experiments.plots import Curve, curve_of, figure_of
 from fedbandit_envs.experiments.store import write_whole
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition
@@ -34,8 +33,6 @@ _INTRODUCTION = """# All rows of the leaderboard
 Made by `fedbandit leaderboard report` from `results.csv.gz` and `entries.json`. [The
 leaderboard](../leaderboard.md#columns) says what columns mean, [the last section](#entries) what entries are."""
 
-BEST = "best silence"
-
 _TITLE = """Compare lines with the same constants:
 "weighted", "placebo", "true data", "tuned silence";
 or "weighted, tuned" and "true data, tuned\""""
@@ -44,7 +41,6 @@ or "weighted, tuned" and "true data, tuned\""""
 _LEVELS = {
     compared.SILENT: ("#8a929b", "solid"),
     compared.TUNED: ("black", "solid"),
-    BEST: ("#aa3377", "solid"),
     compared.PLACEBO: ("#8a929b", "dotted"),
     compared.TRUE: ("black", "dashed"),
     # Lines of one colour have the same constants.
@@ -53,10 +49,10 @@ _LEVELS = {
 }
 
 
-_ROLES = (compared.SILENT, compared.TUNED, BEST, compared.PLACEBO, compared.TRUE, compared.TRUE_TUNED)
+_FLAT = _LEVELS.keys() - {compared.OURS_TUNED}
 
 
-def rounded(value: Estimate) -> str:
+def rounded(value: measures.Estimate) -> str:
     """Returns an estimate and its interval as the text ``number [low, high]``; a dash if it is unknown.
 
     The distance of the nearer end, or a tenth of the interval if that is more, decides the digits: the last one counts
@@ -95,7 +91,7 @@ class Ranked:
     lines: list[Line]
     tasks: Array
     silence: Array
-    ratio: Estimate
+    ratio: measures.Estimate
     rank: int = 0
 
     def values(self, name: str, task: str = "") -> Array:
@@ -134,7 +130,7 @@ def _ranked(rows: list[tuple[Entry, list[Line]]], control: str | None) -> list[R
     for entry, lines in rows:
         regret, tasks = np.array([line.regret for line in lines]), np.array([line.task for line in lines])
         silence = np.array([silent.get((line.task, line.seed), nan) for line in lines])
-        ratio = ratio_with_interval(regret, silence, tasks)
+        ratio = measures.ratio_with_interval(regret, silence, tasks)
         # Without a control for its seeds a row comes last; without any control rows are ranked by regret.
         place = (inf if isnan(ratio[0]) else ratio[0]) if silent else float(regret.mean())
         row = Ranked(entry, lines, tasks, silence, ratio)
@@ -229,29 +225,27 @@ def privacy_panels(groups: Groups) -> dict[str, dict[str, Curve]]:
     """
     panels: dict[str, dict[str, Curve]] = {}
     for edition, rows in groups.items():
-        task, levels = SUITES[edition.suite].tasks[0].id, dict[str, str]()
-        # Not all of these are in a problem: a plug-in has none, and best silence may be tuned silence.
-        names = {**compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {})}
-        names[BEST] = best_silence(edition.suite) or ""
-        for role in _ROLES:
-            if names.get(role, "") not in ("", *levels.values()):
-                levels[role] = names[role]
-        regret: dict[str, dict[float, Array]] = {}
+        task, roles = SUITES[edition.suite].tasks[0].id, dict[str, str]()
+        # A plug-in has no names. A baseline that stands for two lines, such as "weighted" and its tuned form, is drawn
+        # as the first.
+        for role, name in compared.BASELINE_OF.get(edition.suite.removesuffix("-quick"), {}).items():
+            roles.setdefault(name, role)
+        regret: dict[str, dict[float, Array]] = {
+            name: {} for name, role in roles.items() if role not in _FLAT
+        }
         for row in rows:
-            ranked_here = row.rank and row.entry.track[-4:] != "-few"
+            ranked_here = row.rank and row.entry.track[-4:] != "-few" and row.entry.name in regret
             if ranked_here and 0 < (epsilon := float(row.values("epsilon", task)[0])) < inf:
-                regret.setdefault(row.entry.name, {})[epsilon] = row.values("regret", task)
+                regret[row.entry.name][epsilon] = row.values("regret", task)
         curves: dict[str, Curve] = {}
-        for line, name in names.items():
-            # A baseline that stands for two lines, such as "weighted" and its tuned form, is drawn as the first.
-            own = sorted(regret.pop(name, {}).items())
-            if own and name not in levels.values():
-                curves[line] = curve_of({at: measures.mean_with_interval(one) for at, one in own})
+        for name, own in regret.items():
+            if means := {at: measures.mean_with_interval(one) for at, one in sorted(own.items())}:
+                curves[roles[name]] = curve_of(means)
         span = sorted({epsilon for curve in curves.values() for epsilon in curve[0]})
         flat: dict[str, Curve] = {}
-        for line, name in levels.items():
+        for name in [one for one, role in roles.items() if role in _FLAT]:
             if found := [row.values("regret", task).mean() for row in rows if row.entry.name == name]:
-                flat[line] = span, [np.mean(found)] * len(span), None
+                flat[roles[name]] = span, [np.mean(found)] * len(span), None
         if curves:
             panels[task + (f", edition {edition.id}" if task in panels else "")] = {**flat, **curves}
     return panels

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain, product
 from math import ceil, inf
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.experiments.measures import failures, most_failures
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
+from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.leaderboard.plays import baselines_of
 from fedbandit_envs.leaderboard.suites import SUITES, Suite, Task, Track, suites_of, tracks_of
 from fedbandit_envs.registry.problems import TuningSpec
@@ -58,11 +60,8 @@ Point = tuple[str, Mapping[str, Any]]
 Values = Mapping[str, Sequence[Any]]
 """Values by argument."""
 
-Play = Callable[[str, Sequence[RunSpec]], None]
-"""A function that plays those runs, given after a label, that were not played yet."""
-
-Load = Callable[[RunSpec], RunResult]
-"""A function that returns the result of a run that was played."""
+Player = Callable[[str, Sequence[RunSpec], Path], None]
+"""A function that plays those runs, given after a label, that have no shards in a folder yet."""
 
 
 @dataclass(frozen=True)
@@ -173,29 +172,27 @@ def races(
         ValueError: No such problem or baseline is tuned.
     """
     require_choice("PROBLEM", problem, TUNINGS)
-    if form is not None:
-        require_choice("baseline", form, (*TUNINGS[problem].grids, SILENCE))
-    suites, seeds = _suites(problem, rounds), TUNINGS[problem].seeds if seeds is None else seeds
-    return chain(
-        _of_forms(problem, suites[0], form, seeds) if form != SILENCE else (),
-        _of_silence(problem, suites, data, seeds) if form in (None, SILENCE) else (),
-    )
+    every = [*TUNINGS[problem].grids, SILENCE]
+    forms = every if form is None else [require_choice("baseline", form, every)]
+    suites, number = _suites(problem, rounds), TUNINGS[problem].seeds if seeds is None else seeds
 
-
-def _of_forms(problem: str, suite: Suite, form: str | None, seeds: int) -> Iterator[Race]:
-    for name, grid in TUNINGS[problem].grids.items():
-        for track in tracks_of(suite).values() if form in (None, name) else ():
+    def of_form(name: str) -> Iterator[Race]:
+        suite, grid = suites[0], TUNINGS[problem].grids[name]
+        for track in tracks_of(suite).values():
             if not track.name.endswith("-few") and track.fits(BASELINES[name], suite):
-                yield Race(problem, suite, track, name, seeds, _combined(name, grid), grid)
+                yield Race(problem, suite, track, name, number, _combined(name, grid), grid)
 
+    def of_silence() -> Iterator[Race]:
+        for suite in suites if TUNINGS[problem].tasks is None else ():
+            track, tuned = tracks_of(suite)["silent"], data["baselines"]
+            silent = [name for name in baselines_of(suite) if track.fits(BASELINES[name], suite)]
+            points: list[Point] = [(name, {}) for name in silent if name not in tuned]
+            points += [
+                (one["of"], one["at"]["inf"]["chosen"]) for one in tuned.values() if one["of"] in silent
+            ]
+            yield Race(problem, suite, track, SILENCE, number, points, {})
 
-def _of_silence(problem: str, suites: Sequence[Suite], data: Mapping[str, Any], seeds: int) -> Iterator[Race]:
-    for suite in suites if TUNINGS[problem].tasks is None else ():
-        track, tuned = tracks_of(suite)["silent"], data["baselines"]
-        silent = [name for name in baselines_of(suite) if track.fits(BASELINES[name], suite)]
-        points: list[Point] = [(name, {}) for name in silent if name not in tuned]
-        points += [(one["of"], one["at"]["inf"]["chosen"]) for one in tuned.values() if one["of"] in silent]
-        yield Race(problem, suite, track, SILENCE, seeds, points, {})
+    return chain.from_iterable(of_silence() if one == SILENCE else of_form(one) for one in forms)
 
 
 def _suites(problem: str, rounds: int | None) -> list[Suite]:
@@ -204,9 +201,8 @@ def _suites(problem: str, rounds: int | None) -> list[Suite]:
         found = [suites_of({problem: tasks})[problem]]
     else:
         federation = REGISTRY[SUITES[problem].tasks[0].env_id].federation
-        full = [one for name, one in SUITES.items() if not name.endswith("-quick") and name != problem]
-        more = [one for one in full if REGISTRY[one.tasks[0].env_id].federation == federation]
-        found = [SUITES[problem], *more]
+        full = [one for name, one in SUITES.items() if not name.endswith("-quick")]
+        found = [one for one in full if REGISTRY[one.tasks[0].env_id].federation == federation]
     return [
         replace(one, tasks=tuple(replace(task, rounds=rounds or task.rounds) for task in one.tasks))
         for one in found
@@ -217,19 +213,19 @@ def _combined(name: str, grid: Values) -> list[Point]:
     return [(name, dict(zip(grid, values, strict=True))) for values in product(*grid.values())]
 
 
-def run(race: Race, play: Play, load: Load) -> Outcome:
+def run(race: Race, play: Player, folder: Path) -> Outcome:
     """Plays a race, and extends its grid until the chosen constants do not lie at an end that is not natural.
 
     Args:
         race: The race.
         play: Plays the runs.
-        load: Loads their results.
+        folder: Folder of their shards.
 
     Raises:
         SettingsError: A run cannot be set up.
     """
     for _ in range(_EXTENSIONS):
-        best, tried = _raced(race, play, load)
+        best, tried = _raced(race, play, folder)
         further = race.extended(best)
         if len(further.points) == len(race.points):
             return Outcome(race, best, tried, ended=False)
@@ -237,14 +233,14 @@ def run(race: Race, play: Play, load: Load) -> Outcome:
     return Outcome(before, best, tried, ended=True)
 
 
-def _raced(race: Race, play: Play, load: Load) -> tuple[int, list[list[Any]]]:
+def _raced(race: Race, play: Player, folder: Path) -> tuple[int, list[list[Any]]]:
     """Plays a race without extending its grid; returns the index of the best point, and what was tried."""
 
     def played(points: Sequence[Point], start: int, stop: int) -> Array:
         """Returns regret in all rounds and in their second half, ``(2, points, tasks, seeds)``."""
         runs = race.runs(points, range(start, stop))
-        play(f"{race.form}, {race.track.name}", list(chain.from_iterable(runs)))
-        found = [[_regret(load(one)) for one in own] for own in runs]
+        play(f"{race.form}, {race.track.name}", list(chain.from_iterable(runs)), folder)
+        found = [[_regret(Store(folder).load(one)) for one in own] for own in runs]
         return np.moveaxis(np.array(found), 2, 0)
 
     lost = np.zeros(len(race.suite.tasks))

@@ -67,7 +67,6 @@ def _grid(
     lines: Iterable[str],
     *sweeps: str,
     env_id: str = "FedExposure-v0",
-    policy: Mapping[str, Any] = {},
     **env_kwargs: Any,
 ) -> list[RunSpec]:
     """Returns the runs of each algorithm at each combination of the swept values.
@@ -80,14 +79,13 @@ def _grid(
             of merit), ``radius`` (the factor of the confidence radius), or one of :data:`SOLVERS` (its number of
             steps). Runs have the values as labels.
         env_id: The environment.
-        policy: Changes to the arguments of the policies.
         **env_kwargs: Changes to the environment's preset.
     """
     runs = []
     values = product(*(plan.scale.sweeps[name] for name in sweeps))
     points = [dict(zip(sweeps, map(float, value), strict=True)) for value in values]
     for line, point in product(lines, points):
-        baseline, env, constants = line.removesuffix(PLACEBO), dict(env_kwargs), dict(policy)
+        baseline, env, constants = line.removesuffix(PLACEBO), dict(env_kwargs), dict[str, Any]()
         if "agents" in point:
             env["num_agents"] = int(point["agents"])
         if "merit" in point:
@@ -117,14 +115,10 @@ def _private(plan: Plan) -> list[RunSpec]:
 
     This project's private baseline and the thesis' one are compared with tuned agents that do not communicate.
     """
-    noise_sd = float(plan.panel)
-    policy = {"noise_sd": noise_sd}
-    weighing = {**policy, "pool": {"name": "precision", "reward_variance": noise_sd**2}}
     grid = partial(_grid, plan, env_id="FedExposureNoisy-v0" if plan.panel == "0.5" else "FedExposure-v0")
     return [
-        *grid([GREEDY], "agents", policy=policy),
-        *grid([PRIV], "agents", "epsilon", policy=policy),
-        *grid([WEIGHTED, WEIGHTED + PLACEBO], "agents", "epsilon", policy=weighing),
+        *grid([GREEDY], "agents"),
+        *grid([PRIV, WEIGHTED, WEIGHTED + PLACEBO], "agents", "epsilon"),
     ]
 
 

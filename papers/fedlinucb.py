@@ -31,7 +31,7 @@ def _runs(plan: Plan) -> Runs:
         return [
             run("FedLinUCB-theory"),
             run("Async-LinUCB-theory", baseline="Async-LinUCB", policy={"beta": None}),
-            run("LinUCB-theory", baseline=SILENT, policy={"noise_sd": 0.3}),
+            run("LinUCB-theory", baseline=SILENT),
         ]
     tuned = [run(name, policy={"alpha": RADIUS}) for name in ("FedUCB-nonprivate", SILENT)]
     return [*map(run, ("FedLinUCB", "Async-LinUCB", SHARED)), *tuned]

@@ -232,8 +232,7 @@ def epsilon_at_least(without: Array, including: Array, delta: float) -> float:
 def _guessed(rounds: Array, medians: Sequence[float]) -> Array:
     """Returns for each sample of a first round whether the attacker guesses the history with the observation."""
     without, including = medians
-    guessed: Array = (rounds < (without + including) / 2) == (including < without)
-    return guessed
+    return np.asarray((rounds < (without + including) / 2) == (including < without))
 
 
 def log_growth(rounds: int, private: bool) -> float:
@@ -321,8 +320,7 @@ def _noise(section: Section, runs: PanelRuns) -> None:
         (f"exponent of M in FedUCB's regret: is it {bound:g}?", power, lies.get(one, one))
         for bound, one in says.items()
     ]
-    heads = ("measured", "here", "verdict")
-    section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in asked])
+    section.verdicts(asked)
     section.table("noise", [
         {
             "agents M": f"{agents:g}",

@@ -438,16 +438,12 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
 
 
-def median_agent(result: RunResult) -> RunResult:
-    """Returns a result with a single agent, whose regret in each run is the median over the agents' regrets."""
-    return replace(result, regret=np.median(result.regret, axis=2, keepdims=True))
-
-
 def _report_exp3(page: Section, runs: PanelRuns) -> None:
     lines = runs.lines("size")
     silent, private, placebo = (lines[name] for name in ("SS-UCB", "P-FCB", "P-FCB-placebo"))
     curves = stats.each(lines, final_regret)
-    middle = {size: median_agent(result) for size, result in private.items()}
+    # In each run a single agent, whose regret is the median over the agents' regrets.
+    middle = {m: replace(run, regret=np.median(run.regret, 2, keepdims=True)) for m, run in private.items()}
     by_agent = {size: stats.by_instance(run, run.regret[-1].T) for size, run in silent.items()}
     largest = {size: f"{agents.max() / agents.sum():.1%}" for size, agents in by_agent.items()}
     columns = {

@@ -63,21 +63,17 @@ def _generalised(plan: Plan) -> Runs:
 
 
 def _linear(plan: Plan) -> Runs:
-    """Returns the runs of DisLinUCB in two problems of linear bandits, with the R of each problem's rewards."""
+    """Returns the runs of DisLinUCB in two problems of linear bandits."""
     runs = []
     # He et al.'s distribution, with all agents in every round.
     for problem, env in {"FedLinear-v0": {}, "hypercube": REGISTRY["FedLinearAsync-v0"].kwargs}.items():
-        # Rewards in [0, 1] are 1/2-sub-Gaussian, normal ones as their standard deviation says.
-        known, labels = (
-            {"noise_sd": env.get("reward_sd", 0.5)},
-            {"problem": problem, "dim": env.get("dim", DIM)},
-        )
+        labels = {"problem": problem, "dim": env.get("dim", DIM)}
         linear = partial(plan.run, env_id="FedLinear-v0", env=env, labels=labels)
         runs += [
-            linear(ALONE, baseline="LinUCB", policy=known),
-            linear("DisLinUCB", policy=known),
-            linear("DisLinUCB, small D", baseline="DisLinUCB", policy={**known, "threshold": "li"}),
-            linear(SHARED, baseline="OFUL-shared", policy={**known, "alpha": None}),
+            linear(ALONE, baseline="LinUCB"),
+            linear("DisLinUCB"),
+            linear("DisLinUCB, small D", baseline="DisLinUCB", policy={"threshold": "li"}),
+            linear(SHARED, baseline="OFUL-shared", policy={"alpha": None}),
         ]
     return runs
 

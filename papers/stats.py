@@ -149,8 +149,7 @@ def by_instance(result: RunResult, values: Array) -> Array:
     """
     if result.instances is None:
         return values
-    means: Array = values.reshape(*values.shape[:-1], -1, result.instances).mean(axis=-2)
-    return means
+    return np.asarray(values.reshape(*values.shape[:-1], -1, result.instances).mean(axis=-2))
 
 
 def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
@@ -238,8 +237,7 @@ def falls(points: Mapping[float, RunResult]) -> Statement:
 def exponents(points: Mapping[float, RunResult]) -> Array:
     """Returns for each instance the exponent p of regret growing as x^p, fitted to logarithms, ``(instances,)``."""
     regret = np.array([regret_by_instance(result) for result in points.values()])
-    slopes: Array = np.polyfit(np.log(list(points)), np.log(regret), 1)[0]
-    return slopes
+    return np.asarray(np.polyfit(np.log(list(points)), np.log(regret), 1)[0])
 
 
 def least(results: Mapping[str, RunResult], start: str = "") -> str:

@@ -215,14 +215,12 @@ def _report(section: Section, runs: PanelRuns) -> None:
     for agents, lines in found.items():
         rows = []
         for epsilon, line in product(epsilons, (TUNED, PLACEBO, *steps)):
-            result = lines[line][epsilon]
+            result, rival = lines[line][epsilon], before.get(line)
             row: stats.Row = {
                 "epsilon: line": f"{epsilon:g}: {line}",
                 "regret per agent [95 %]": stats.final_regret(result),
                 f"/ {TUNED}": stats.ratio(result, lines[TUNED][epsilon]),
-                "/ the step before": stats.ratio(result, lines[before[line]][epsilon])
-                if line in before
-                else "-",
+                "/ the step before": stats.ratio(result, lines[rival][epsilon]) if rival else "-",
                 "claim against a fellow agent": _claimed(result.privacy),
             }
             if level == AGENT:

@@ -125,8 +125,7 @@ def _run(
 def _films(plan: Plan, arms: int, users: int | None = None) -> list[Any]:
     """Returns means of the most rated films of the user's table: of all users, or of each of those who rated most."""
     read = partial(mean_ratings, num_arms=arms, num_agents=users)
-    means: list[Any] = make("data", plan.data or {}, {"ratings": read}, RatedItems).means.tolist()
-    return means
+    return list(make("data", plan.data or {}, {"ratings": read}, RatedItems).means.tolist())
 
 
 def _film_fans(plan: Plan) -> list[RunSpec]:

@@ -195,8 +195,8 @@ def test_constants_by_epsilon_reach_the_policy(monkeypatch):
     [
         (["nothing"], "PROBLEM is 'nothing'; one of"),
         (["arms", "--baseline", "LinUCB"], "baseline is 'LinUCB'; one of 'UCB1'"),
-        (["arms", "--seeds", "0"], "seeds is 0; an integer"),
-        (["arms", "--rounds", "-1"], "rounds is -1; an integer"),
+        (["arms", "--seeds", "0"], "Invalid value for '--seeds'"),
+        (["arms", "--rounds", "-1"], "Invalid value for '--rounds'"),
     ],
 )
 def test_a_wrong_name_or_number_is_explained(tmp_path, words, message):

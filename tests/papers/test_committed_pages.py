@@ -52,7 +52,7 @@ def test_every_picture_has_its_command():
 def test_the_command_that_a_page_states_makes_its_picture(stem, tmp_path, monkeypatch):
     stated = re.search("^Made by `fedbandit (.*)`, whose runs", MADE[stem], re.MULTILINE)
     assert stated
-    monkeypatch.setattr("fedbandit_envs.cli.terminal.play_missing", lambda *_: None)
+    monkeypatch.setattr("fedbandit_envs.cli.terminal.play_missing", lambda *_, **__: None)
     monkeypatch.setattr(scripts.Reproduction, "report", lambda self: [self.stem])
     # No name depends on how much noise there is, which takes long to find for a shuffler.
     monkeypatch.setattr("fedbandit_envs.papers.trust._noise_multiplier", lambda *_: 1.0)

@@ -19,7 +19,7 @@ def test_all_leaves_out_what_lacks_the_mode(tmp_path, monkeypatch):
     played = []
     monkeypatch.setattr(
         "fedbandit_envs.cli.terminal.play_missing",
-        lambda name, workers, scheduler, cells, folder: played.append(len(cells)),
+        lambda name, cells, *_, **__: played.append(len(cells)),
     )
     monkeypatch.setattr(scripts.Reproduction, "report", lambda self: [])
     result = reproduce("all", "--out", tmp_path, "--mode", "printed", "--rounds", 50, "--trials", 2)

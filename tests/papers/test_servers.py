@@ -5,6 +5,7 @@ import pytest
 
 from fedbandit_envs.papers.experiment import Plan
 from fedbandit_envs.papers.servers import EXPERIMENTS, sent
+from fedbandit_envs.randomness.streams import row_seeds
 
 FEDGLB = EXPERIMENTS["fedglb"]
 
@@ -25,7 +26,9 @@ def test_linear_bandits_exchange_with_a_server_and_know_their_noise(problem, age
     runs = [
         run for run in FEDGLB.runs(Plan("linear", FEDGLB.scales["tiny"])) if run.labels["problem"] == problem
     ]
-    assert {run.policy_kwargs["noise_sd"] for run in runs} == {noise_sd}
+    for env, policy in (run.build() for run in runs):
+        policy.reset(env.policy_spec, row_seeds([0], agents))
+        assert policy._noise_sd == noise_sd
     # An upload and a download of every agent, in every round or in some; as many agents as dimensions d.
     (some, few), (every, many) = (sent(run.run()) for run in (runs[1], runs[-1]))
     assert set(every) == {2 * 40 * agents}
