@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces as gym_spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from played import played
+from played import played, refused
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines import BASELINES
@@ -263,16 +263,13 @@ def test_a_placebo_is_no_communication_with_the_same_constants(problem, name):
     (linear, lambda: FedUCB(pool="precision")),
 ])  # fmt: skip
 def test_echoes_are_refused_since_own_data_stay_exact(make, policy):
-    spaces = Channel(make(num_agents=3), echo=True).policy_spec
-    with pytest.raises(UnfitError, match="echo=False is required"):
-        policy().reset(spaces, row_seeds([0], 3))
+    refused(policy(), Channel(make(num_agents=3), echo=True), "echo=False is required")
 
 
 def test_noise_without_a_bound_is_refused_where_one_is_needed():
-    spaces = Channel(GaussianPrivatizer(linear(num_agents=3), epsilon_per_release=0.5, delta=0.1)).policy_spec
-    with pytest.raises(UnfitError, match="shift is 'per_agent'"):
-        FedUCB(shift="per_agent").reset(spaces, row_seeds([0], 3))
-    FedUCB().reset(spaces, row_seeds([0], 3))
+    env = Channel(GaussianPrivatizer(linear(num_agents=3), epsilon_per_release=0.5, delta=0.1))
+    refused(FedUCB(shift="per_agent"), env, "shift is 'per_agent'")
+    FedUCB().reset(env.policy_spec, row_seeds([0], 3))
 
 
 def test_arrays_that_do_not_say_what_they_are_worth_are_refused():

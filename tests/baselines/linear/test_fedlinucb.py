@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from asynchronous_references import AsyncLinUCBReference, FedLinUCBReference
+from played import refused
 
 from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import Channel, Participation, Server
@@ -74,6 +74,4 @@ def test_the_radius_of_the_theory():
     (AsyncLinUCB(), lambda env: Channel(env)),
 ])  # fmt: skip
 def test_a_server_that_can_be_asked_is_needed(policy, around):
-    env = around(parallel_env(**PROBLEM))
-    with pytest.raises(UnfitError, match="a Server with schedule='on_request' and echo="):
-        policy.reset(env.policy_spec, row_seeds([0], AGENTS))
+    refused(policy, around(parallel_env(**PROBLEM)), "a Server with schedule='on_request' and echo=")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compiled import from_python
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
-from played import played
+from played import played, refused
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import linucb
@@ -166,5 +166,4 @@ def test_ties_go_to_the_lowest_index(make_policy, arms):
 
 def test_more_shared_dimensions_than_there_are_are_refused():
     small = parallel_env(num_agents=1, num_arms=4, dim=2, max_cycles=20)
-    with pytest.raises(ValueError, match="shared is 3; at most 2, the dimension of contexts, is required"):
-        HybridLinUCB(shared=3).reset(small.policy_spec, row_seeds([0], 1))
+    refused(HybridLinUCB(shared=3), small, "shared is 3; at most 2, the dimension of contexts,", ValueError)
