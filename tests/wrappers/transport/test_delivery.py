@@ -214,19 +214,6 @@ def test_traffic_by_hand(num_agents, topology, time_to_live, messages):
         assert env.traffic["messages"].tolist() == [[played * count for count in messages]] * 2
 
 
-def test_replica_alone_equals_replica_in_a_batch_under_faults():
-    def run(seeds):
-        topology = {"name": "erdos_renyi", "probability": 0.5}
-        return run_of(Channel(private(small(5)), topology, "every_round", 2, 4, 0.3, 0.3), seeds, 20)
-
-    seeds = [11, 12, 13, 14]
-    whole = run(seeds)
-    for i, seed in enumerate(seeds):
-        for in_whole, alone in zip(whole, run([seed]), strict=True):
-            for name in alone:
-                np.testing.assert_array_equal(in_whole[name][i], alone[name][0])
-
-
 def test_faults_do_not_depend_on_who_sends_or_on_duplication():
     def run(send, duplication):
         env = begun(Channel(small(5), "ring", "on_request", loss=0.4, duplication=duplication), [3])
