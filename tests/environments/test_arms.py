@@ -185,6 +185,21 @@ test_bad_arguments_are_named = refusals(
     ({"slots": 11}, ValueError, "slots is 11; at most 10"),
     ({"regret": "mine"}, ValueError, "regret is 'mine'"),
     ({"oracle": "best"}, ValueError, "oracle is 'best'; one of 'largest'"),
+    # NumPy would make numbers of texts, dates, complex numbers and what is masked.
+    *(
+        (
+            {"means": odd},
+            ValueError,
+            r"(?s)means is .*; \(arms,\) or \(agents, arms\) is required, of numbers",
+        )
+        for odd in (
+            ["0.5", "0.2"],
+            np.array(["1970-01-01", "1970-01-01"], "datetime64[s]"),
+            np.array([0.5 + 1j, 0.2]),
+            np.ma.masked_array([0.5, 0.2], [True, False]),
+            [0.5, None],
+        )
+    ),
 )
 
 
@@ -211,21 +226,3 @@ def test_sensitivity_by_enumeration():
             most, norm = changes[adjacency]
             assert max(np.count_nonzero(difference) for difference in apart) == most
             assert max(np.linalg.norm(difference) for difference in apart) == pytest.approx(norm)
-
-
-@pytest.mark.parametrize(
-    "means",
-    [
-        ["0.5", "0.2"],
-        np.array(["1970-01-01", "1970-01-01"], "datetime64[s]"),
-        np.array([0.5 + 1j, 0.2]),
-        np.ma.masked_array([0.5, 0.2], [True, False]),
-        [0.5, None],
-    ],
-)
-def test_only_numbers_are_numbers(means):
-    """NumPy would make numbers of texts, dates, complex numbers and what is masked."""
-    with pytest.raises(
-        ValueError, match=r"(?s)means is .*; \(arms,\) or \(agents, arms\) is required, of numbers"
-    ):
-        parallel_env(means=means)
