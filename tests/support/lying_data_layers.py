@@ -24,16 +24,12 @@ class Changes(FederatedWrapper):
         self.kept.append(released)
         self.releases += 1
         return {
-            name: array * 0 + self.changed(name, array) * _spread(sends, array)
+            name: array * 0 + self.changed(name, array) * sends.reshape(sends.shape + (1,) * (array.ndim - 2))
             for name, array in released.items()
         }
 
     def before(self, name):
         return self.kept[-2][name] if self.releases > 1 else 0
-
-
-def _spread(sends, array):
-    return sends.reshape(sends.shape + (1,) * (array.ndim - 2))
 
 
 VALUES, RELEASES = "the number of values that differ is \\d+", "differ in \\d+ releases; 1 is required"

@@ -88,13 +88,6 @@ def test_hybrid_is_algorithm_2(kind, shared, alpha, ridge):
     follow(policy, env, [0, 1], {row: Hybrid(7, 4, shared or 4, alpha, ridge) for row in ROWS})
 
 
-def regressions_without_data(dim, arms, shared, ridge):
-    """The arrays of one agent's policy after its reset."""
-    policy = HybridLinUCB(ridge=ridge, shared=shared)
-    policy.reset(parallel_env(num_agents=1, num_arms=arms, dim=dim).policy_spec, row_seeds([0], 1))
-    return policy._ridges
-
-
 @pytest.mark.parametrize("collinear", [False, True])
 @pytest.mark.parametrize(("shared", "ridge"), [(0, 1.0), (5, 1.0), (2, 0.3)])
 def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
@@ -105,7 +98,9 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     if collinear:
         contexts = 0.5 + 1e-3 * contexts
     pulls, rewards = rng.integers(0, arms, 150), rng.standard_normal(150)
-    state = regressions_without_data(dim, arms, shared, ridge)
+    policy = HybridLinUCB(ridge=ridge, shared=shared)
+    policy.reset(parallel_env(num_agents=1, num_arms=arms, dim=dim).policy_spec, row_seeds([0], 1))
+    state = policy._ridges
     if shared:
         references = [kind(arms, dim, shared, 1.0, ridge) for kind in (Hybrid, Stacked)]
     else:

@@ -98,9 +98,7 @@ def prefixes(seed, agent, numbers, releases, deviation):
     factors = np.cumprod([1.0] + [(2 * k - 1) / (2 * k) for k in range(1, releases)])
     generator = stream(seed, Purpose.NOISE, agent)
     draws = np.array([generator.standard_normal(numbers) for _ in range(releases)])
-    return deviation * np.array(
-        [factors[: z + 1][::-1] @ draws[: z + 1] for z in range(releases)]
-    ), np.cumsum(factors**2)
+    return deviation * np.array([factors[: z + 1][::-1] @ draws[: z + 1] for z in range(releases)])
 
 
 @pytest.mark.parametrize("honest", [1, 2])
@@ -132,7 +130,7 @@ def test_shared_correlated_noise_is_indexed_by_the_federations_synchronisations(
         data += flat(bare.release(presence[t]), names)[0]
         last[presence[t, 0]] = synchronised
         noise = sum(
-            prefixes(5, agent, 6, rounds, deviation)[0][last[agent] - 1]
+            prefixes(5, agent, 6, rounds, deviation)[last[agent] - 1]
             for agent in range(AGENTS)
             if last[agent]
         )
