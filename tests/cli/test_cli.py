@@ -1,11 +1,13 @@
 """The command line, as a user types it."""
 
 import json
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
 from runpy import run_module
 
+import mine
 import numpy as np
 import pytest
 from pairs import every_second
@@ -194,36 +196,10 @@ def test_wrong_words_are_explained(own, words, message):
     assert not (own / "pictures").exists()
 
 
-MINE = """
-import numpy as np
-
-
-class Constant:
-    def __init__(self, arm=0, file=None):
-        self.arm = arm
-        if file:
-            open(file)
-
-    def reset(self, spaces, seeds):
-        self.shape = seeds.shape
-
-    def act(self, observation):
-        return np.full(self.shape, self.arm)
-
-
-class Mixed(Constant):
-    def act(self, observation):
-        return np.full(self.shape, self.shape[1] - 1)
-
-
-number = 3
-"""
-
-
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """The current folder, with a policy of the user's own."""
-    (tmp_path / "mine.py").write_text(MINE)
+    shutil.copy(mine.__file__, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

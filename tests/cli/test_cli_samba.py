@@ -177,7 +177,8 @@ def test_the_five_hosts_of_the_example(tmp_path):
     example = (Path(__file__).parents[2] / "docs" / "samba-compose.yaml").read_text()
     commands = {words[2]: words for words in map(json.loads, re.findall(r"command: (\[.*\])", example))}
     assert set(commands) == {path.name for path in keys.iterdir()}
-    here = f"127.0.0.1:{_free_port()}"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        here = f"127.0.0.1:{free.getsockname()[1]}"
     # Forks have all modules already; apart from that they are what a shell would start.
     context = multiprocessing.get_context("fork")
     running = {}
@@ -204,12 +205,6 @@ def test_the_five_hosts_of_the_example(tmp_path):
 def _type(words: list[str], out: Path) -> None:
     with out.open("w") as file, contextlib.redirect_stdout(file):
         app(words)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @pytest.mark.parametrize(

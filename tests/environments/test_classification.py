@@ -6,6 +6,7 @@ Statistical tests fix seeds; with others each would raise a false alarm in less 
 import numpy as np
 import pytest
 from linear_offers import random_rounds
+from refusals import refusals
 from scipy.stats import chisquare
 from undrawn import undrawn
 
@@ -148,41 +149,31 @@ def test_it_is_a_federation():
         check_federation(lambda **kwargs: make_federation("FedClassification-v0", **{**settings, **kwargs}))
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"features": "both"}, "contexts features is 'both'; one of 'disjoint', 'shared'"),
-        ({"components": 4}, r"contexts components is 4; an integer in \[1, 3\]"),
-        ({"rows": "one_pass", "num_agents": 9}, "num_agents is 9 and max_cycles 5; a product of at most 40"),
-        (
-            {"rows": "one_pass", "alpha": 1.0},
-            "contexts rows with alpha is 'one_pass'; one of 'with_replacement'",
-        ),
-        ({"reward": "logistic"}, "reward 'logistic'"),
-        ({"labels": LABELS[:-1]}, r"labels is \['frog'.*; a class for each of 40 rows"),
-        ({"labels": None}, "labels is None; a class"),
-        ({"labels": ["frog"] * 40}, r"labels are \['frog'\]; two or more"),
-        *(({"labels": [*LABELS[:-1], odd]}, "all text, all whole numbers") for odd in (None, np.nan, 3)),
-        (
-            {"labels": [np.datetime64("2024-01-01"), np.datetime64("2024-01-02")] * 20},
-            "all text, all whole numbers",
-        ),
-        ({"labels": np.linspace(0, 1, 40)}, r"labels are \[0.0, 0.0256"),
-        ({"data": np.where(np.eye(40, 3) > 0, np.inf, NUMBERS)}, r"data\[0, 0\] is inf; finite numbers"),
-        ({"data": NUMBERS.ravel()}, r"data has shape \(120,\)"),
-        ({"data": "wines", "labels": None}, "data is 'wines'; one of .*'wine'"),
-        ({"data": [["a", "b"], ["c", "d"]]}, r"data is \[\['a', .*; the name of a table, a file"),
-        ({"data": [[1.0], [2.0, 3.0]]}, r"data is \[\[1.0\], "),
-        ({"data": None}, "data is None; the name of a table"),
-        (
-            {"data": np.where(np.eye(40, 3) > 0, 1e200, NUMBERS)},
-            r"data\[0, 0\] is 1e\+200; finite numbers in",
-        ),
-    ],
+test_wrong_arguments_are_named = refusals(
+    lambda settings: classify(**settings),
+    ({"features": "both"}, "contexts features is 'both'; one of 'disjoint', 'shared'"),
+    ({"components": 4}, r"contexts components is 4; an integer in \[1, 3\]"),
+    ({"rows": "one_pass", "num_agents": 9}, "num_agents is 9 and max_cycles 5; a product of at most 40"),
+    ({"rows": "one_pass", "alpha": 1.0}, "contexts rows with alpha is 'one_pass'; one of 'with_replacement'"),
+    ({"reward": "logistic"}, "reward 'logistic'"),
+    ({"labels": LABELS[:-1]}, r"labels is \['frog'.*; a class for each of 40 rows"),
+    ({"labels": None}, "labels is None; a class"),
+    ({"labels": ["frog"] * 40}, r"labels are \['frog'\]; two or more"),
+    *(({"labels": [*LABELS[:-1], odd]}, "all text, all whole numbers") for odd in (None, np.nan, 3)),
+    (
+        {"labels": [np.datetime64("2024-01-01"), np.datetime64("2024-01-02")] * 20},
+        "all text, all whole numbers",
+    ),
+    ({"labels": np.linspace(0, 1, 40)}, r"labels are \[0.0, 0.0256"),
+    ({"data": np.where(np.eye(40, 3) > 0, np.inf, NUMBERS)}, r"data\[0, 0\] is inf; finite numbers"),
+    ({"data": NUMBERS.ravel()}, r"data has shape \(120,\)"),
+    ({"data": "wines", "labels": None}, "data is 'wines'; one of .*'wine'"),
+    ({"data": [["a", "b"], ["c", "d"]]}, r"data is \[\['a', .*; the name of a table, a file"),
+    ({"data": [[1.0], [2.0, 3.0]]}, r"data is \[\[1.0\], "),
+    ({"data": None}, "data is None; the name of a table"),
+    ({"data": np.where(np.eye(40, 3) > 0, 1e200, NUMBERS)}, r"data\[0, 0\] is 1e\+200; finite numbers in"),
+    error=ValueError,
 )
-def test_wrong_arguments_are_named(settings, message):
-    with pytest.raises(ValueError, match=message):
-        classify(**settings)
 
 
 def test_a_wrong_type_is_named():

@@ -7,6 +7,7 @@ false alarm. Averages are compared with 6 standard errors.
 import numpy as np
 import pytest
 from played import begun
+from refusals import refusals
 from scipy import stats
 
 from fedbandit_envs.core.privacy import AGENT
@@ -130,14 +131,13 @@ def test_nothing_is_claimed_without_a_bound():
     assert clipped.privacy().adjacency == AGENT
 
 
-@pytest.mark.parametrize(("wrong", "match"), [
+test_wrong_arguments_are_refused = refusals(
+    lambda wrong: parallel_env(**wrong),
     ({"law": "near"}, "law is 'near'"),
     ({"spread": 0.1}, r"spread is 0\.1; 0 is required with law='exact'"),
     ({"spread": 0.1, "law": "concentrated"}, "0 is required with law='concentrated'"),
     ({"means": [[0.1, 0.2]], "law": "approximate"}, r"means has shape \(1, 2\); \(arms,\) is required"),
     ({"means": []}, r"means has shape \(0,\)"),
     ({"regret": 1.5}, r"regret is 1\.5"),
-])  # fmt: skip
-def test_wrong_arguments_are_refused(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        parallel_env(**wrong)
+    error=ValueError,
+)  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from linear_offers import of_arms, random_rounds
 from played import begun
+from refusals import refusals
 
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers.observation import Reveal
@@ -80,7 +81,8 @@ def test_parameter_seeds_fix_the_parameter_alone():
     assert not np.array_equal(seen[0], seen[1])
 
 
-BAD = [
+test_bad_parameters_are_named = refusals(
+    lambda kwargs: parallel_env(**kwargs),
     ({"num_arms": 0}, r"num_arms is 0; an integer in \[1, 1048576\]"),
     ({"contexts": "sphere"}, r"contexts name is 'sphere'; one of \['band', 'classification'"),
     ({"gap": 0.31}, "gap is 0.31; at most 0.3 "),
@@ -98,13 +100,8 @@ BAD = [
         r"parameter has shape \(1,\), contexts have shape \(1, 2\)",
     ),
     ({"contexts": [[0.5]], "num_arms": 3, "reward": "normal"}, "num_arms is 3; None or 1"),
-]
-
-
-@pytest.mark.parametrize(("kwargs", "match"), BAD, ids=str)
-def test_bad_parameters_are_named(kwargs, match):
-    with pytest.raises(ValueError, match=match):
-        parallel_env(**kwargs)
+    error=ValueError,
+)
 
 
 def test_stating_a_parameter_pulls_its_best_arm():

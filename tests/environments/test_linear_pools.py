@@ -6,6 +6,7 @@ Frequencies are compared at 6 standard errors, under fixed seeds: one in 10^8 se
 import numpy as np
 import pytest
 from linear_offers import copied, of_arms, random_rounds
+from refusals import refusals
 
 from fedbandit_envs.exposure_v0 import parallel_env as exposure_env
 from fedbandit_envs.linear_v0 import parallel_env
@@ -124,32 +125,28 @@ def test_each_arm_has_its_own_parameter(contexts):
     assert env.hidden_space["parameter"].contains(env.hidden()["parameter"][0, 0])
 
 
-@pytest.mark.parametrize(
-    ("wrong", "match"),
-    [
-        ({"parameter": [[1.0, 0.0]] * 3, "num_arms": 4, "dim": None}, "num_arms is 4; None or 3"),
-        ({"parameter": [[1.0, 1.0]] * 4, "dim": None}, "norm of at most 1"),
-        ({"parameter": np.zeros((1, 1, 2)).tolist()}, r"parameter has shape \(1, 1, 2\); \(dim,\) or \(num_arms, dim"),
-        ({"parameter": [[1.0, 0.0]] * 4, "contexts": "band", "dim": None}, "required with contexts='band'"),
-        (
-            {"parameter": [[1.0, 0.0]] * 4, "contexts": [[0.0] * 2] * 3, "dim": None, "num_arms": None},
-            r"parameter has shape \(4, 2\), contexts have shape \(3, 2\)",
-        ),
-        ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 dimensions and 2 arms"),
-        ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
-        ({"reward": "logistic", "reward_offset": 0.5}, "reward_offset must be 0"),
-        *(
-            ({"contexts": "sphere_and_bias", "num_arms": arms, "dim": dim}, f"dim {dim}; at least 2 dimensions")
-            for arms, dim in ((3, 4), (5, 1))
-        ),
-        ({"parameter": "sphere_without_bias", "dim": 1}, "dim 1; at least 2 dimensions"),
-    ],
+test_wrong_arguments_are_refused = refusals(
+    lambda wrong: parallel_env(
+        **{"num_arms": 4, "num_agents": 2, "dim": 2, "contexts": "unit_ball", "reward": "normal", **wrong}
+    ),
+    ({"parameter": [[1.0, 0.0]] * 3, "num_arms": 4, "dim": None}, "num_arms is 4; None or 3"),
+    ({"parameter": [[1.0, 1.0]] * 4, "dim": None}, "norm of at most 1"),
+    ({"parameter": np.zeros((1, 1, 2)).tolist()}, r"parameter has shape \(1, 1, 2\); \(dim,\) or \(num_arms, dim"),
+    ({"parameter": [[1.0, 0.0]] * 4, "contexts": "band", "dim": None}, "required with contexts='band'"),
+    (
+        {"parameter": [[1.0, 0.0]] * 4, "contexts": [[0.0] * 2] * 3, "dim": None, "num_arms": None},
+        r"parameter has shape \(4, 2\), contexts have shape \(3, 2\)",
+    ),
+    ({"contexts": "separated", "dim": 1}, "num_arms is 4 and dim 1; at least 2 dimensions and 2 arms"),
+    ({"contexts": {"name": "pool", "size": 0}}, "contexts size is 0"),
+    ({"reward": "logistic", "reward_offset": 0.5}, "reward_offset must be 0"),
+    *(
+        ({"contexts": "sphere_and_bias", "num_arms": arms, "dim": dim}, f"dim {dim}; at least 2 dimensions")
+        for arms, dim in ((3, 4), (5, 1))
+    ),
+    ({"parameter": "sphere_without_bias", "dim": 1}, "dim 1; at least 2 dimensions"),
+    error=ValueError,
 )  # fmt: skip
-def test_wrong_arguments_are_refused(wrong, match):
-    with pytest.raises(ValueError, match=match):
-        parallel_env(
-            **{"num_arms": 4, "num_agents": 2, "dim": 2, "contexts": "unit_ball", "reward": "normal", **wrong}
-        )
 
 
 # Logistic rewards

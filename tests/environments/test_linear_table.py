@@ -247,14 +247,6 @@ def test_contexts_that_are_too_long_are_refused(frame, tmp_path):
         )
 
 
-@pytest.mark.parametrize("rewards", ["paid0", ["paid0"], [*PAID, "z0"]])
-def test_rewards_of_logged_arms_are_off_policy(frame, rewards):
-    with pytest.raises(
-        ValueError, match=r"rewards is .*; 3 columns, one for each arm, are required: .* off-policy"
-    ):
-        make(frame, agent="town", rewards=rewards)
-
-
 def test_missing_rewards_are_off_policy(frame):
     frame.loc[5, "paid1"] = np.nan
     with pytest.raises(
@@ -276,6 +268,10 @@ def test_missing_rewards_are_off_policy(frame):
         ({"arms": [[1.0], [2.0, 3.0]]}, ValueError, r"arms is \[\[1.0\]"),
         ({"order": "sorted"}, ValueError, "order is 'sorted'; one of 'once', 'random'"),
         ({"exact": True}, ValueError, "rewards is None; 3 columns"),
+        *(
+            ({"rewards": one}, ValueError, r"rewards is .*; 3 columns, one for each arm, are required: .* off-policy")
+            for one in ("paid0", ["paid0"], [*PAID, "z0"])
+        ),
         ({"exact": 1, "rewards": PAID}, TypeError, "exact is 1"),
         ({"exact": True, "rewards": PAID, "parameter": "sphere"}, ValueError, "parameter is 'sphere' and reward 'nor"),
         ({"max_cycles": 21}, ValueError, "table has 20 rows for agent 0 of 3; at least 21 are required"),

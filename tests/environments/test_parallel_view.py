@@ -64,7 +64,8 @@ def test_the_view_is_the_federation():
     assert not difference(infos, reset[1])
     rng = np.random.default_rng(0)
     for _ in range(5):
-        expected = features.see({name: array[np.newaxis] for name, array in stacked_rows(reset[0]).items()})
+        rows = [*reset[0].values()]
+        expected = features.see({name: np.array([[row[name] for row in rows]]) for name in rows[0]})
         for j, agent in enumerate(view.possible_agents):
             np.testing.assert_array_equal(seen[agent], expected[0, j])
             seen[agent][:] = 9  # What is handed out is the agent's own.
@@ -75,11 +76,6 @@ def test_the_view_is_the_federation():
     assert view.agents == []
     assert view.step({}) == ({}, {}, {}, {}, {})
     assert view.privacy() == env.privacy()
-
-
-def stacked_rows(observations):
-    rows = list(observations.values())
-    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
 
 
 def test_one_after_another_is_the_same_episode():

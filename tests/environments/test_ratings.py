@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -77,11 +78,9 @@ def as_categories(path):
     return frame[frame["what"].astype(int) > 0].set_index("said")
 
 
-def nullable(path):
-    return frame_of(path).convert_dtypes()
-
-
-@pytest.mark.parametrize("kind", [str, frame_of, as_parquet, as_categories, nullable])
+@pytest.mark.parametrize(
+    "kind", [str, frame_of, as_parquet, as_categories, lambda path: frame_of(path).convert_dtypes()]
+)
 def test_every_kind_of_table_gives_the_same(path, kind):
     expected = table_means(path, **SCALE, **COLUMNS, agent="region", min_ratings=1)
     found = table_means(kind(path), **SCALE, **COLUMNS, agent="region", min_ratings=1)
@@ -182,10 +181,10 @@ def test_only_regular_files_of_a_sensible_size_are_read(tmp_path):
     refused = "/dev/zero", *(str(tmp_path / f"{name}.csv") for name in ("pipe", "folder", "link"))
     for path in refused:
         for read in (
-            lambda path: table_means(path, **SCALE),
-            lambda path: read_labelled(path, "kind"),
-            lambda path: read_queries(path),
-            lambda path: read_layers(path),
+            partial(table_means, **SCALE),
+            partial(read_labelled, labels="kind"),
+            read_queries,
+            read_layers,
         ):
             with pytest.raises(
                 ValueError, match=f"is '{path}'; a regular file of at most 4,294,967,296 bytes"

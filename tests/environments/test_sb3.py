@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from refusals import refusals
 from registered import FIRST, small, two_agents
 
 from fedbandit_envs.registry.registration import REGISTRY, make_federation
@@ -176,18 +177,13 @@ def test_attributes_are_the_federations():
     env.close()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"action_format": "votes"}, ValueError, "action_format is 'votes'; one of 'arm', 'values'"),
-        ({"replicas": 0}, ValueError, "replicas is 0; an integer >= 1 is required"),
-        ({"replicas": 1.5}, TypeError, "replicas is 1.5"),
-        ({"features": 1}, TypeError, "features is 1"),
-    ],
+test_wrong_arguments_are_named = refusals(
+    lambda arguments: to_sb3(two_agents(ARMS), **arguments),
+    ({"action_format": "votes"}, ValueError, "action_format is 'votes'; one of 'arm', 'values'"),
+    ({"replicas": 0}, ValueError, "replicas is 0; an integer >= 1 is required"),
+    ({"replicas": 1.5}, TypeError, "replicas is 1.5"),
+    ({"features": 1}, TypeError, "features is 1"),
 )
-def test_wrong_arguments_are_named(arguments, error, message):
-    with pytest.raises(error, match=message):
-        to_sb3(two_agents(ARMS), **arguments)
 
 
 def test_what_sb3_does_not_take_is_named():

@@ -213,41 +213,27 @@ def test_a_worker_of_another_source_is_refused(tmp_path):
         execute._play(Drawn((1,)), tmp_path / "other.npz")
 
 
-class Killed:
-    """A sweep that is killed again and again, and what is to hold all along."""
-
-    def __init__(self, cell: Drawn, folder: Path, log: Path) -> None:
-        self.cell, self.folder, self.log = cell, folder, log
-        self.finished = {}
-        # Of which seed a file is.
-        self.seeds = {Store(folder).path(shard): seed for seed, shard in enumerate(cell.split())}
-        folder.mkdir()
-
-    def look(self):
-        """What was finished is there as it was, and has not been begun again."""
-        begun = plays(self.log)
-        for file, (stamp, number, begins) in self.finished.items():
-            assert (file.stat().st_mtime_ns, file.stat().st_ino) == (stamp, number)
-            assert begun[self.seeds[file]] == begins
-        for file in set(self.folder.glob("*.npz")) - set(self.finished):
-            self.finished[file] = (file.stat().st_mtime_ns, file.stat().st_ino, begun[self.seeds[file]])
-
-    def end(self):
-        """After an uninterrupted run everything is there, as if nothing had ever been killed."""
-        play([self.cell], self.folder)
-        self.look()
-        assert len(self.finished) == len(self.cell.seeds)
-        np.testing.assert_array_equal(Store(self.folder).load(self.cell), self.cell.expected())
-
-
 @pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.slow)])
 def test_killed_at_random_moments_nothing_is_lost_or_repeated(tmp_path, log, kills):
     """Killed while shards are played, packed and written. Each child is a copy of this process."""
     cell = Drawn(tuple(range(6 * kills)), numbers=20_000, seconds=0.004, log=str(log))
-    killed, rng = Killed(cell, tmp_path / "shards", log), random.Random(0)
+    folder, finished, rng = tmp_path / "shards", {}, random.Random(0)
+    seeds = {Store(folder).path(shard): seed for seed, shard in enumerate(cell.split())}
+    folder.mkdir()
+
+    def look():
+        """What was finished is there as it was, and has not been begun again."""
+        begun = plays(log)
+        found = {
+            file: (file.stat().st_mtime_ns, file.stat().st_ino, begun[seeds[file]])
+            for file in folder.glob("*.npz")
+        }
+        assert finished.items() <= found.items()
+        finished.update(found)
+
     for _ in range(kills):
         enough = sum(plays(log).values()) + rng.randrange(4)
-        sweep = FORK.Process(target=play, args=([cell], killed.folder))
+        sweep = FORK.Process(target=play, args=([cell], folder))
         sweep.start()
         # A copy of a process with threads, which other tests have left, may fail by itself.
         while sum(plays(log).values()) < enough and sweep.is_alive():
@@ -256,6 +242,10 @@ def test_killed_at_random_moments_nothing_is_lost_or_repeated(tmp_path, log, kil
         os.kill(sweep.pid, signal.SIGKILL)
         sweep.join()
         assert sweep.exitcode == -signal.SIGKILL, "all is played before it has been killed often enough"
-        killed.look()
-    assert len(killed.finished) > kills // 5
-    killed.end()
+        look()
+    assert len(finished) > kills // 5
+    # After an uninterrupted run everything is there, as if nothing had ever been killed.
+    play([cell], folder)
+    look()
+    assert len(finished) == len(cell.seeds)
+    np.testing.assert_array_equal(Store(folder).load(cell), cell.expected())

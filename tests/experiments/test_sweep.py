@@ -1,7 +1,9 @@
 """Sweeps as a user plays them from Python: the table against runs by hand, and settings that make no sense."""
 
 import sys
+from pathlib import Path
 
+import mine
 import numpy as np
 import pytest
 
@@ -14,20 +16,7 @@ from fedbandit_envs.experiments.sweep import sweep_runs, write_tables
 
 pandas = pytest.importorskip("pandas")
 
-OWN = """
-import numpy as np
-
-
-class Constant:
-    def __init__(self, arm=0):
-        self.arm = arm
-
-    def reset(self, spec, seeds):
-        self.shape = seeds.shape
-
-    def act(self, observation):
-        return np.full(self.shape, self.arm)
-"""
+OWN = Path(mine.__file__).read_text()
 ARMS = {"env_id": "FedArms-v0", "rounds": 12, "seeds": 3, "settings": {"arms": 4}}
 
 

@@ -119,14 +119,12 @@ def test_processes_are_sent_what_their_agents_have_received(monkeypatch):
 def submitted(folder, name, track="silent"):
     file = folder / "mine.py"
     file.write_text(ENTRIES.replace("PLACE", repr(str(folder / "place"))))
-    edition = Edition.draw(TINY)
-    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, f"{file}:{name}")
-    return plays.run(TINY, edition, [entry], folder / "out"), folder / "out", entry.row
+    return played(folder / "out", name, track, f"{file}:{name}")
 
 
-def played(folder, name, track):
+def played(folder, name, track, *source):
     edition = Edition.draw(TINY)
-    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name)
+    entry = plays.make_entry(TINY, edition, tracks_of(TINY)[track], name, *source)
     return plays.run(TINY, edition, [entry], folder), folder, entry.row
 
 
@@ -158,8 +156,8 @@ def test_a_row_verifies_and_what_was_edited_is_found(name, track, kept):
         assert table.entries[row].audited <= 1
         assert table.entries[row].holds
         assert len(table.entries[row].noise["tiny/band"]) == 32
-        assert refuted(changed(ResultTable.load(folder), row, epsilon=0.5), row) == "replay"
     for fields in (
+        *[{"epsilon": 0.5}] * (track != "silent"),
         {"regret": math.nextafter(line.regret, 0)},
         {"half": line.half * 0.9},
         {"messages": line.messages + 1},

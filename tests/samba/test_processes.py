@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from refusals import refusals
 from samba_runs import means_of, plain
 
 from fedbandit_envs.samba.keys import deal_keys
@@ -67,14 +68,10 @@ def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
             os.kill(pid, 0)
 
 
-@pytest.mark.parametrize(
-    ("role", "algorithm", "message"),
-    [
-        ("controller", None, "algorithm is None"),
-        ("customer", Algorithm("ucb"), "budget is None"),
-        ("owner-0", Algorithm("ucb"), "owner-0 has 0 means; 1, one an owner"),
-    ],
+test_parts_that_lack_something_are_refused = refusals(
+    lambda role, algorithm: make_role(RoleSetup(deal_keys(0, [1, 1])[role], algorithm)),
+    ("controller", None, "algorithm is None"),
+    ("customer", Algorithm("ucb"), "budget is None"),
+    ("owner-0", Algorithm("ucb"), "owner-0 has 0 means; 1, one an owner"),
+    error=ValueError,
 )
-def test_parts_that_lack_something_are_refused(role, algorithm, message):
-    with pytest.raises(ValueError, match=message):
-        make_role(RoleSetup(deal_keys(0, [1, 1])[role], algorithm))

@@ -54,8 +54,9 @@ def test_a_run_that_would_wear_the_key_out_does_not_start():
         SambaPlan.make(Algorithm("pursuit"), 128, longest)
 
 
-def meddle(roles, change):
-    """Lets ``change(role, peer, frame)`` have every frame before the role does."""
+def meddle(change, *run, groups=None):
+    """Lets ``change(role, takes, peer, frame)`` have every frame before the role does; the run ends as in the open."""
+    roles = make_roles(*run, groups)
     for role in roles.values():
 
         def handle(peer, frame, role=role, takes=role.handle):
@@ -63,6 +64,7 @@ def meddle(roles, change):
             return takes(peer, frame)
 
         role.handle = handle
+    assert_same(play(roles), plain(*run)[0])
 
 
 def test_thousands_of_mutations_of_frames_are_refused_and_change_nothing():
@@ -89,9 +91,7 @@ def test_thousands_of_mutations_of_frames_are_refused_and_change_nothing():
             tried[0] += 1
 
     for name, groups in (("ucb", [1, 2]), ("pursuit", [3]), ("epsilon-greedy", [1, 1, 1])):
-        roles = make_roles(Algorithm(name), MEANS, 30, 5, groups)
-        meddle(roles, change)
-        assert_same(play(roles), plain(Algorithm(name), MEANS, 30, 5)[0])
+        meddle(change, Algorithm(name), MEANS, 30, 5, groups=groups)
     assert tried[0] >= 4000
     assert len(kinds) >= 10, "all links, both ways"
 
@@ -117,9 +117,7 @@ def test_items_of_an_earlier_round_are_refused():
                 assert_forged_is_refused(*said, "does not decrypt as one of round")
             kept[role.name] = payload
 
-    roles = make_roles(Algorithm("pursuit"), MEANS, 8, 2)
-    meddle(roles, change)
-    assert_same(play(roles), plain(Algorithm("pursuit"), MEANS, 8, 2)[0])
+    meddle(change, Algorithm("pursuit"), MEANS, 8, 2)
     assert set(kept) == {"comp", "owner-0"}
 
 
@@ -132,9 +130,7 @@ def test_a_common_score_has_no_place_in_a_second_iteration():
             assert_forged_is_refused(role, takes, peer, frame, common, "does not expect it")
             tried.append(role.round)
 
-    roles = make_roles(Algorithm("pursuit"), MEANS, 8, 2)
-    meddle(roles, change)
-    assert_same(play(roles), plain(Algorithm("pursuit"), MEANS, 8, 2)[0])
+    meddle(change, Algorithm("pursuit"), MEANS, 8, 2)
     assert tried == [4, 5, 6, 7, 8]
 
 

@@ -21,6 +21,11 @@ MEANS = means_of("movielens", 3)
 HERE = "127.0.0.1:0"
 
 
+@pytest.fixture
+def roles():
+    return make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+
+
 def meet(role, address, timeout, listening=lambda port: None, accepted=lambda: None):
     return network.meet(role, address, timeout, network.Calls(listening, accepted=accepted))
 
@@ -62,14 +67,12 @@ def assert_ended(outcome, roles, culprit: str, match: str):
     assert outcome["customer"].culprit == culprit
 
 
-def test_roles_meet_over_sockets_under_tls():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_roles_meet_over_sockets_under_tls(roles):
     assert_right(asyncio.run(gather(roles, certificates=certificates_of(roles))), roles)
 
 
 @pytest.mark.parametrize("whose", ["a stranger's", "nobody's"])
-def test_who_comes_without_a_certificate_of_the_run_is_turned_away(whose):
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_who_comes_without_a_certificate_of_the_run_is_turned_away(whose, roles):
     shown = certificates_of(roles)
     shown["owner-0"] = certificates_of(roles)["owner-0"] if whose == "a stranger's" else None
     outcome = asyncio.run(gather(roles, certificates=shown, timeout=3.0))
@@ -87,8 +90,7 @@ async def whisper(port: int, *sent: bytes) -> bytes:
     return b"still open"
 
 
-def test_strangers_are_turned_away_and_the_run_goes_on():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_strangers_are_turned_away_and_the_run_goes_on(roles):
     stranger = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])["owner-0"]
     hello = stranger.links["controller"].seal(b"\0")
 
@@ -110,8 +112,7 @@ def test_strangers_are_turned_away_and_the_run_goes_on():
     assert_right(asyncio.run(gather(roles, meanwhile=strangers)), roles)
 
 
-def test_a_hello_that_was_heard_opens_no_second_door():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_a_hello_that_was_heard_opens_no_second_door(roles):
     hello = roles["owner-0"].links["controller"].seal(b"\0")
 
     async def twice(port):
@@ -122,9 +123,8 @@ def test_a_hello_that_was_heard_opens_no_second_door():
     assert_ended(outcome, roles, "owner-0", "owner-0 has gone")
 
 
-def test_idle_strangers_leave_when_more_come():
+def test_idle_strangers_leave_when_more_come(roles):
     """A hundred who say nothing, or half a word, would else hold all the files that a process may open."""
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
     idle = []
 
     async def strangers(port):
@@ -144,8 +144,7 @@ def test_idle_strangers_leave_when_more_come():
     assert heard == [b""] * 100
 
 
-def test_who_was_turned_away_comes_again():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_who_was_turned_away_comes_again(roles):
 
     async def through(port):
         return await meddler(port, lambda heard: [heard[1][-1]], turned_away=3)
@@ -175,8 +174,7 @@ def test_somebody_else_in_controllers_place_accepts_nobody(answer):
     assert not accepted
 
 
-def test_everybody_is_accepted_once_and_who_has_other_keys_never():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_everybody_is_accepted_once_and_who_has_other_keys_never(roles):
     other = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])["owner-0"]
     accepted = []
 
@@ -275,8 +273,7 @@ def test_meddling_on_the_way_ends_the_run(way):
     assert_ended(outcome, roles, "owner-0", reason)
 
 
-def test_who_does_not_come_is_named():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_who_does_not_come_is_named(roles):
     outcome = asyncio.run(gather(roles, leave_out=["owner-1"], timeout=3.0))
     assert_ended(outcome, {"customer": roles["customer"]}, "owner-1", "owner-1 did not connect")
 
@@ -292,8 +289,7 @@ def before_each_frame(role, act):
     role.handle = handle
 
 
-def test_a_role_that_fails_ends_the_run_for_all():
-    roles = make_roles(Algorithm("ucb"), MEANS, 30, 3, [1, 2])
+def test_a_role_that_fails_ends_the_run_for_all(roles):
 
     def fails():
         if roles["comp"].round == 9:

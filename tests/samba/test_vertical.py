@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refusals
 from samba_runs import streams_of
 
 from fedbandit_envs.arms.ratings import packaged_means
@@ -35,19 +36,15 @@ def test_choices_by_hand(choice, scores, uniform, place):
     assert choose(choice, np.array(scores), uniform) == place
 
 
-@pytest.mark.parametrize(
-    ("choice", "scores", "message"),
-    [
-        ("argmax", [0.5, np.nan], r"scores are \[0.5 nan\]; finite numbers >= 0 are"),
-        ("argmax", [0.5, np.inf], r"scores are \[0.5 inf\]"),
-        ("proportional", [0.5, -1e-9], r"-1\.e-09"),
-        ("proportional", [0.0, 0.0], "with a finite sum > 0"),
-        ("proportional", [1e308, 1e308], "with a finite sum > 0"),
-    ],
+test_bad_scores_are_named = refusals(
+    lambda choice, scores: choose(choice, np.array(scores), 0.5),
+    ("argmax", [0.5, np.nan], r"scores are \[0.5 nan\]; finite numbers >= 0 are"),
+    ("argmax", [0.5, np.inf], r"scores are \[0.5 inf\]"),
+    ("proportional", [0.5, -1e-9], r"-1\.e-09"),
+    ("proportional", [0.0, 0.0], "with a finite sum > 0"),
+    ("proportional", [1e308, 1e308], "with a finite sum > 0"),
+    error=ValueError,
 )
-def test_bad_scores_are_named(choice, scores, message):
-    with pytest.raises(ValueError, match=message):
-        choose(choice, np.array(scores), 0.5)
 
 
 def test_a_mask_may_make_scores_equal_and_the_permutation_then_decides():
@@ -162,35 +159,26 @@ def test_a_round_of_each_owner_is_the_least_budget():
         run("ucb", 4, seed=0)
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "parameters", "error", "message"),
-    [
-        ("reinforcement-comparison", {}, ValueError, "needs other owners' data for a score: preferences"),
-        ("ucb2", {}, ValueError, "algorithm name is 'ucb2'; one of .*'softmax', .* is required"),
-        ("ucb", {"temperature": 1}, TypeError, "unexpected keyword argument 'temperature'"),
-        ("softmax", {"temperature": 0}, ValueError, "temperature is 0"),
-        ("collections:Counter", {}, AttributeError, "'Counter' object has no attribute"),
-    ],
+test_what_owners_cannot_play_is_refused_with_a_reason = refusals(
+    lambda algorithm, parameters: Algorithm(algorithm, parameters).bank(owner_keys(0, 3), 3, 100),
+    ("reinforcement-comparison", {}, ValueError, "needs other owners' data for a score: preferences"),
+    ("ucb2", {}, ValueError, "algorithm name is 'ucb2'; one of .*'softmax', .* is required"),
+    ("ucb", {"temperature": 1}, TypeError, "unexpected keyword argument 'temperature'"),
+    ("softmax", {"temperature": 0}, ValueError, "temperature is 0"),
+    ("collections:Counter", {}, AttributeError, "'Counter' object has no attribute"),
 )
-def test_what_owners_cannot_play_is_refused_with_a_reason(algorithm, parameters, error, message):
-    with pytest.raises(error, match=message):
-        Algorithm(algorithm, parameters).bank(owner_keys(0, 3), 3, 100)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: SambaPlan(5, 100, Algorithm("ucb"), "largest", 1), "choice is 'largest'"),
-        (lambda: SambaPlan(5, 100, Algorithm("ucb"), "argmax", 0), "iterations is 0"),
-        (lambda: SambaPlan(0, 100, Algorithm("ucb"), "argmax", 1), "arms is 0"),
-        (lambda: SambaPlan.make(Algorithm("ucb"), 0, 100), "arms is 0"),
-        (lambda: owner_rewards(1.1, bytes(32)), "mean is 1.1"),
-        (lambda: derive_key(-1, "mask"), "seed is -1"),
-    ],
+test_mistakes_are_named = refusals(
+    lambda make: make(),
+    (lambda: SambaPlan(5, 100, Algorithm("ucb"), "largest", 1), "choice is 'largest'"),
+    (lambda: SambaPlan(5, 100, Algorithm("ucb"), "argmax", 0), "iterations is 0"),
+    (lambda: SambaPlan(0, 100, Algorithm("ucb"), "argmax", 1), "arms is 0"),
+    (lambda: SambaPlan.make(Algorithm("ucb"), 0, 100), "arms is 0"),
+    (lambda: owner_rewards(1.1, bytes(32)), "mean is 1.1"),
+    (lambda: derive_key(-1, "mask"), "seed is -1"),
+    error=ValueError,
 )
-def test_mistakes_are_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 PUBLISHED = {

@@ -6,6 +6,7 @@ import numpy as np
 from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.randomness.streams import Purpose, stream
+from fedbandit_envs.testing.assertions import difference
 from fedbandit_envs.wrappers import GaussianPrivatizer
 from fedbandit_envs.wrappers.transport.channel import make_topology
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
@@ -30,12 +31,7 @@ def buying(env, replicas: int = 1) -> np.ndarray:
 
 
 def assert_same(a, b):
-    if isinstance(a, dict):
-        assert a.keys() == b.keys()
-        for key in a:
-            assert_same(a[key], b[key])
-    else:
-        np.testing.assert_array_equal(a, b)
+    assert not difference(a, b)
 
 
 def seen(arrays: dict) -> dict:

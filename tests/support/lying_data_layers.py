@@ -24,7 +24,7 @@ class Changes(FederatedWrapper):
         self.kept.append(released)
         self.releases += 1
         return {
-            name: array * 0 + self.changed(name, array) * _spread(sends, array)
+            name: array * 0 + self.changed(name, array) * sends.reshape(sends.shape + (1,) * (array.ndim - 2))
             for name, array in released.items()
         }
 
@@ -32,22 +32,20 @@ class Changes(FederatedWrapper):
         return self.kept[-2][name] if self.releases > 1 else 0
 
 
-def _spread(sends, array):
-    return sends.reshape(sends.shape + (1,) * (array.ndim - 2))
-
-
-class Thousandfold(Changes):
-    """the number of values that differ is \\d+"""
-
-    def changed(self, name, array):
-        return 1000 * array
-
-
-class Twice(Changes):
-    """differ in \\d+ releases; 1 is required"""
-
-    def changed(self, name, array):
-        return array + self.before(name)
+VALUES, RELEASES = "the number of values that differ is \\d+", "differ in \\d+ releases; 1 is required"
+CHANGING = [
+    type(name, (Changes,), {"__doc__": says, "changed": changed})
+    for name, says, changed in (
+        ("Thousandfold", VALUES, lambda self, name, array: 1000 * array),
+        ("Twice", RELEASES, lambda self, name, array: array + self.before(name)),
+        ("InAllLaterReleases", RELEASES, lambda self, name, array: sum(one[name] for one in self.kept)),
+        (
+            "FromTheTenthReleaseOn",
+            VALUES,
+            lambda self, name, array: array * (100 if self.releases > 9 else 1),
+        ),
+    )
+]
 
 
 class HalfNowHalfLater(Changes):
@@ -60,20 +58,6 @@ class HalfNowHalfLater(Changes):
     def changed(self, name, array):
         owed, self.owed[name] = self.owed.get(name, 0), array // 2
         return array - self.owed[name] + owed
-
-
-class InAllLaterReleases(Changes):
-    """differ in \\d+ releases; 1 is required"""
-
-    def changed(self, name, array):
-        return sum(one[name] for one in self.kept)
-
-
-class FromTheTenthReleaseOn(Changes):
-    """the number of values that differ is \\d+"""
-
-    def changed(self, name, array):
-        return array * (100 if self.releases >= 10 else 1)
 
 
 class StopsWhereItHasWon(FederatedWrapper):
@@ -96,7 +80,7 @@ class QuotaOfWhatItHolds(Quota):
         return released
 
 
-DATA_LAYERS = [*Changes.__subclasses__(), StopsWhereItHasWon, QuotaOfWhatItHolds]
+DATA_LAYERS = [*CHANGING, HalfNowHalfLater, StopsWhereItHasWon, QuotaOfWhatItHolds]
 
 
 class Rare(arms_env.ArmsEnv):

@@ -13,6 +13,10 @@ from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.wrappers import Channel, GaussianPrivatizer, Quota
 
 
+class Nothing(FederatedWrapper):
+    layer = "observation"
+
+
 class ClaimsWithoutNoise(GaussianPrivatizer):
     """release has no '.*_noise_variance', but privacy\\(\\) is finite"""
 
@@ -79,29 +83,23 @@ class DeliversToItself(Channel):
         self._deliver(statistic, senders, senders[:, np.newaxis] & np.eye(self.max_num_agents, dtype=bool))
 
 
-class ReleasesMore(FederatedWrapper):
+class ReleasesMore(Nothing):
     """outside and inside of ReleasesMore, release"""
-
-    layer = "observation"
 
     def _release(self, sends):
         return {name: 2 * array for name, array in self.env._release(sends).items()}
 
 
-class UnderstatesSensitivity(FederatedWrapper):
+class UnderstatesSensitivity(Nothing):
     """outside and inside of UnderstatesSensitivity, sensitivity"""
-
-    layer = "observation"
 
     def sensitivity(self):
         told = self.env.sensitivity()
         return told._replace(scale={name: array / 10 for name, array in told.scale.items()})
 
 
-class HalvesRegret(FederatedWrapper):
+class HalvesRegret(Nothing):
     r"""outside and inside of HalvesRegret, info\['regret'\]"""
-
-    layer = "observation"
 
     def step_batch(self, action):
         step = self.env.step_batch(action)
@@ -144,10 +142,8 @@ class Taps(FederatedWrapper):
         return self.raw
 
 
-class ShowsWhatIsTapped(FederatedWrapper):
+class ShowsWhatIsTapped(Nothing):
     """shows agents the data of another agent in round \\d\\['observation'\\]\\['inbox_.* hold no data"""
-
-    layer = "observation"
 
     def step_batch(self, action):
         step = self.env.step_batch(action)
@@ -172,10 +168,6 @@ class TranslatesByOthers(FederatedWrapper):
     def __init__(self, env):
         super().__init__(env)
         self.action_formats = {**env.action_formats, "follow": FollowsTheBest(4)}
-
-
-class Nothing(FederatedWrapper):
-    layer = "observation"
 
 
 def seldom(channel):

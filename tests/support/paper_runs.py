@@ -1,8 +1,7 @@
 """The runs of a paper's experiment, played and found by their labels, and its command."""
 
-from typer.testing import CliRunner
+from typed import call
 
-from fedbandit_envs.cli import app
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.papers.experiment import PanelRuns, Plan, Section
@@ -10,7 +9,7 @@ from fedbandit_envs.papers.experiment import PanelRuns, Plan, Section
 
 def reproduce(*words):
     """Types `fedbandit reproduce` and these words."""
-    return CliRunner().invoke(app, ["reproduce", *map(str, words)], env={"TERM": "dumb", "COLUMNS": "300"})
+    return call("reproduce", *words, columns=300)
 
 
 def labelled(runs, **labels):

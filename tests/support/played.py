@@ -1,6 +1,9 @@
 """Episodes of a policy, round by round."""
 
+import pytest
+
 from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.randomness.streams import row_seeds
 
 
@@ -15,6 +18,12 @@ def begun(env, seeds=(0,)):
     """Returns an environment in the first round of an episode for each seed."""
     env.reset_batch(seeds)
     return env
+
+
+def refused(policy, env, message, error=UnfitError):
+    """Demands that a policy refuses to play an environment."""
+    with pytest.raises(error, match=message):
+        policy.reset(env.policy_spec, row_seeds([0], env.max_num_agents))
 
 
 def played(env, policy, seeds=(0,), rounds=None):

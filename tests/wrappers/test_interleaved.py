@@ -1,25 +1,23 @@
 """Statistics by round modulo a period: nothing is lost, nothing is counted twice, nothing leaves unasked."""
 
+from functools import partial
+
+import channels
 import numpy as np
 import pytest
+from channels import PRODUCERS
 from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played import begun
 from regression_env import Regression
 
-from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import RandomizedResponsePrivatizer
 from fedbandit_envs.wrappers.releases import Interleaved
 from fedbandit_envs.wrappers.transport.channel import Channel
 from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
-PRODUCERS = 3
-
-
-def small(**kwargs) -> ProcurementEnv:
-    return ProcurementEnv(
-        **{"num_agents": 3, "num_producers": PRODUCERS, "instance_seed": 1, "max_cycles": 60, **kwargs}
-    )
+small = partial(channels.small, 3)
 
 
 @settings(max_examples=150)
@@ -33,8 +31,7 @@ def test_whoever_sends_hands_out_what_was_not_yet_sent_by_slot(data):
     senders = st.lists(st.booleans(), min_size=replicas * agents, max_size=replicas * agents)
     waves = data.draw(st.lists(st.lists(senders, max_size=3), min_size=1, max_size=14))
     luck = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    env = Interleaved(Regression(agents), period)
-    env.reset_batch(range(replicas))
+    env = begun(Interleaved(Regression(agents), period), range(replicas))
     ledger: list[tuple[int, int, int, np.ndarray]] = []
     for t, sendings in enumerate([[], *waves]):
         if t > 0:
@@ -67,9 +64,7 @@ def test_whoever_sends_hands_out_what_was_not_yet_sent_by_slot(data):
 
 @pytest.mark.parametrize("make", [small, Regression], ids=["procurement", "floats"])
 def test_a_period_of_1_changes_nothing_but_the_axis(make):
-    wrapped, plain = Interleaved(make(), 1), make()
-    for env in (wrapped, plain):
-        env.reset_batch([3, 4])
+    wrapped, plain = begun(Interleaved(make(), 1), [3, 4]), begun(make(), [3, 4])
     luck = np.random.default_rng(0)
     for _ in range(60):
         action = luck.integers(0, 9, (2, 3, PRODUCERS)) if make is small else luck.normal(size=(2, 2, 2))
@@ -88,8 +83,7 @@ def test_a_period_of_1_changes_nothing_but_the_axis(make):
 
 
 def test_slots_are_the_rounds_modulo_the_period():
-    env = Interleaved(Regression(), 3)
-    env.reset_batch([0])
+    env = begun(Interleaved(Regression(), 3))
     everyone = np.ones((1, 2), bool)
     for t in range(7):
         env.step_batch(np.full((1, 2, 2), t + 1.0))
@@ -110,12 +104,10 @@ def test_slots_are_the_rounds_modulo_the_period():
 
 
 def test_spaces_and_sensitivity_gain_the_axis():
-    env, plain = Interleaved(Regression(), 4), Regression()
+    env, plain = begun(Interleaved(Regression(), 4), [0, 1]), begun(Regression(), [0, 1])
     assert env.single_release_space["statistic"] == spaces.Box(-np.inf, np.inf, (4, 2, 2), np.float64)
     assert env.single_release_space["count"] == spaces.Box(0, 2**53, (4, 1), np.int64)
     assert env.single_observation_space == plain.single_observation_space
-    for each in (env, plain):
-        each.reset_batch([0, 1])
     inner, outer = plain.sensitivity(), env.sensitivity()
     assert outer.changes == inner.changes
     assert outer.symmetric == inner.symmetric
@@ -131,11 +123,9 @@ def test_spaces_and_sensitivity_gain_the_axis():
 
 
 def test_inboxes_get_all_slots_and_traffic_counts_them():
-    split = Channel(Interleaved(small(), 4), "line", {"name": "fixed_gap", "gap": 6}, 1)
-    whole = Channel(small(), "line", {"name": "fixed_gap", "gap": 6}, 1)
+    over = "line", {"name": "fixed_gap", "gap": 6}, 1
+    split, whole = (begun(Channel(env, *over), [0, 1]) for env in (Interleaved(small(), 4), small()))
     assert split.policy_spec.observation["inbox_good"].shape == (3, 4, PRODUCERS)
-    for env in (split, whole):
-        env.reset_batch([0, 1])
     luck, heard = np.random.default_rng(0), 0
     for _ in range(60):
         action = luck.integers(0, 9, (2, 3, PRODUCERS))
@@ -158,12 +148,11 @@ def test_randomised_response_is_unbiased_slot_by_slot(shares):
 
     Counts that are wrong by a fifteenth are off by more than 6.
     """
-    wrapped = Interleaved(small(max_cycles=60), 3)
+    wrapped = Interleaved(small(), 3)
     env = RandomizedResponsePrivatizer(wrapped, epsilon_per_release=shares)
     seeds = range(700)
     env.reset_batch(seeds)
-    truth = Interleaved(small(max_cycles=60), 3)
-    truth.reset_batch(seeds)
+    truth = begun(Interleaved(small(), 3), seeds)
     luck = np.random.default_rng(0)
     for z in range(3):
         for _ in range(4):

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from channels import buying, private, small
 from gymnasium.error import ResetNeeded
+from played import begun
+from refusals import refusals
 from sums_env import SumsEnv
 
 from fedbandit_envs import FederatedEnv, FederatedWrapper
@@ -32,33 +34,23 @@ class LayerlessPigeons(Pigeons):
     layer = None
 
 
-@pytest.mark.parametrize(
-    ("stack", "message"),
-    [
-        (
-            lambda: Placebo(Channel(small())),
-            "Channel, of layer 'transport', inside of Placebo, of layer 'data'",
-        ),
-        (lambda: Placebo(private(small())), "GaussianPrivatizer, of layer 'noise', inside of Placebo"),
-        (lambda: Interleaved(Channel(small()), 2), "Channel, of layer 'transport', inside of Interleaved"),
-        (lambda: private(Pigeons(small())), "Pigeons, of layer 'transport', inside of GaussianPrivatizer"),
-        (
-            lambda: ContinualPrivatizer(Pigeons(SumsEnv()), 1.0, 0.1),
-            "Pigeons, .* inside of ContinualPrivatizer",
-        ),
-        (lambda: private(Reveal(small())), "Reveal, of layer 'observation', inside of GaussianPrivatizer"),
-        (lambda: Channel(Pigeons(small())), "Pigeons, .* 'transport', inside of Channel, .* at most one"),
-        (lambda: Pigeons(Channel(small())), "Channel, of layer 'transport', inside of Pigeons"),
-        (lambda: Channel(Reveal(Channel(small()))), "Reveal, of layer 'observation', inside of Channel"),
-        (
-            lambda: LaplacePrivatizer(private(small()), epsilon_per_release=1.0),
-            "GaussianPrivatizer, .* of Laplace",
-        ),
-    ],
+test_a_wrong_order_is_refused_by_name = refusals(
+    lambda stack: stack(),
+    (lambda: Placebo(Channel(small())), "Channel, of layer 'transport', inside of Placebo, of layer 'data'"),
+    (lambda: Placebo(private(small())), "GaussianPrivatizer, of layer 'noise', inside of Placebo"),
+    (lambda: Interleaved(Channel(small()), 2), "Channel, of layer 'transport', inside of Interleaved"),
+    (lambda: private(Pigeons(small())), "Pigeons, of layer 'transport', inside of GaussianPrivatizer"),
+    (lambda: ContinualPrivatizer(Pigeons(SumsEnv()), 1.0, 0.1), "Pigeons, .* inside of ContinualPrivatizer"),
+    (lambda: private(Reveal(small())), "Reveal, of layer 'observation', inside of GaussianPrivatizer"),
+    (lambda: Channel(Pigeons(small())), "Pigeons, .* 'transport', inside of Channel, .* at most one"),
+    (lambda: Pigeons(Channel(small())), "Channel, of layer 'transport', inside of Pigeons"),
+    (lambda: Channel(Reveal(Channel(small()))), "Reveal, of layer 'observation', inside of Channel"),
+    (
+        lambda: LaplacePrivatizer(private(small()), epsilon_per_release=1.0),
+        "GaussianPrivatizer, .* of Laplace",
+    ),
+    error=ValueError,
 )
-def test_a_wrong_order_is_refused_by_name(stack, message):
-    with pytest.raises(ValueError, match=message):
-        stack()
 
 
 @pytest.mark.parametrize("layer", [None, "middle", 3])
@@ -124,8 +116,7 @@ def everything_claimed(env, private) -> list[float | None]:
 
 def test_a_release_by_hand_inside_of_the_noise_is_seen_at_every_level():
     inner = private(small())
-    env = Channel(inner, schedule={"name": "fixed_gap", "gap": 3})
-    env.reset_batch([0, 1])
+    env = begun(Channel(inner, schedule={"name": "fixed_gap", "gap": 3}), [0, 1])
     for _ in range(3):
         info = env.step_batch(buying(env, 2)).info
     honest = env.privacy()
@@ -143,8 +134,7 @@ def test_a_release_by_hand_inside_of_the_noise_is_seen_at_every_level():
 
 def test_a_reset_beneath_the_noise_is_seen():
     inner = private(small())
-    env = Channel(inner)
-    env.reset_batch([0])
+    env = begun(Channel(inner))
     env.step_batch(buying(env))
     env.unwrapped.reset_batch([0])
     claim = inner.accountant.epsilon(1e-5)
@@ -160,8 +150,7 @@ def test_books_that_forget_a_release_are_seen(monkeypatch):
         lambda self, sends, index: {} if index.any() else honest(self, sends, index),
     )
     inner = private(small())
-    env = Channel(inner, schedule="every_round")
-    env.reset_batch([0])
+    env = begun(Channel(inner, schedule="every_round"))
     env.step_batch(buying(env))
     assert env.privacy().epsilon < np.inf
     env.step_batch(buying(env))
@@ -170,8 +159,7 @@ def test_books_that_forget_a_release_are_seen(monkeypatch):
 
 
 def test_what_a_data_layer_takes_has_not_left():
-    env = Interleaved(small(), 2)
-    env.reset_batch([0])
+    env = begun(Interleaved(small(), 2))
     for _ in range(5):
         env.step_batch(buying(env))
     assert [layer.privacy().epsilon for layer in layers(env)] == [0.0, 0.0]
@@ -195,8 +183,7 @@ def test_without_noise_it_is_all_or_nothing_at_every_level(make):
 def test_where_agents_choose_when_to_send_nothing_is_claimed_at_any_level(schedule):
     """Once sent or not: that nobody has asked tells of raw data as well."""
     inner = private(small())
-    env = Channel(inner, schedule=schedule)
-    env.reset_batch([0])
+    env = begun(Channel(inner, schedule=schedule))
     for send in (False, True):
         info = env.step_batch({"action": buying(env), "send": np.full((1, 4), send)}).info
         assert everything_claimed(env, inner) == [None] * 7
@@ -217,8 +204,7 @@ def test_where_agents_choose_when_to_send_nothing_is_claimed_at_any_level(schedu
 )
 def test_what_was_wrapped_in_mid_episode_asks_for_a_reset(wrap, play):
     """Its own state is made at reset."""
-    inner = small()
-    inner.reset_batch([0])
+    inner = begun(small())
     inner.step_batch(buying(inner, 1))
     env = wrap(inner)
     with pytest.raises(ResetNeeded, match="call reset first"):

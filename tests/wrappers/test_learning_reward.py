@@ -3,6 +3,8 @@
 import gymnasium
 import numpy as np
 import pytest
+from played import begun
+from refusals import refusals
 from registered import small
 
 from fedbandit_envs.arms_v0 import parallel_env as arms_env
@@ -49,8 +51,7 @@ def test_scaled_rewards_reach_their_ends():
     for quality, end in ((1.0, 1.0), (0.0, -1.0)):
         cost = np.full((2, 3), 0.25 if quality else 0.75)
         market = {"quality": [quality] * 3, "cost": cost, "capacity": [[5, 0, 7], [1, 2, 3]]}
-        env = LearningReward(procurement_env(market=market, max_cycles=3))
-        env.reset_batch([0])
+        env = begun(LearningReward(procurement_env(market=market, max_cycles=3)))
         everything = np.array([[[5, 0, 7], [1, 2, 3]]])
         np.testing.assert_allclose(env.step_batch(everything).reward, end, atol=1e-12)
         np.testing.assert_array_equal(env.step_batch(0 * everything).reward, 0.0)
@@ -58,16 +59,14 @@ def test_scaled_rewards_reach_their_ends():
 
 def test_where_nothing_can_be_earned_nothing_is_paid():
     market = {"quality": [0.5], "cost": [[0.5], [0.5]], "capacity": [[0], [3]]}
-    env = LearningReward(procurement_env(market=market, max_cycles=3))
-    env.reset_batch([0])
+    env = begun(LearningReward(procurement_env(market=market, max_cycles=3)))
     reward = env.step_batch(np.array([[[0], [3]]])).reward
     assert reward[0, 0] == 0
     assert reward[0, 1] != 0
 
 
 def test_every_problem_says_how_large_rewards_are(env_id):
-    env = LearningReward(make_federation(env_id, **small(env_id)))
-    env.reset_batch(SEEDS)
+    env = begun(LearningReward(make_federation(env_id, **small(env_id))), SEEDS)
     assert (env.largest_reward() == 1).all()
     for action in random_actions(env):
         assert np.abs(env.step_batch(action).reward).max() <= 1
@@ -94,16 +93,11 @@ def test_views_pay_it(joint):
     assert paid[0] - paid[1] == pytest.approx(agents * 2 * 0.125)
 
 
-@pytest.mark.parametrize(
-    ("kwargs", "error", "message"),
-    [
-        ({"prices": {"messages": 1.0}}, ValueError, "a name in prices is 'messages'; one of 'regret'"),
-        ({"prices": {"regret": -1.0}}, ValueError, r"prices\['regret'\] is -1.0"),
-    ],
+test_bad_arguments_are_named = refusals(
+    lambda kwargs: LearningReward(arms_env(), **kwargs).reset_batch([0]),
+    ({"prices": {"messages": 1.0}}, ValueError, "a name in prices is 'messages'; one of 'regret'"),
+    ({"prices": {"regret": -1.0}}, ValueError, r"prices\['regret'\] is -1.0"),
 )
-def test_bad_arguments_are_named(kwargs, error, message):
-    with pytest.raises(error, match=message):
-        LearningReward(arms_env(), **kwargs).reset_batch([0])
 
 
 def test_one_is_enough_and_scales_must_be_known():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from arms_env import ArmsEnv
 from authored import ONE, check_stack
+from played import begun
 from scipy.stats import norm
 
 from fedbandit_envs.testing.episodes import random_choices
@@ -20,8 +21,7 @@ from fedbandit_envs.wrappers import (
 
 
 def test_no_claim_without_a_clip():
-    env = Messages(ArmsEnv(), ONE)
-    env.reset_batch([0])
+    env = begun(Messages(ArmsEnv(), ONE))
     scale, changes, symmetric, pair = env.sensitivity()
     assert (scale["gradient"] == np.inf).all()
     assert changes == {}
@@ -48,8 +48,7 @@ PRIVATIZERS = {
 @pytest.mark.parametrize("privatizer", PRIVATIZERS)
 def test_questions_about_events_get_the_agents_number(privatizer):
     """An event may change this message and all later ones: what is claimed of all of an agent's data covers it."""
-    env = PRIVATIZERS[privatizer](Messages(ArmsEnv(), ONE))
-    env.reset_batch([0])
+    env = begun(PRIVATIZERS[privatizer](Messages(ArmsEnv(), ONE)))
     assert env.privacy().epsilon == 0
     for action in random_choices(env.single_action_space, (1, 3), 3):
         env.step_batch(action)
@@ -97,8 +96,7 @@ def test_privatizers_around_messages(privatizer, author, checked):
 def test_stages_add_up_clipped_messages(transport, stage):
     env = Messages(ArmsEnv(num_agents=4), {"gradient": {"shape": [2]}})
     private = GaussianPrivatizer(env, noise_multiplier=0.0, releases=9, clip=5.0)
-    env = transport(private, schedule="every_round", stage=stage, echo=False)
-    env.reset_batch([0])
+    env = begun(transport(private, schedule="every_round", stage=stage, echo=False))
     # The second one is clipped to the first.
     gradient = np.array([[[3.0, 4.0], [6.0, 8.0], [-1.0, 0.0], [0.0, 0.5]]])
     step = env.step_batch({"action": np.zeros((1, 4), np.int64), "message": {"gradient": gradient}})

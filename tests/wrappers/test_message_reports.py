@@ -7,6 +7,7 @@ import pytest
 from arms_env import ArmsEnv
 from authored import ONE, SUMS, Author, Sums, with_sums
 from gymnasium import spaces
+from played import begun
 
 from fedbandit_envs.testing import check_reporter
 from fedbandit_envs.wrappers import Byzantine, GaussianPrivatizer, Messages, Server
@@ -16,8 +17,7 @@ from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
 
 def test_reporters_answer_questions_within_a_round():
     """A question holds for one release; without one, reports tell what the agent has seen; nothing else moves."""
-    env = Byzantine(with_sums(ArmsEnv()), [2], {"name": "scaled", "scale": 2.0})
-    env.reset_batch([0, 1])
+    env = begun(Byzantine(with_sums(ArmsEnv()), [2], {"name": "scaled", "scale": 2.0}), [0, 1])
     everyone, nobody = np.ones((2, 3), bool), np.zeros((2, 3), bool)
     env.step_batch(np.zeros((2, 3), np.int64))
     silent = env.release(everyone)["sums"]
@@ -46,8 +46,7 @@ class Broken(Sums):
 
 
 def test_bad_reports_are_refused_before_anything_leaves():
-    env = Messages(ArmsEnv(), SUMS, {"name": f"{__name__}:Broken"})
-    env.reset_batch([0, 1])
+    env = begun(Messages(ArmsEnv(), SUMS, {"name": f"{__name__}:Broken"}), [0, 1])
     with pytest.raises(ValueError, match=r"message 'sums' of agent_2 \(replica 1\), entry 0, is nan"):
         env.release(np.ones((2, 3), bool))
     assert env.privacy().epsilon == 0
@@ -60,9 +59,7 @@ def test_bad_reports_are_refused_before_anything_leaves():
 
 def test_a_reporter_serves_several_federations():
     reporter = Sums()
-    first, second = (Messages(ArmsEnv(), SUMS, reporter) for _ in range(2))
-    for env in (first, second):
-        env.reset_batch([0])
+    first, second = (begun(Messages(ArmsEnv(), SUMS, reporter)) for _ in range(2))
     first.step_batch(np.zeros((1, 3), np.int64))
     everyone = np.ones((1, 3), bool)
     again = pickle.loads(pickle.dumps(first))
@@ -189,8 +186,7 @@ def test_asked_arrays_are_in_reports_alone_and_nothing_else_is(clip):
     env = Messages(ArmsEnv(num_agents=2), ASKED, Both())
     if clip:
         env = GaussianPrivatizer(env, noise_multiplier=1e-9, releases=20, clip=clip)
-    env = Server(env, "every_round", policy=OneQuestion())
-    env.reset_batch([0])
+    env = begun(Server(env, "every_round", policy=OneQuestion()))
     for _ in range(3):
         env.step_batch(np.zeros((1, 2), np.int64))
     upload, report = env._policy.got[:2]
@@ -208,8 +204,7 @@ def test_asked_arrays_are_in_reports_alone_and_nothing_else_is(clip):
 
 def test_without_asked_arrays_reports_are_as_large_as_uploads():
     plain = {name: {key: value for key, value in of.items() if key != "asked"} for name, of in ASKED.items()}
-    env = Server(Messages(ArmsEnv(num_agents=2), plain, Both()), "every_round", policy=OneQuestion())
-    env.reset_batch([0])
+    env = begun(Server(Messages(ArmsEnv(num_agents=2), plain, Both()), "every_round", policy=OneQuestion()))
     env.step_batch(np.zeros((1, 2), np.int64))
     upload, report = env._policy.got
     for name in plain:

@@ -11,6 +11,7 @@ from authored import ARRAYS, INNER, ONE, Author, Sums, check_stack, with_sums
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 from pairs import every_fourth
+from refusals import refusals
 from registered import PROBLEMS
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
@@ -173,22 +174,17 @@ def test_actions_without_a_message_are_named(action, error, message):
         env.step_batch(action)
 
 
-@pytest.mark.parametrize(
-    ("arrays", "error", "message"),
-    [
-        ({}, TypeError, "arrays is {}; a mapping of names"),
-        ({"mask": {"shape": [1]}}, ValueError, "arrays has the name 'mask'"),
-        ({"x_noise_variance": {"shape": [1]}}, ValueError, "arrays has the name 'x_noise_variance'"),
-        ({"x": {"shape": [1], "low": 0}}, TypeError, r"arrays\['x'\] is .*'low'"),
-        ({"x": 3}, TypeError, r"arrays\['x'\] is 3; a mapping of 'shape' and 'dtype' is required"),
-        ({"x": {"shape": [1], "dtype": "flot"}}, TypeError, r"arrays\['x'\] is .*'flot'"),
-        ({"x": {"shape": [2, 0]}}, ValueError, r"arrays\['x'\] is .*shape\[1\] is 0"),
-        ({"x": {"shape": [1], "dtype": "complex64"}}, ValueError, r"arrays\['x'\] is .*complex64"),
-    ],
+test_bad_declarations_are_named = refusals(
+    lambda arrays: Messages(ArmsEnv(), arrays),
+    ({}, TypeError, "arrays is {}; a mapping of names"),
+    ({"mask": {"shape": [1]}}, ValueError, "arrays has the name 'mask'"),
+    ({"x_noise_variance": {"shape": [1]}}, ValueError, "arrays has the name 'x_noise_variance'"),
+    ({"x": {"shape": [1], "low": 0}}, TypeError, r"arrays\['x'\] is .*'low'"),
+    ({"x": 3}, TypeError, r"arrays\['x'\] is 3; a mapping of 'shape' and 'dtype' is required"),
+    ({"x": {"shape": [1], "dtype": "flot"}}, TypeError, r"arrays\['x'\] is .*'flot'"),
+    ({"x": {"shape": [2, 0]}}, ValueError, r"arrays\['x'\] is .*shape\[1\] is 0"),
+    ({"x": {"shape": [1], "dtype": "complex64"}}, ValueError, r"arrays\['x'\] is .*complex64"),
 )
-def test_bad_declarations_are_named(arrays, error, message):
-    with pytest.raises(error, match=message):
-        Messages(ArmsEnv(), arrays)
 
 
 @pytest.mark.parametrize("inside", [Placebo, partial(Byzantine, agents=[0]), partial(Messages, arrays=ONE)])
@@ -277,7 +273,6 @@ def test_all_apis_take_messages(schedule):
     vector = gymnasium.make_vec(
         "FedArms-v0", 2, vectorization_mode="vector_entry_point", stack=stack, peers=Author(), **settings
     )
-    env.reset_batch([4, 5])
     keyed.reset(seed=4)
     single.reset(seed=4)
     vector.reset(seed=4)

@@ -1,11 +1,12 @@
 """Weighing by known noise: against plain numpy, message by message and in policies, on true data and on noise alone."""
 
+import fairx_reference
 import numpy as np
 import pytest
 from gymnasium import spaces as gym_spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from played import played
+from played import played, refused
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.baselines import BASELINES
@@ -52,15 +53,8 @@ def worth_of(messages, own, before):
 
 def gram_worth(heard, variance, reward_variance):
     """The Gram matrix and the moment, direction by direction."""
-    heard = (heard + heard.T) / 2
-    values, vectors = np.linalg.eigh(heard[:-1, :-1])
-    gram, moment = np.zeros_like(heard[:-1, :-1]), np.zeros(len(heard) - 1)
-    for g, v in zip(values, vectors.T, strict=True):
-        if g > 0 and (square := g**2 - 2 * (len(values) + 1) * variance) > 0:
-            worth = square / (square**0.5 + variance / reward_variance)
-            gram += worth * np.outer(v, v)
-            moment += worth * v * (v @ heard[:-1, -1]) / g
-    return gram, moment
+    gram, moment = fairx_reference.weighed(heard, variance, reward_variance**0.5)
+    return gram - np.eye(len(gram)), moment
 
 
 def inbox(told, mask):
@@ -263,16 +257,13 @@ def test_a_placebo_is_no_communication_with_the_same_constants(problem, name):
     (linear, lambda: FedUCB(pool="precision")),
 ])  # fmt: skip
 def test_echoes_are_refused_since_own_data_stay_exact(make, policy):
-    spaces = Channel(make(num_agents=3), echo=True).policy_spec
-    with pytest.raises(UnfitError, match="echo=False is required"):
-        policy().reset(spaces, row_seeds([0], 3))
+    refused(policy(), Channel(make(num_agents=3), echo=True), "echo=False is required")
 
 
 def test_noise_without_a_bound_is_refused_where_one_is_needed():
-    spaces = Channel(GaussianPrivatizer(linear(num_agents=3), epsilon_per_release=0.5, delta=0.1)).policy_spec
-    with pytest.raises(UnfitError, match="shift is 'per_agent'"):
-        FedUCB(shift="per_agent").reset(spaces, row_seeds([0], 3))
-    FedUCB().reset(spaces, row_seeds([0], 3))
+    env = Channel(GaussianPrivatizer(linear(num_agents=3), epsilon_per_release=0.5, delta=0.1))
+    refused(FedUCB(shift="per_agent"), env, "shift is 'per_agent'")
+    FedUCB().reset(env.policy_spec, row_seeds([0], 3))
 
 
 def test_arrays_that_do_not_say_what_they_are_worth_are_refused():

@@ -8,14 +8,13 @@ import pytest
 from arms_references import TWINS, PosteriorLuck, UCBHorizon, adjacent, beta
 from dp_accounting.pld import privacy_loss_distribution as pld
 from numba import njit
-from played import begun, played
+from played import begun, played, refused
 from scipy import stats
 from scipy.special import binom
 
 from fedbandit_envs.arms_v0 import parallel_env
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.arms import CUCB, LEARNERS, UCB1, FairLearn, Pursuit, UniformArms, kernels
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.participation import Participation
 from fedbandit_envs.wrappers.transport.channel import Channel
@@ -108,8 +107,7 @@ def test_bounds_that_shrink_with_pulls_by_hand():
 def test_what_agents_hear_of_themselves_is_refused():
     env = Server(parallel_env(), schedule="every_round")
     for policy in (UCB1(), FairLearn()):
-        with pytest.raises(UnfitError, match="echo=False is required"):
-            policy.reset(env.policy_spec, row_seeds([0], 10))
+        refused(policy, env, "echo=False is required")
 
 
 def _drawn(a, b):
@@ -224,9 +222,7 @@ def test_sleeping_arms_are_not_forced():
     ({}, 0.11, "shares add up to 1.1"),
 ])  # fmt: skip
 def test_promises_that_cannot_be_kept_are_refused(env_kwargs, shares, message):
-    env = parallel_env(**env_kwargs)
-    with pytest.raises(UnfitError, match=message):
-        FairLearn(UCB1(), shares).reset(env.policy_spec, row_seeds([0], 10))
+    refused(FairLearn(UCB1(), shares), parallel_env(**env_kwargs), message)
 
 
 @pytest.mark.parametrize(

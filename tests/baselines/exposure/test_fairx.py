@@ -6,17 +6,15 @@ Statistical statements use fixed seeds and hold with wide margins.
 import fairx_reference
 import numpy as np
 import pytest
-from played import played
+from played import played, refused
 from scipy.optimize import minimize
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.exposure import SOLVERS, FairX, _centre, _project
 from fedbandit_envs.baselines.exposure.registered import schedule
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.exposure.merit import Exponential, Linear, Merits
 from fedbandit_envs.exposure_v0 import parallel_env
 from fedbandit_envs.linear_v0 import parallel_env as linear_env
-from fedbandit_envs.randomness.streams import row_seeds
 
 TWINS = {
     "FairX-LinUCB": (150, {}),
@@ -194,6 +192,4 @@ def test_b1_asks_by_the_determinant_and_claims_nothing():
 
 
 def test_it_needs_merit_functions():
-    env = linear_env()
-    with pytest.raises(UnfitError, match="public has no 'merits'"):
-        FairX().reset(env.policy_spec, row_seeds([0], 10))
+    refused(FairX(), linear_env(), "public has no 'merits'")

@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 from pairs import every_pair, every_second
-from played import played, wrapped
+from played import played, refused, wrapped
 from shi_reference import PF, Epochs, Fed2, Leader
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.gaussian import NamedArm, PersonalPulls, PlannedPulls
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.baselines.servers.plans import complete
-from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers import Server
 
@@ -138,9 +136,7 @@ def test_private_epochs_claim_no_more_than_was_asked_for():
     (NamedArm, lambda env: env, "a Server whose policy answers an arm"),
 ])  # fmt: skip
 def test_policies_need_their_server(policy, wrap, match):
-    env = wrap(make_federation("FedMixed-v0"))
-    with pytest.raises(UnfitError, match=match):
-        policy().reset(env.policy_spec, row_seeds([0], 4))
+    refused(policy(), wrap(make_federation("FedMixed-v0")), match)
 
 
 SINGLE = ["PF-UCB", "Fed1-UCB", "PF-leader", "Fed-PE", "UCB-GLM-shared", "OFUL-disjoint-shared"]

@@ -8,16 +8,14 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
-from played import begun, played
+from played import begun, played, refused
 from scipy import optimize, stats
 from zhou_reference import Program, noise_and_ridge
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.batched import BatchedLinUCB, released_constants
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.core.privacy import AGENT
 from fedbandit_envs.linear_v0 import parallel_env
-from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers.transport.channel import Channel
 
@@ -117,8 +115,7 @@ def test_the_printed_noise_is_that_of_the_programs_tree(name, noise, epsilon, de
 def test_it_needs_its_own_messages_at_times_fixed_in_advance():
     plain, gap = printed(), {"name": "fixed_gap", "gap": 25}
     for env in (plain, Channel(plain, schedule=gap), Channel(plain, schedule="on_request", echo=True)):
-        with pytest.raises(UnfitError, match="a Channel with echo=True and a schedule fixed in advance is"):
-            BatchedLinUCB().reset(env.policy_spec, row_seeds([0], 12))
+        refused(BatchedLinUCB(), env, "a Channel with echo=True and a schedule fixed in advance is")
 
 
 # Claims

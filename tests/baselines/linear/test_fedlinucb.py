@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from asynchronous_references import AsyncLinUCBReference, FedLinUCBReference
+from played import refused
 
 from fedbandit_envs.baselines.linear.feducb import AsyncLinUCB, FedLinUCB
-from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers import Channel, Participation, Server
@@ -37,21 +37,14 @@ def side_by_side(env, policy, reference, rounds, seed=0):
     return messages
 
 
-@pytest.mark.parametrize(("law", "alpha", "rounds"), [("uniform", 1.0, 800), ("in_turn", 0.04, 800)])
-def test_fedlinucb_is_its_listing(law, alpha, rounds):
-    env = Server(Participation(parallel_env(**PROBLEM, max_cycles=rounds), law), "on_request")
-    reference = FedLinUCBReference(AGENTS, DIM, alpha, 0.5, 1.0)
-    messages = side_by_side(env, FedLinUCB(alpha=alpha, beta=0.5), reference, rounds)
-    assert messages.sum() > 50
-
-
-@pytest.mark.parametrize(("law", "growth", "rounds"), [("uniform", 6.0, 800), ("in_turn", 1.5, 800)])
-def test_async_linucb_is_its_listing(law, growth, rounds):
-    inside = Participation(parallel_env(**PROBLEM, max_cycles=rounds), law)
+@pytest.mark.parametrize(("law", "alpha", "growth"), [("uniform", 1.0, 6.0), ("in_turn", 0.04, 1.5)])
+def test_they_are_their_listings(law, alpha, growth):
+    inside = Participation(parallel_env(**PROBLEM, max_cycles=800), law)
+    env, reference = Server(inside, "on_request"), FedLinUCBReference(AGENTS, DIM, alpha, 0.5, 1.0)
+    assert side_by_side(env, FedLinUCB(alpha=alpha, beta=0.5), reference, 800).sum() > 50
     env = Server(inside, "on_request", {"name": "determinant", "growth": growth}, echo=False)
     reference = AsyncLinUCBReference(AGENTS, DIM, growth, growth, 0.5, 1.0)
-    messages = side_by_side(env, AsyncLinUCB(growth=growth, beta=0.5), reference, rounds)
-    assert messages.sum() > 20
+    assert side_by_side(env, AsyncLinUCB(growth=growth, beta=0.5), reference, 800).sum() > 20
 
 
 def test_the_radius_of_the_theory():
@@ -74,6 +67,4 @@ def test_the_radius_of_the_theory():
     (AsyncLinUCB(), lambda env: Channel(env)),
 ])  # fmt: skip
 def test_a_server_that_can_be_asked_is_needed(policy, around):
-    env = around(parallel_env(**PROBLEM))
-    with pytest.raises(UnfitError, match="a Server with schedule='on_request' and echo="):
-        policy.reset(env.policy_spec, row_seeds([0], AGENTS))
+    refused(policy, around(parallel_env(**PROBLEM)), "a Server with schedule='on_request' and echo=")

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from played import played
+from played import played, refused
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear.feducb import FedUCB
@@ -285,5 +285,4 @@ def test_estimators_take_rounds_in_turn():
 
 def test_the_minimum_needs_one_estimator():
     env = Channel(Interleaved(linear(), 2))
-    with pytest.raises(ValueError, match="combine is 'min', for 2 statistics"):
-        FedUCB(combine="min").reset(env.policy_spec, row_seeds([0], 4))
+    refused(FedUCB(combine="min"), env, "combine is 'min', for 2 statistics", ValueError)

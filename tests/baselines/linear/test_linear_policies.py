@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from compiled import from_python
 from linear_references import OFUL, Disjoint, Hybrid, Stacked, Sup
-from played import played
+from played import played, refused
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.linear import linucb
@@ -88,13 +88,6 @@ def test_hybrid_is_algorithm_2(kind, shared, alpha, ridge):
     follow(policy, env, [0, 1], {row: Hybrid(7, 4, shared or 4, alpha, ridge) for row in ROWS})
 
 
-def regressions_without_data(dim, arms, shared, ridge):
-    """The arrays of one agent's policy after its reset."""
-    policy = HybridLinUCB(ridge=ridge, shared=shared)
-    policy.reset(parallel_env(num_agents=1, num_arms=arms, dim=dim).policy_spec, row_seeds([0], 1))
-    return policy._ridges
-
-
 @pytest.mark.parametrize("collinear", [False, True])
 @pytest.mark.parametrize(("shared", "ridge"), [(0, 1.0), (5, 1.0), (2, 0.3)])
 def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
@@ -105,7 +98,9 @@ def test_estimates_and_variances_step_by_step(shared, ridge, collinear):
     if collinear:
         contexts = 0.5 + 1e-3 * contexts
     pulls, rewards = rng.integers(0, arms, 150), rng.standard_normal(150)
-    state = regressions_without_data(dim, arms, shared, ridge)
+    policy = HybridLinUCB(ridge=ridge, shared=shared)
+    policy.reset(parallel_env(num_agents=1, num_arms=arms, dim=dim).policy_spec, row_seeds([0], 1))
+    state = policy._ridges
     if shared:
         references = [kind(arms, dim, shared, 1.0, ridge) for kind in (Hybrid, Stacked)]
     else:
@@ -166,5 +161,4 @@ def test_ties_go_to_the_lowest_index(make_policy, arms):
 
 def test_more_shared_dimensions_than_there_are_are_refused():
     small = parallel_env(num_agents=1, num_arms=4, dim=2, max_cycles=20)
-    with pytest.raises(ValueError, match="shared is 3; at most 2, the dimension of contexts, is required"):
-        HybridLinUCB(shared=3).reset(small.policy_spec, row_seeds([0], 1))
+    refused(HybridLinUCB(shared=3), small, "shared is 3; at most 2, the dimension of contexts,", ValueError)

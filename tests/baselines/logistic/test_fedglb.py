@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from compiled import from_python
 from fedglb_reference import Program, descend, gradient, into_ball, into_simplex, pool, sigmoid
-from played import begun, played, wrapped
+from played import begun, played, refused, wrapped
 from scipy import optimize, stats
 
 from fedbandit_envs.baselines import BASELINES
@@ -235,10 +235,8 @@ def test_with_a_fixed_number_of_questions_it_asks_as_often(name):
 
 
 def test_other_rewards_and_contexts_are_refused():
-    spec, seeds = parallel_env().policy_spec, np.zeros((1, 10), np.uint64)
     for policy in (FedGLB(), UCBGLM()):
-        with pytest.raises(UnfitError, match=r"reward is 'beta'; 'logistic' is required|drawn anew"):
-            policy.reset(spec, seeds)
+        refused(policy, parallel_env(), r"reward is 'beta'; 'logistic' is required|drawn anew")
     ball = {"contexts": "unit_ball", "context_bound": 1.0}
     env, policy = make("FedGLB-UCB", 5, **ball)
     with pytest.raises(UnfitError, match="contexts are drawn anew in every round"):
@@ -288,8 +286,7 @@ def test_messages_that_may_be_lost_and_other_servers_are_refused():
         with pytest.raises(UnfitError, match=r"agents release .*'statistic'.*; Messages with .* are"):
             Server(plain, "every_round", policy=policy)
     other = Server(plain, "every_round", policy="ridge")
-    with pytest.raises(UnfitError, match="a Server with policy='glm', or none"):
-        UCBGLM().reset(other.policy_spec, np.zeros((1, 6), np.uint64))
+    refused(UCBGLM(), other, "a Server with policy='glm', or none")
 
 
 # The private form

@@ -26,12 +26,6 @@ def test_clairvoyant_has_no_regret_with_the_same_oracle(oracle, threshold, marke
     assert (simulate(Reveal(env), Clairvoyant(oracle), range(20)).regret == 0).all()
 
 
-def test_clairvoyant_needs_revealed_qualities():
-    env = parallel_env()
-    with pytest.raises(ValueError, match="wrap the environment in Reveal"):
-        simulate(env, Clairvoyant(), [0])
-
-
 def test_ss_ucb_follows_its_formula():
     """The first rounds by hand: exploration, then the index of the paper with t counted from 1."""
     env = parallel_env(num_agents=1, num_producers=5, instance_seed=2, max_cycles=50)

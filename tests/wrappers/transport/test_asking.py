@@ -6,14 +6,13 @@ import networkx as nx
 import numpy as np
 import pytest
 from channels import PRODUCERS, assert_same, buying, graph_of, private, seen, small
+from played import begun
 
 from fedbandit_envs.wrappers.transport.channel import Channel
 
 
 def test_synchronise_sends_for_everybody_where_somebody_asks():
-    asking, always = Channel(small(), "line", "synchronise"), Channel(small(), "line")
-    for env in (asking, always):
-        env.reset_batch([0, 1, 2])
+    asking, always = (begun(Channel(small(), "line", *when), range(3)) for when in (["synchronise"], []))
     luck = np.random.default_rng(0)
     unheard = np.zeros((3, 4, PRODUCERS))
     for _ in range(40):
@@ -59,8 +58,7 @@ def test_synchronise_needs_everybody_in_reach(topology, arguments, unreached):
     ],
 )
 def test_synchronise_where_everybody_is_in_reach(num_agents, topology, time_to_live):
-    env = Channel(small(num_agents), topology, "synchronise", 0, time_to_live, echo=True)
-    env.reset_batch([0])
+    env = begun(Channel(small(num_agents), topology, "synchronise", 0, time_to_live, echo=True))
     ask = np.arange(num_agents)[np.newaxis] == num_agents - 1
     assert env.step_batch({"action": buying(env), "send": ask}).observation["inbox_mask"].all()
     assert not env.step_batch({"action": buying(env), "send": ask & False}).observation["inbox_mask"].any()

@@ -20,6 +20,7 @@ from flooding_reference import SlowNetwork
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pairs import every_pair, every_second
+from played import begun
 
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.wrappers.transport.channel import Channel, clique_cover
@@ -204,8 +205,7 @@ def test_everything_released_arrives_everywhere_exactly_once(graph, delay, dupli
     ],
 )
 def test_traffic_by_hand(num_agents, topology, time_to_live, messages):
-    env = Channel(small(num_agents), topology, time_to_live=time_to_live)
-    env.reset_batch([0, 1])
+    env = begun(Channel(small(num_agents), topology, time_to_live=time_to_live), [0, 1])
     for played in (1, 2):
         step = env.step_batch(buying(env, 2))
         assert step.info["messages"].dtype == step.info["bytes"].dtype == np.int64
@@ -214,23 +214,9 @@ def test_traffic_by_hand(num_agents, topology, time_to_live, messages):
         assert env.traffic["messages"].tolist() == [[played * count for count in messages]] * 2
 
 
-def test_replica_alone_equals_replica_in_a_batch_under_faults():
-    def run(seeds):
-        topology = {"name": "erdos_renyi", "probability": 0.5}
-        return run_of(Channel(private(small(5)), topology, "every_round", 2, 4, 0.3, 0.3), seeds, 20)
-
-    seeds = [11, 12, 13, 14]
-    whole = run(seeds)
-    for i, seed in enumerate(seeds):
-        for in_whole, alone in zip(whole, run([seed]), strict=True):
-            for name in alone:
-                np.testing.assert_array_equal(in_whole[name][i], alone[name][0])
-
-
 def test_faults_do_not_depend_on_who_sends_or_on_duplication():
     def run(send, duplication):
-        env = Channel(small(5), "ring", "on_request", loss=0.4, duplication=duplication)
-        env.reset_batch([3])
+        env = begun(Channel(small(5), "ring", "on_request", loss=0.4, duplication=duplication), [3])
         masks = []
         for _ in range(20):
             step = env.step_batch({"action": buying(env), "send": np.array([send])})
@@ -245,8 +231,7 @@ def test_faults_do_not_depend_on_who_sends_or_on_duplication():
 
 def test_rates_of_loss_and_duplication():
     """On a complete graph each of 12 pairs has a single path, so what is lost is lost."""
-    env = Channel(small(4), loss=0.3, duplication=0.2)
-    env.reset_batch(range(20))
+    env = begun(Channel(small(4), loss=0.3, duplication=0.2), range(20))
     arrived, messages, rounds = np.zeros((20, 4, 4)), 0, 50
     for _ in range(rounds):
         step = env.step_batch(buying(env, 20))

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from played import begun
 
 from fedbandit_envs.arms_v0 import parallel_env as arms
 from fedbandit_envs.linear_v0 import parallel_env as linear
@@ -61,8 +62,7 @@ def test_agents_join_from_the_round_after_the_answer_on():
 
 
 def test_an_agent_that_has_not_joined_sends_and_hears_nothing():
-    env = make(arms(num_agents=3, max_cycles=4), "on_request")
-    env.reset_batch([0])
+    env = begun(make(arms(num_agents=3, max_cycles=4), "on_request"))
     for _ in range(3):
         # Agent 2 asks to send all the time, the others never.
         step = env.step_batch(
@@ -84,21 +84,18 @@ class Fickle(Doorman):
 
 
 def test_nobody_leaves():
-    env = Server(arms(num_agents=2, max_cycles=4), "every_round", "every_round", policy=Fickle())
-    env.reset_batch([0])
+    env = begun(Server(arms(num_agents=2, max_cycles=4), "every_round", "every_round", policy=Fickle()))
     for _ in range(3):
         seen = env.step_batch(np.zeros((1, 2), np.int64)).observation
         assert seen["server_mask"][0, :, 0].tolist() == seen["active"][0, :, 0].tolist() == [True, False]
 
 
 def test_a_delayed_or_lost_answer_delays_joining():
-    env = make(arms(num_agents=2, max_cycles=8), delay=1)
-    env.reset_batch([0])
+    env = begun(make(arms(num_agents=2, max_cycles=8), delay=1))
     active = [env.step_batch(np.zeros((1, 2), np.int64)).observation["active"][0, 1, 0] for _ in range(4)]
     # Up in round 1, taken in in round 2, down in round 3.
     assert active == [False, False, True, True]
-    env = make(arms(num_agents=2, max_cycles=60), loss=0.8)
-    env.reset_batch([0])
+    env = begun(make(arms(num_agents=2, max_cycles=60), loss=0.8))
     found = []
     for _ in range(60):
         seen = env.step_batch(np.zeros((1, 2), np.int64)).observation
@@ -164,8 +161,7 @@ def test_refusals():
 
     with pytest.raises(ValueError, match=r"downloads\['active'\] is .*; a single bool is required"):
         Server(arms(num_agents=3), policy=Wrong())
-    env = make(arms(num_agents=3))
-    env.reset_batch([0])
+    env = begun(make(arms(num_agents=3)))
     with pytest.raises(ValueError, match="seeds"):
         env.reset_batch([-1])
     active = env.step_batch(np.zeros((1, 3), np.int64)).observation["active"][0, :, 0]

@@ -1,17 +1,15 @@
 """A server: what it keeps, whom it answers, what that costs, and what faults do to it."""
 
 import numpy as np
-import pytest
-from channels import NAMES, PRODUCERS, buying, small
+from channels import BYTES, NAMES, PRODUCERS, buying, small
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played import begun
+from refusals import refusals
 from regression_env import Regression
 
 from fedbandit_envs.linear_v0 import parallel_env
 from fedbandit_envs.wrappers import Interleaved, Server
-from fedbandit_envs.wrappers.transport.transport import HEADER_BYTES
-
-BYTES = HEADER_BYTES + 8 * 2 * PRODUCERS
 
 
 def asking(env, send, replicas=1):
@@ -20,8 +18,7 @@ def asking(env, send, replicas=1):
 
 def test_whoever_uploads_gets_what_all_have_uploaded():
     """FedLinUCB's exchange by hand: two messages, and nobody else hears of it."""
-    env = Server(small(), "on_request")
-    env.reset_batch([0])
+    env = begun(Server(small(), "on_request"))
     first = env.step_batch(asking(env, [True, False, False, False]))
     np.testing.assert_array_equal(first.observation["inbox_mask"][0, :, 0], [True, False, False, False])
     assert first.observation["sent"][0, :, 0].tolist() == [True, False, False, False]
@@ -63,8 +60,7 @@ def test_a_lost_upload_is_one_message_and_a_doubled_one_is_two():
 
 
 def test_everybody_is_answered_on_schedule():
-    env = Server(small(), "every_round", {"name": "fixed_gap", "gap": 3})
-    env.reset_batch([0, 1])
+    env = begun(Server(small(), "every_round", {"name": "fixed_gap", "gap": 3}), [0, 1])
     heard = np.zeros((2, 4, PRODUCERS))
     for t in range(1, 13):
         step = env.step_batch(buying(env, 2))
@@ -124,8 +120,7 @@ FAULTS = st.fixed_dictionaries(
 @given(FAULTS, st.integers(0, 100))
 def test_faults_lose_nothing_for_good_and_count_nothing_twice(faults, seed):
     """What was lost comes with the next message: in the end everybody has all, or all but their own."""
-    env = Server(small(max_cycles=400), "on_request", **faults)
-    env.reset_batch([seed])
+    env = begun(Server(small(max_cycles=400), "on_request", **faults), [seed])
     luck = np.random.default_rng(seed)
     heard = {name: np.zeros((1, 4, PRODUCERS)) for name in NAMES}
     sent = lost = asked = 0
@@ -156,8 +151,7 @@ def test_faults_lose_nothing_for_good_and_count_nothing_twice(faults, seed):
 
 
 def test_sent_says_that_all_uploads_are_in_what_was_downloaded():
-    env = Server(small(max_cycles=300), "on_request", loss=0.4, delay=1)
-    env.reset_batch([3])
+    env = begun(Server(small(max_cycles=300), "on_request", loss=0.4, delay=1), [3])
     luck = np.random.default_rng(3)
     heard = np.zeros(PRODUCERS)
     uploaded = np.zeros(PRODUCERS)
@@ -174,15 +168,13 @@ def test_sent_says_that_all_uploads_are_in_what_was_downloaded():
             # Nobody else uploads, so what was heard is what the agent has uploaded.
             assert (heard <= uploaded).all()
     assert confirmed > 10
-    env = Server(small(), "every_round", delay=1)
-    env.reset_batch([0])
+    env = begun(Server(small(), "every_round", delay=1))
     # An upload of the agent is always on its way.
     assert not any(env.step_batch(buying(env)).observation["sent"].any() for _ in range(9))
 
 
 def test_statistics_of_any_shape_are_carried():
-    env = Server(Interleaved(Regression(3), 2), "every_round", "every_round", echo=False)
-    env.reset_batch([0])
+    env = begun(Server(Interleaved(Regression(3), 2), "every_round", "every_round", echo=False))
     heard = np.zeros((1, 3, 2, 2, 2))
     luck = np.random.default_rng(0)
     for _ in range(20):
@@ -193,16 +185,11 @@ def test_statistics_of_any_shape_are_carried():
     np.testing.assert_allclose(heard.sum(axis=2), expected, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"schedule": "never"}, ValueError, "schedule name is 'never'"),
-        ({"answers": "never"}, ValueError, "answers name is 'never'; one of .*, or a schedule's"),
-        ({"answers": "on_request"}, ValueError, "answers is 'on_request'; a schedule fixed in advance"),
-        ({"answers": {"name": "determinant", "growth": 0.5}}, ValueError, "growth is 0.5"),
-        ({"answers": {"name": "determinant", "growth": 2}}, ValueError, r"of which \[\] are square matrices"),
-    ],
+test_bad_arguments_are_named = refusals(
+    lambda arguments: Server(small(), **arguments),
+    ({"schedule": "never"}, ValueError, "schedule name is 'never'"),
+    ({"answers": "never"}, ValueError, "answers name is 'never'; one of .*, or a schedule's"),
+    ({"answers": "on_request"}, ValueError, "answers is 'on_request'; a schedule fixed in advance"),
+    ({"answers": {"name": "determinant", "growth": 0.5}}, ValueError, "growth is 0.5"),
+    ({"answers": {"name": "determinant", "growth": 2}}, ValueError, r"of which \[\] are square matrices"),
 )
-def test_bad_arguments_are_named(arguments, error, message):
-    with pytest.raises(error, match=message):
-        Server(small(), **arguments)

@@ -8,6 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 from channels import assert_same
+from played import begun
+from refusals import refusals
 from server_policies import ARRAYS, Gradients, Pooled, Rounds, pulls, small_arms, small_linear
 
 from fedbandit_envs.baselines import BASELINES
@@ -69,8 +71,7 @@ def test_ridge_on_noise_is_no_worse_than_its_ridge():
 
 
 def test_average_by_hand():
-    env = Server(small_arms(), "on_request", policy="average")
-    env.reset_batch([0])
+    env = begun(Server(small_arms(), "on_request", policy="average"))
     last, seen_from = np.zeros((4, 10)), np.zeros(4, bool)
     released = np.zeros((4, 10))
     luck = np.random.default_rng(0)
@@ -133,8 +134,7 @@ def test_noise_comes_before_what_the_server_computes(stage):
 
     for policy in (None, recorded):
         private = GaussianPrivatizer(small_linear(), epsilon_per_release=1.0)
-        env = Server(private, "every_round", stage=stage, policy=policy)
-        env.reset_batch([0])
+        env = begun(Server(private, "every_round", stage=stage, policy=policy))
         given.clear()
         for t in range(5):
             seen = env.step_batch(pulls(env, t)).observation
@@ -161,8 +161,7 @@ def test_conversations_are_noised_and_booked_like_other_releases():
 
 def test_lost_answers_leave_the_last_one_and_the_next_is_the_latest():
     """Each agent sees an answer of its own, never a later one than the server's, and the newest where one arrives."""
-    env = Server(small_arms(), "every_round", policy=Rounds(), loss=0.4, delay=2)
-    env.reset_batch([0, 5])
+    env = begun(Server(small_arms(), "every_round", policy=Rounds(), loss=0.4, delay=2), [0, 5])
     known = np.zeros((2, 4), np.int64)
     arrived = missed = 0
     for t in range(1, 101):
@@ -189,8 +188,7 @@ def talking(inside=lambda env: env, **server):
 
 def test_a_conversation_finds_the_model_of_all_data():
     """Against the normal equations; agents' regularisers add up, one each."""
-    env = talking()
-    env.reset_batch([0, 1, 2])
+    env = begun(talking(), [0, 1, 2])
     total = np.zeros((3, 3, 3))
     for t in range(1, 13):
         step = env.step_batch(pulls(env, t, 3))
@@ -207,8 +205,7 @@ def test_a_conversation_finds_the_model_of_all_data():
 
 def test_a_conversation_is_counted_and_booked():
     """A question is a download, a report an upload of its own size; each report is a release."""
-    env = talking()
-    env.reset_batch([0, 1])
+    env = begun(talking(), [0, 1])
     for t in range(1, 4):
         assert not env.step_batch(pulls(env, t, 2)).info["messages"].any()
     step = env.step_batch(pulls(env, 4, 2))
@@ -225,8 +222,7 @@ def test_a_conversation_is_counted_and_booked():
 
 def test_quotas_limit_conversations(monkeypatch):
     monkeypatch.setattr(server, "MOST_EXCHANGES", 100)
-    env = talking(lambda env: Quota(env, releases=6), schedule={"name": "fixed_gap", "gap": 1})
-    env.reset_batch([0])
+    env = begun(talking(lambda env: Quota(env, releases=6), schedule={"name": "fixed_gap", "gap": 1}))
     with pytest.raises(RuntimeError, match="policy asked 100 questions in one round and still has no answer"):
         env.step_batch(pulls(env, 1))
     assert (env._ledger.left(env.env._height)[1] == 6).all()
@@ -234,8 +230,7 @@ def test_quotas_limit_conversations(monkeypatch):
 
 def test_conversations_in_one_replica_do_not_depend_on_others():
     def run(seeds):
-        env = talking(loss=0.3, duplication=0.2, policy=Pooled(most=4))
-        env.reset_batch(seeds)
+        env = begun(talking(loss=0.3, duplication=0.2, policy=Pooled(most=4)), seeds)
         kept = []
         for t in range(12):
             step = env.step_batch(np.broadcast_to(pulls(env, t), (len(seeds), 4)))
@@ -253,8 +248,7 @@ def test_conversations_in_one_replica_do_not_depend_on_others():
     "make", [talking, lambda: Server(small_linear(), "every_round", policy="ridge", delay=1)]
 )
 def test_pickling_in_mid_episode(make):
-    env = make()
-    env.reset_batch([1, 2])
+    env = begun(make(), [1, 2])
     for t in range(5):
         env.step_batch(pulls(env, t, 2))
     twin = pickle.loads(pickle.dumps(env))
@@ -307,8 +301,7 @@ class Broken(Rounds):
     ],
 )
 def test_wrong_answers_are_named(answer, error, message):
-    env = Server(small_arms(), "every_round", policy=Broken(answer))
-    env.reset_batch([0])
+    env = begun(Server(small_arms(), "every_round", policy=Broken(answer)))
     with pytest.raises(error, match=message):
         env.step_batch(pulls(env, 0))
 
@@ -317,15 +310,13 @@ def test_answers_are_finite():
     def infinite(uploads, mask):
         return {"x": np.where(uploads["pulls"].any(), np.inf, 0.0) * mask[:, 0]}
 
-    env = Server(small_arms(), "every_round", policy=infinite)
-    env.reset_batch([0])
+    env = begun(Server(small_arms(), "every_round", policy=infinite))
     with pytest.raises(ValueError, match="policy answers 'x' that is not finite"):
         env.step_batch(pulls(env, 0))
 
 
 def test_no_conversation_across_rounds():
-    env = talking(delay=1, schedule={"name": "fixed_gap", "gap": 1})
-    env.reset_batch([0])
+    env = begun(talking(delay=1, schedule={"name": "fixed_gap", "gap": 1}))
     env.step_batch(pulls(env, 0))
     with pytest.raises(ValueError, match="delay is 1, and policy asks a question; 0 is required"):
         env.step_batch(pulls(env, 1))
@@ -336,24 +327,15 @@ class Declaring(Rounds):
         self.downloads = downloads
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"policy": "oracle"}, ValueError, "policy name is 'oracle'; one of .'average', .*'module:Class'"),
-        ({"policy": 3}, TypeError, "policy is 3"),
-        ({"policy": Rounds}, TypeError, "policy is <class"),
-        (
-            {"policy": Declaring({"x": {"shape": 3, "dtype": "int8"}})},
-            TypeError,
-            r"\['x'\] is .* not iterable",
-        ),
-        ({"policy": Declaring({"x": 4})}, TypeError, r"downloads\['x'\] is 4; a mapping of 'shape' and"),
-        ({"policy": {"name": "ridge", "ridge": 0}}, ValueError, "ridge is 0"),
-        ({"policy": {"name": "ridge", "rigde": 1}}, TypeError, "policy 'ridge' with arguments {'rigde': 1}"),
-        ({"policy": "ridge"}, ValueError, r"\['statistic'\] are required"),
-        ({"policy": "average", "echo": False}, ValueError, "echo is False; True is required with a policy"),
-    ],
+test_bad_arguments_are_named = refusals(
+    lambda arguments: Server(small_arms(), **arguments),
+    ({"policy": "oracle"}, ValueError, "policy name is 'oracle'; one of .'average', .*'module:Class'"),
+    ({"policy": 3}, TypeError, "policy is 3"),
+    ({"policy": Rounds}, TypeError, "policy is <class"),
+    ({"policy": Declaring({"x": {"shape": 3, "dtype": "int8"}})}, TypeError, r"\['x'\] is .* not iterable"),
+    ({"policy": Declaring({"x": 4})}, TypeError, r"downloads\['x'\] is 4; a mapping of 'shape' and"),
+    ({"policy": {"name": "ridge", "ridge": 0}}, ValueError, "ridge is 0"),
+    ({"policy": {"name": "ridge", "rigde": 1}}, TypeError, "policy 'ridge' with arguments {'rigde': 1}"),
+    ({"policy": "ridge"}, ValueError, r"\['statistic'\] are required"),
+    ({"policy": "average", "echo": False}, ValueError, "echo is False; True is required with a policy"),
 )
-def test_bad_arguments_are_named(arguments, error, message):
-    with pytest.raises(error, match=message):
-        Server(small_arms(), **arguments)

@@ -5,6 +5,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from played import begun
 from stage_sums import AGENTS, DELTA, EXACT, MULTIPLIER, SEEDS, STAGES, TRANSPORTS, captured, gaussian, mu_of
 
 from fedbandit_envs.arms.env import ArmsEnv
@@ -114,8 +115,7 @@ def test_shares_are_those_of_the_whole_history():
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_claims_of_a_trusted_server(transport, noise):
     make = partial(ArmsEnv, num_agents=AGENTS)
-    local = noise(make())
-    local.reset_batch(SEEDS)
+    local = begun(noise(make()), SEEDS)
     for _ in range(3):
         local.release(np.ones((2, AGENTS), bool))
     env = TRANSPORTS[transport](noise(make()), stage="server")
@@ -195,16 +195,14 @@ def test_a_stack_without_a_stage_has_its_one_claim():
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_without_a_privatizer_nothing_is_protected(stage):
-    env = Channel(ArmsEnv(num_agents=AGENTS), stage=STAGES[stage])
-    env.reset_batch([0])
+    env = begun(Channel(ArmsEnv(num_agents=AGENTS), stage=STAGES[stage]))
     assert [claim.epsilon for claim in env.privacy_claims()] == [0.0]
     assert [claim.epsilon for claim in claims_of(env).values()] == [inf]
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_agents_that_choose_when_to_send_have_no_claim(stage):
-    env = Server(gaussian(ArmsEnv(num_agents=AGENTS), clip=1.0), "on_request", stage=STAGES[stage])
-    env.reset_batch([0])
+    env = begun(Server(gaussian(ArmsEnv(num_agents=AGENTS), clip=1.0), "on_request", stage=STAGES[stage]))
     for _ in range(3):
         env.step_batch({"action": np.zeros((1, AGENTS), int), "send": np.ones((1, AGENTS), bool)})
     for claim in env.privacy_claims():
@@ -237,19 +235,14 @@ def test_an_episode_without_the_transport_has_no_stage():
     assert private.privacy().trust == "local"
 
 
-# Faults, absence and thresholds.
-
-
 def test_budgets_are_measured_for_a_fellow_of_the_smallest_sum():
     def spent(stage, **budget):
-        env = Channel(gaussian(ArmsEnv(num_agents=AGENTS), budget={**EXACT, **budget}), stage=stage)
-        env.reset_batch([0])
+        env = begun(Channel(gaussian(ArmsEnv(num_agents=AGENTS), budget={**EXACT, **budget}), stage=stage))
         for _ in range(3):
             step = env.step_batch(np.zeros((1, AGENTS), int))
         return step.info["epsilon_spent"]
 
-    bare = ArmsEnv()
-    bare.reset_batch([0])
+    bare = begun(ArmsEnv())
     mu = bare.sensitivity().changes["one-observation"].norm * sqrt(3) / MULTIPLIER
     nominal = gaussian_epsilon(DELTA, mu)
     local = spent(None)
@@ -262,10 +255,3 @@ def test_budgets_are_measured_for_a_fellow_of_the_smallest_sum():
     spent(aggregator, epsilon=float(expected) * 1.0001)
     with pytest.raises(BudgetExhaustedError):
         spent(aggregator, epsilon=float(expected) * 0.9999)
-
-
-def test_a_fellows_own_share_that_is_not_subtracted_is_caught(monkeypatch):
-    unknown = Shares.unknown
-    monkeypatch.setattr(Shares, "unknown", lambda self, known, every: unknown(self, max(known - 1, 0), every))
-    with pytest.raises(AssertionError):
-        test_claims_of_a_secure_sum("channel", 3, 1)

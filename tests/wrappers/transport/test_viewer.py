@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from channels import assert_same, buying, private, run_of, small
 from gymnasium.error import ResetNeeded
+from played import begun
 from registered import FIRST_IDS, carries_messages, has_bounded_releases
 
 from fedbandit_envs.core.privacy import variance_of
@@ -28,9 +29,7 @@ def federation(env_id, make_federation, **kwargs):
 @pytest.mark.usefixtures("blank_pictures")
 @pytest.mark.parametrize("env_id", FIRST_IDS, indirect=True)
 def test_every_problem_is_drawn_and_not_changed(env_id, make_federation, sample_actions):
-    drawn, plain = (federation(env_id, make_federation, **kwargs) for kwargs in (DRAWN, {}))
-    for env in (drawn, plain):
-        env.reset_batch([3, 4])
+    drawn, plain = (begun(federation(env_id, make_federation, **kwargs), [3, 4]) for kwargs in (DRAWN, {}))
     rounds = sample_actions(plain.unwrapped, 2, seed=0, rounds=2)
     for action in rounds:
         steps = [env.step_batch(action) for env in (drawn, plain)]
@@ -85,8 +84,7 @@ def test_drawn_graphs_are_those_on_which_messages_travel():
 
 
 def test_noise_is_measured_as_it_is_announced():
-    env = Channel(private(small(4, **DRAWN)))
-    env.reset_batch([7])
+    env = begun(Channel(private(small(4, **DRAWN))), [7])
     seen = env.step_batch(buying(env)).observation
     shares = []
     for name in ("delivered", "good"):
@@ -110,12 +108,10 @@ def test_what_an_agent_has_learned_is_its_regret_against_the_worst():
 
 
 def test_what_cannot_be_drawn():
-    bare = small(3, **DRAWN)
-    bare.reset_batch([0])
+    bare = begun(small(3, **DRAWN))
     with pytest.raises(ValueError, match="a stack with a transport, made with render_mode='rgb_array'"):
         render_federation(bare)
-    env = Channel(small(3))
-    env.reset_batch([0])
+    env = begun(Channel(small(3)))
     with pytest.raises(ValueError, match="made with render_mode='rgb_array' and then reset"):
         render_federation(env)
     env = Channel(small(3, **DRAWN))
@@ -129,6 +125,5 @@ def test_what_cannot_be_drawn():
         render_federation(env, 5)
     beside = render_federation(env, silent_regret=np.ones((4, 3)))
     assert beside.shape == SHAPE
-    text = Channel(small(3, render_mode="ansi"))
-    text.reset_batch([0])
+    text = begun(Channel(small(3, render_mode="ansi")))
     assert "round 0" in text.render()
