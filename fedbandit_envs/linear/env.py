@@ -176,7 +176,6 @@ class LinearProblem(Problem):
                 **pool,
                 **self._also_seen(),
             },
-            action=next(iter(formats.values())).space,
             hidden={"parameter": spaces.Box(-1.0, 1.0, shape, np.float64)},
             action_formats=formats,
             instance_seed=instance_seed,

@@ -187,7 +187,6 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         agents, producers = costs.shape
         most_units = self._market.max_capacity
         self._tabled = drift == 0.0 and most_units <= rounds.TABLED_CAPACITY
-        quantities = actions.Quantities(producers, most_units)
         each, units = (producers,), spaces.Box(0, most_units, (producers,), np.int32)
         super().__init__(
             num_agents=agents,
@@ -202,10 +201,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
                 "total_delivered": spaces.Box(0, MOST, each, np.int64),
                 "total_good": spaces.Box(0, MOST, each, np.int64),
             },
-            action=quantities.space,
             hidden={"quality": spaces.Box(0.0, 1.0, each, np.float64)},
             action_formats={
-                "quantities": quantities,
+                "quantities": actions.Quantities(producers, most_units),
                 "portions": Estimates(producers, actions.quantities_by_portions, low=0.0),
                 "index": Estimates(producers, actions.quantities_by_quality, low=0.0),
             },
