@@ -248,15 +248,12 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             self._reward, self._info["regret"], self._info["violation"], self._info["excess"],
         )  # fmt: skip
         if self._drift > 0.0:
-            self._move_qualities()
-
-    def _move_qualities(self) -> None:
-        """Moves all qualities by one step of a random walk reflected at 0 and 1; steps do not depend on actions."""
-        producers = self._quality.shape[1]
-        steps = np.stack([generator.standard_normal(producers) for generator in self._drifts])
-        moved = np.abs(self._quality + self._drift * steps) % 2.0
-        self._quality = np.where(moved > 1.0, 2.0 - moved, moved)
-        self._measure()
+            # One step of a random walk reflected at 0 and 1, which does not depend on actions.
+            producers = self._quality.shape[1]
+            steps = np.stack([generator.standard_normal(producers) for generator in self._drifts])
+            moved = np.abs(self._quality + self._drift * steps) % 2.0
+            self._quality = np.where(moved > 1.0, 2.0 - moved, moved)
+            self._measure()
 
     def _sensitivity(self) -> Sensitivity:
         return rounds.sensitivity(self._observation["capacity"])
