@@ -520,7 +520,7 @@ class KnownCounts:
     Attributes:
         trials: Numbers of outcomes, float64 ``(replicas, agents, values)``; :meth:`update` writes them.
         successes: Numbers of successes among them, same shape.
-        received: The started aggregator of received counts; None where agents receive no messages.
+        received: The started aggregator of received counts; None where agents receive no messages or ignore them.
 
     Example:
         >>> from fedbandit_envs.arms_v0 import parallel_env
@@ -533,12 +533,12 @@ class KnownCounts:
     """
 
     def __init__(
-        self, pool: Aggregator, spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str
+        self, pool: Aggregator | None, spec: PolicySpec, rows: tuple[int, ...], trials: str, successes: str
     ) -> None:
         """Prepares for an episode in which nothing is known yet.
 
         Args:
-            pool: The aggregator of received counts.
+            pool: The aggregator of received counts; None to ignore them.
             spec: Public description of the environment.
             rows: Numbers of replicas and agents, ``(replicas, agents)``.
             trials: Name of the array of numbers of outcomes, as senders release it.
@@ -550,7 +550,7 @@ class KnownCounts:
         self._names = trials, successes
         self.trials, self.successes = np.zeros((2, *rows, *(spec.observation[f"total_{trials}"].shape or ())))
         self.received: Aggregator | None = None
-        if "inbox_mask" in spec.observation.spaces:
+        if pool is not None and "inbox_mask" in spec.observation.spaces:
             self.received = pool.start(count_inbox(spec, rows, trials, successes))
 
     def update(self, observation: Arrays) -> None:

@@ -109,13 +109,11 @@ class AgentIO:
                 name: self._checked(f"{who}, {name!r},", answers[name], part) for name, part in space.items()
             }
         array, (replicas, agents), wanted = np.asarray(answers), self.rows, space.shape or ()
-        if array.shape[:1] != (replicas * agents,):
+        if array.shape != (replicas * agents, *wanted):
             raise ValueError(
                 f"{who} answers all rows together with shape {array.shape}; {(replicas * agents, *wanted)} is "
                 "required, replica by replica"
             )
-        if array.shape[1:] != wanted:
-            raise ValueError(f"{who} answers each row with shape {array.shape[1:]}; {wanted} is required")
         if array.dtype.kind == "f" and np.isnan(array).any():
             row, *entry = (int(i) for i in np.argwhere(np.isnan(array))[0])
             raise ValueError(

@@ -266,10 +266,8 @@ class UCB1(Rule):
 
     def scores(self, round_: Array, pulls: Array, sums: Array, iteration: int, out: Array) -> None:
         """Writes the arms' upper confidence bounds as scores into ``out``; see :meth:`Rule.scores`."""
-        if self._logarithm == "horizon_per_pull":
-            kernels.shrinking_bounds(self._log_horizon, self._scale, pulls, sums, out)
-        else:
-            kernels.upper_bounds(round_, self._log_horizon, self._scale, pulls, sums, out)
+        per_pull = self._logarithm == "horizon_per_pull"
+        kernels.upper_bounds(round_, self._log_horizon, per_pull, self._scale, pulls, sums, out)
 
 
 class ThompsonSampling(Rule):

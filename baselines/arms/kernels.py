@@ -124,10 +124,10 @@ def means(pulls, sums, out):
 
 
 @kernel
-def upper_bounds(round_, log_horizon, scale, pulls, sums, out):
+def upper_bounds(round_, log_horizon, per_pull, scale, pulls, sums, out):
     """Writes ``s / n + sqrt(scale ln t / n)`` for an arm with n pulls and the sum s of rewards, in round t.
 
-    Unless ``log_horizon`` = ln T is negative, it replaces ln t.
+    Unless ``log_horizon`` = ln T is negative, it replaces ln t; with ``per_pull`` ln(T / n) does, or 0 where n > T.
     """
     known, factor = 0, 0.0
     for r in range(pulls.shape[0]):
@@ -136,16 +136,8 @@ def upper_bounds(round_, log_horizon, scale, pulls, sums, out):
             known = round_[r]
             factor = scale * (np.log(np.float64(known)) if log_horizon < 0.0 else log_horizon)
         for k in range(pulls.shape[1]):
-            out[r, k] = sums[r, k] / pulls[r, k] + np.sqrt(factor / pulls[r, k])
-
-
-@kernel
-def shrinking_bounds(log_horizon, scale, pulls, sums, out):
-    """Writes ``s / n + sqrt(scale ln(T / n) / n)`` for an arm with n pulls and the sum s; without bonus where n > T."""
-    for r in range(pulls.shape[0]):
-        for k in range(pulls.shape[1]):
-            factor = scale * max(log_horizon - np.log(pulls[r, k]), 0.0)
-            out[r, k] = sums[r, k] / pulls[r, k] + np.sqrt(factor / pulls[r, k])
+            own = scale * max(log_horizon - np.log(pulls[r, k]), 0.0) if per_pull else factor
+            out[r, k] = sums[r, k] / pulls[r, k] + np.sqrt(own / pulls[r, k])
 
 
 @kernel

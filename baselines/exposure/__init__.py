@@ -261,9 +261,8 @@ class FairX(FedUCB):
         super().reset(spec, seeds)
 
     def _default_threshold(self, horizon: int, longest: float, start: Regularisation) -> float:
-        dim = self._ridges.moment.shape[-1]
-        grown = horizon * longest**2 * self._federation / (dim * self._ridge)
-        return 2 * horizon * dim / (log(1 + grown) + 1)
+        grown = horizon * longest**2 * self._federation / (self._dim * self._ridge)
+        return 2 * horizon * self._dim / (log(1 + grown) + 1)
 
     def _wants(self, observation: Arrays, action: Array) -> None:
         turn = observation["round"] % self._estimators

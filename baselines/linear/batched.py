@@ -141,8 +141,8 @@ class BatchedLinUCB(FedUCB):
         super().reset(spec, seeds)
 
     def _pull(self, observation: Arrays) -> Array:
-        dim = self._parameter.shape[-1]
-        grown = dim * log(1 + (int(observation["round"].max()) + 1) * self._agents / (dim * self._ridge))
+        rounds = int(observation["round"].max()) + 1
+        grown = self._dim * log(1 + rounds * self._agents / (self._dim * self._ridge))
         radius = sqrt(self._ridge) * self._parameter_bound
         radius += self._noise_sd * sqrt(grown - log(self._failure))
         if self._chooses_radius:

@@ -13,16 +13,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.aggregators import (
-    GRAM,
-    NOISE,
-    AggregatorSpec,
-    Sum,
-    gram_arrays,
-    gram_inbox,
-    make_aggregator,
-    noise_of,
-)
+from fedbandit_envs.baselines import aggregators
+from fedbandit_envs.baselines.aggregators import GRAM, NOISE
 from fedbandit_envs.baselines.linear import regressions
 from fedbandit_envs.baselines.linear.linucb import LinUCB
 from fedbandit_envs.baselines.policy import UnfitError, require_around
@@ -83,7 +75,7 @@ class FedUCB(LinUCB):
         bias: regressions.BiasName = "root_m",
         combine: CombineName = "pooled",
         threshold: float | ThresholdName | None = None,
-        pool: AggregatorSpec = "sum",
+        pool: aggregators.AggregatorSpec = "sum",
         **linucb: Any,
     ) -> None:
         """Sets the policy's constants; see :class:`LinUCB` for those not named here.
@@ -124,7 +116,7 @@ class FedUCB(LinUCB):
         elif threshold is not None:
             require_number("threshold", threshold, 0, np.inf)
         self._threshold = threshold
-        self._pool = make_aggregator(pool)
+        self._pool = aggregators.make_aggregator(pool)
         # Subclasses have another ridge of V once a message has been received.
         self._joint_ridge = self._ridge
 
@@ -136,10 +128,8 @@ class FedUCB(LinUCB):
                 ``"per_agent"`` and the announced variances have no upper bound; or agents receive their own messages,
                 which the aggregator (``precision``) would count twice.
         """
-        seen = spec.observation.spaces
-        dim = (seen["contexts"].shape or (0, 0))[1]
-        rows = seeds.shape
-        inbox = gram_inbox(spec, rows) if "inbox_mask" in seen else None
+        seen, rows = spec.observation.spaces, seeds.shape
+        inbox = aggregators.gram_inbox(spec, rows) if "inbox_mask" in seen else None
         self._senders = inbox.senders if inbox else 1
         # A single sender is a server, whose messages are sums over all agents. The printed bounds count these.
         printed = {self._shift, self._bias} & {"per_agent", "printed"}
@@ -167,6 +157,7 @@ class FedUCB(LinUCB):
             # then computed as if there were no noise.
             self._worst = 0.0
         self._start(spec, rows, self._estimators, int(self._capped))
+        dim = self._dim
         self._own, self._lifted = np.zeros((2, *rows, self._estimators, dim + 1, dim + 1))
         self._known_senders = np.zeros((*rows, self._senders), np.bool_)
         self._releases = np.zeros(rows)
@@ -187,7 +178,7 @@ class FedUCB(LinUCB):
         self._synchronised = self._ridges.log_det.copy()
 
     def _default_threshold(self, horizon: int, longest: float, start: regressions.Regularisation) -> float:
-        dim = self._ridges.moment.shape[-1]
+        dim = self._dim
         least, most = float(start.least.flat[0]), float(start.most.flat[0])
         threshold = 2 * horizon * dim / (log(most / least + horizon * longest**2 / (dim * least)) + 1)
         return threshold / (1 + longest**2) if self._estimators > 1 else threshold
@@ -201,7 +192,7 @@ class FedUCB(LinUCB):
             # ridge.
             sd = np.zeros_like(sd)
         return regressions.regularise(
-            self._shift, self._bias, sd, sqrt(self._worst), heads, log_union, self._ridges.moment.shape[-1],
+            self._shift, self._bias, sd, sqrt(self._worst), heads, log_union, self._dim,
             self._joint_ridge, self._parameter_bound,
         )  # fmt: skip
 
@@ -222,7 +213,7 @@ class FedUCB(LinUCB):
             ``send``, bool ``(replicas, agents)``.
         """
         last = last_of(observation)
-        scratch = np.empty(self._ridges.moment.shape[-1])
+        scratch = np.empty(self._dim)
         observe(*last, scratch, *self._ridges)
         if self._capped:
             observe(*last, scratch, *self._alone)
@@ -236,7 +227,7 @@ class FedUCB(LinUCB):
 
     def _take_in(self, observation: Arrays, mask: Array) -> None:
         assert self._received is not None
-        self._received.add(gram_arrays(observation))
+        self._received.add(aggregators.gram_arrays(observation))
         if self._echo:
             self._own[observation["sent"][..., 0]] = 0.0
         news: Array = np.asarray(mask.any(axis=-1))
@@ -245,7 +236,8 @@ class FedUCB(LinUCB):
             self._known_senders |= mask
             self._heard = self._heads * np.maximum(self._known_senders.sum(axis=-1), 1).astype(np.float64)
         heads = self._heard
-        total, variance = self._received.totals[GRAM], noise_of(self._received.totals, mask.shape[:2])
+        totals = self._received.totals
+        total, variance = totals[GRAM], aggregators.noise_of(totals, mask.shape[:2])
         made = self._regularisation(np.sqrt(variance), np.maximum(self._releases, 1), heads)
         others = total
         if self._shift == "lift":
@@ -261,8 +253,7 @@ class FedUCB(LinUCB):
 
     def _trust(self, made: regressions.Regularisation, news: Array) -> None:
         """Stores the error bounds of the agents that have received messages in this round (``news``)."""
-        dim = self._ridges.moment.shape[-1]
-        log_floor = dim * np.log(made.least)
+        log_floor = self._dim * np.log(made.least)
         for held, value in zip(
             self._confidence, (log_floor, np.ones_like(log_floor), made.bias, made.tilt), strict=True
         ):
@@ -357,19 +348,18 @@ class FedLinUCB(LinUCB):
         """
         _require_server(spec, echo=True)
         super().reset(spec, seeds)
-        contexts = spec.observation["contexts"]
-        dim = (contexts.shape or (0, 0))[1]
         self._growth = spec.agents**-2 if self._alpha is None else self._alpha
         if self._beta is None:
             # The radius of the confidence ellipsoids in He et al. 2022, Theorem 5.1.
             agents, bias = spec.agents, sqrt(self._ridge) * self._parameter_bound
-            grown = spec.horizon * highest(contexts) ** 2 / (min(self._growth, 1.0) * self._ridge)
-            width = self._noise_sd * sqrt(dim * log((1 + grown) / self._failure)) + bias
+            longest = highest(spec.observation["contexts"])
+            grown = spec.horizon * longest**2 / (min(self._growth, 1.0) * self._ridge)
+            width = self._noise_sd * sqrt(self._dim * log((1 + grown) / self._failure)) + bias
             spread = sqrt(1 + agents * self._growth) + agents * sqrt(2 * self._growth)
             self._constant = self._beta_scale * (bias + spread * width)
         # The server adds up the data that agents upload. So there is a single sender, and robust aggregation, which
         # compares senders, is not possible.
-        self._received = Sum().start(gram_inbox(spec, seeds.shape))
+        self._received = aggregators.Sum().start(aggregators.gram_inbox(spec, seeds.shape))
         self._downloaded = self._received.totals[GRAM]
         self._local, self._uploaded = np.zeros((2, *self._downloaded.shape))
         self._no_shift = np.full(seeds.shape, self._ridge)
@@ -388,7 +378,7 @@ class FedLinUCB(LinUCB):
         self._uploaded[self._send] = self._local[self._send]
         mask = observation["inbox_mask"]
         if mask.any():
-            self._received.add(gram_arrays(observation))
+            self._received.add(aggregators.gram_arrays(observation))
             back = observation["sent"][..., 0]
             self._local[back] -= self._uploaded[back]
             self._uploaded[back] = 0.0

@@ -121,11 +121,11 @@ class LinUCB:
             estimators: Number of estimators of each agent, which are used in turn.
             alone: 1 if each agent has one more estimator, whose bounds cap those of the others; else 0.
         """
-        dim = (spec.observation["contexts"].shape or (0, 0))[1]
+        self._dim = (spec.observation["contexts"].shape or (0, 0))[1]
         self._noise_sd = float(spec.public.get("noise_sd", 0.5)) if self._given_sd is None else self._given_sd
-        self._ridges, self._confidence = self._without_data((*rows, estimators), dim)
-        self._alone, self._alone_confidence = self._without_data((*rows, alone), dim)
-        self._parameter = np.zeros((*rows, dim))
+        self._ridges, self._confidence = self._without_data((*rows, estimators))
+        self._alone, self._alone_confidence = self._without_data((*rows, alone))
+        self._parameter = np.zeros((*rows, self._dim))
         self._arm = np.zeros(rows, np.int64)
         self._everyone = everyone(*rows, 1)
         # Of algorithms whose agents may choose when to send; see `_wants`.
@@ -134,15 +134,15 @@ class LinUCB:
         self._waited, self._spread = np.zeros((2, *rows))
         self._send = np.zeros(rows, np.bool_)
 
-    def _without_data(self, shape: tuple[int, ...], dim: int) -> tuple[Ridges, Confidence]:
+    def _without_data(self, shape: tuple[int, ...]) -> tuple[Ridges, Confidence]:
         """Returns regressions without data, and their confidence bounds without noise."""
-        ridges = Ridges.without_data(shape, dim, self._ridge)
+        ridges = Ridges.without_data(shape, self._dim, self._ridge)
         bias = np.full(shape, np.sqrt(self._ridge) * self._parameter_bound)
         return ridges, Confidence(ridges.log_det.copy(), np.ones(shape), bias, np.zeros(shape))
 
     def act(self, observation: Arrays) -> Array:
         """Returns arms, int64 ``(replicas, agents)``; see :meth:`Policy.act`."""
-        observe(*last_of(observation), np.empty(self._parameter.shape[-1]), *self._ridges)
+        observe(*last_of(observation), np.empty(self._dim), *self._ridges)
         return self._choose(observation, -np.log(self._failure))
 
     def _choose(self, observation: Arrays, log_failure: float) -> Array:

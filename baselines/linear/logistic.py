@@ -295,7 +295,7 @@ class UCBGLM(LinUCB):
         """
         super().reset(spec, seeds)
         self._pool = unknown_pool(spec, len(seeds))
-        dim, seen = self._pool.shape[-1], spec.observation.spaces
+        dim, seen = self._dim, spec.observation.spaces
         self._served = "server_moment" in seen
         if "server_mask" in seen and not self._served:
             raise UnfitError(f"observed are {sorted(seen)}; a Server with policy='glm', or none, is required")
@@ -312,13 +312,12 @@ class UCBGLM(LinUCB):
             self._ridges.inverse[new, 0] = observation["server_inverse"][new]
             self._ridges.moment[new, 0] = observation["server_moment"][new]
         else:
-            dim = self._model.shape[-1]
-            observe(*last_of(observation), np.empty(dim), *self._ridges)
+            observe(*last_of(observation), np.empty(self._dim), *self._ridges)
             get_to_know(self._pool, observation)
             played = observation["pool_pulls"], observation["pool_rewards"]
             maximise(self._pool, *played, self._ridge, self._model)
             # The centre of the bounds is V^-1 times the moment.
-            gram = observation["total_statistic"][..., :dim, :dim] + self._ridge * np.eye(dim)
+            gram = observation["total_statistic"][..., :-1, :-1] + self._ridge * np.eye(self._dim)
             self._ridges.moment[...] = (gram @ self._model[..., np.newaxis]).swapaxes(-1, -2)
         return self._choose(observation, -log(self._failure))
 
@@ -398,7 +397,7 @@ class FedGLB(LinUCB):
         self._c = slope_of(spec, self._slope)
         self._ridge = self._penalty / self._c
         super().reset(spec, seeds)
-        (dim,) = seen["pulled_context"].shape or (0,)
+        dim = self._dim
         self._confidence.inflation[...] = 0.0
         self._matrix = np.zeros((*rows, dim, dim)) + self._ridge * np.eye(dim)
         self._model = np.zeros((*rows, dim))

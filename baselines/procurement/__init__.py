@@ -208,9 +208,7 @@ class QualityIndex:
         self._index, self._rows = np.zeros(shape), np.zeros(seeds.shape, np.bool_)
         self._sure = np.zeros(shape) if self._margin else self._index
         self._everyone = everyone(*seeds.shape, 1)
-        self._known: KnownCounts | None = None
-        if self._pool is not None:
-            self._known = KnownCounts(self._pool, spec, seeds.shape, "delivered", "good")
+        self._known = KnownCounts(self._pool, spec, seeds.shape, "delivered", "good")
 
     def act(self, observation: Arrays) -> Array:
         """Returns quantities, int32 ``(replicas, agents, producers)``; see :meth:`Policy.act`."""
@@ -238,8 +236,6 @@ class QualityIndex:
 
     def _counts(self, observation: Arrays) -> tuple[Array, Array]:
         """Returns the numbers of known units and of good ones among them, with newly received reports."""
-        if self._known is None:
-            return observation["total_delivered"], observation["total_good"]
         self._known.update(observation)
         return self._known.trials, self._known.successes
 

@@ -6,6 +6,7 @@
 """
 
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +36,30 @@ def complete(heard: Array, new: Array, absent: Array | bool = False) -> Array:
     return done
 
 
-class EliminationServer:
+class _ArmServer:
+    """What the servers of this module have in common: the factor of their radius, and the horizon in it."""
+
+    def __init__(self, radius_scale: float = 1.0, horizon: int | None = None) -> None:
+        """Sets the constants of the radius.
+
+        Args:
+            radius_scale: Number by which the radius is multiplied.
+            horizon: T in the radius; None for the number of rounds of the episode.
+
+        Raises:
+            TypeError: A parameter has the wrong type.
+            ValueError: A parameter is out of its range.
+        """
+        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
+        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
+
+    def _start(self, spec: PolicySpec, seeds: Array) -> tuple[tuple[int, int], int]:
+        """Computes ln(T); returns the numbers of replicas and agents, and the number of arms."""
+        self._logarithm = log(max(self._horizon or spec.horizon, 2))
+        return (len(seeds), spec.agents), _arms(spec)
+
+
+class EliminationServer(_ArmServer):
     """Drops arms whose upper confidence bound is below the lower one of another arm, phase by phase.
 
     In every phase p = 1, 2, ... each of the M(p) agents that have joined so far pulls each remaining arm f times and
@@ -66,8 +90,7 @@ class EliminationServer:
         growth: float = 2.0,
         c1: float = 4.0,
         c2: float = 1.0,
-        radius_scale: float = 1.0,
-        horizon: int | None = None,
+        **radius: Any,
     ) -> None:
         """Sets the server's constants.
 
@@ -77,19 +100,17 @@ class EliminationServer:
             growth: g(p + 1) / g(p), until all agents have joined.
             c1: Constant of the radius for the noise of rewards; c in Fed1-UCB.
             c2: Constant of the radius for the spread between agents.
-            radius_scale: Number by which the radius B is multiplied.
-            horizon: T in the radius; None for the number of rounds of the episode.
+            **radius: ``radius_scale``, by which the radius B is multiplied, and ``horizon``, T in the radius.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
+        super().__init__(**radius)
         self._pulls = None if pulls is None else require_integer("pulls", pulls, 1)
         self._joins = None if joins is None else require_integer("joins", joins, 1)
         self._growth = require_number("growth", growth, 0, np.inf, open_above=True)
-        constants = {"c1": c1, "c2": c2, "radius_scale": radius_scale}
-        self._constants = [require_number(name, value, 0, np.inf) for name, value in constants.items()]
-        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
+        self._c1, self._c2 = require_number("c1", c1, 0, np.inf), require_number("c2", c2, 0, np.inf)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan: pulls of arms, rounds of the phase, the arm to rest on, and who takes part."""
@@ -98,18 +119,16 @@ class EliminationServer:
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with all arms and the first agents; see :meth:`.ServerPolicy.reset`."""
-        rows, arms = (len(seeds), spec.agents), _arms(spec)
-        horizon = self._horizon or spec.horizon
-        self._each = max(self._pulls or int(10 * log(horizon)), 1)
+        rows, arms = self._start(spec, seeds)
+        self._each = max(self._pulls or int(10 * log(self._horizon or spec.horizon)), 1)
         first = min(self._joins or spec.agents, spec.agents)
         self._joining = np.full(rows[0], float(first))
         self._active = np.tile(np.arange(spec.agents) < first, (rows[0], 1))
         self._heard = np.zeros(rows, np.bool_)
         self._left = np.ones((rows[0], arms), np.bool_)
         self._counts, self._sums = np.zeros((2, *rows, arms))
-        c1, c2, scale = self._constants
-        self._noise = scale * spec.public["reward_sd"] * sqrt(c1 * log(max(horizon, 2)))
-        self._apart = scale * spec.public["spread"] * sqrt(c2 * log(max(horizon, 2)))
+        self._noise = self._scale * spec.public["reward_sd"] * sqrt(self._c1 * self._logarithm)
+        self._apart = self._scale * spec.public["spread"] * sqrt(self._c2 * self._logarithm)
         self._best = np.zeros(rows[0], np.int64)
         return self._plan()
 
@@ -141,7 +160,7 @@ class EliminationServer:
         return {"pulls": pulls[:, np.newaxis], "rounds": rounds, "rest": self._best, "active": self._active}
 
 
-class EpochServer:
+class EpochServer(_ArmServer):
     """Chooses the arm that all agents pull in an epoch: the one with the largest upper bound of the global mean.
 
     The bound is est_k + radius_scale sqrt(2 ln(T) (sd^2 / (M n_k) + v_k / (M n_k)^2)), where each agent has pulled the
@@ -161,21 +180,19 @@ class EpochServer:
 
     needs_every_message = True
 
-    def __init__(self, shortest: int = 10, radius_scale: float = 1.0, horizon: int | None = None) -> None:
+    def __init__(self, shortest: int = 10, **radius: Any) -> None:
         """Sets the server's constants.
 
         Args:
             shortest: Rounds of the shortest epoch.
-            radius_scale: Number by which the confidence radius is multiplied.
-            horizon: T in the radius; None for the number of rounds of the episode.
+            **radius: ``radius_scale``, by which the radius is multiplied, and ``horizon``, T in the radius.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
+        super().__init__(**radius)
         self._shortest = require_integer("shortest", shortest, 1)
-        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
-        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of the plan: pulls of each arm, rounds of the epoch, and the arm to rest on."""
@@ -183,8 +200,8 @@ class EpochServer:
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with the first arm; see :meth:`.ServerPolicy.reset`."""
-        rows, arms = (len(seeds), spec.agents), _arms(spec)
-        self._width = self._scale * sqrt(2 * log(max(self._horizon or spec.horizon, 2)))
+        rows, arms = self._start(spec, seeds)
+        self._width = self._scale * sqrt(2 * self._logarithm)
         self._reward_variance = float(spec.public["reward_sd"]) ** 2
         self._heard = np.zeros(rows, np.bool_)
         self._pulled, self._sums, self._noise = np.zeros((3, rows[0], arms))
@@ -216,7 +233,7 @@ class EpochServer:
         return {"pulls": pulls, "rounds": self._rounds, "rest": self._arm}
 
 
-class PersonalServer:
+class PersonalServer(_ArmServer):
     """Has agents explore for each other and for themselves, in phases of growing length.
 
     The mixed mean of an arm is alpha (the agent's sample mean) + (1 - alpha) (the average of all agents' sample means).
@@ -249,32 +266,23 @@ class PersonalServer:
 
     needs_every_message = needs_single_uploads = True
 
-    def __init__(
-        self,
-        c: float = 1.0,
-        growth: float = 2.0,
-        enhanced: bool = False,
-        radius_scale: float = 1.0,
-        horizon: int | None = None,
-    ) -> None:
+    def __init__(self, c: float = 1.0, growth: float = 2.0, enhanced: bool = False, **radius: Any) -> None:
         """Sets the server's constants.
 
         Args:
             c: Constant of the radius.
             growth: Growth of f from a phase to the next, > 1.
             enhanced: Whether pulls depend on the gaps of arms.
-            radius_scale: Number by which the radius B is multiplied.
-            horizon: T in the radius; None for the number of rounds of the episode.
+            **radius: ``radius_scale``, by which the radius B is multiplied, and ``horizon``, T in the radius.
 
         Raises:
             TypeError: A parameter has the wrong type.
             ValueError: A parameter is out of its range.
         """
+        super().__init__(**radius)
         self._c = require_number("c", c, 0, np.inf)
         self._growth = require_number("growth", growth, 1, np.inf, open_below=True)
         self._enhanced = require_flag("enhanced", enhanced)
-        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
-        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
 
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shapes of a plan, of the global means, of what remains for an agent, and of its fixed arm."""
@@ -284,9 +292,8 @@ class PersonalServer:
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts with all arms; see :meth:`.ServerPolicy.reset`."""
-        rows, arms = (len(seeds), spec.agents), _arms(spec)
+        rows, arms = self._start(spec, seeds)
         self._alpha = float(spec.public["alpha"])
-        self._logarithm = log(max(self._horizon or spec.horizon, 2))
         self._variance = self._scale**2 * self._c * spec.public["reward_sd"] ** 2 * self._logarithm / rows[1]
         self._means, self._roots = np.zeros((*rows, arms)), np.ones((*rows, arms))
         self._own, self._fixed = np.ones((*rows, arms), np.bool_), np.full(rows, -1)
@@ -339,7 +346,7 @@ class PersonalServer:
         return {**plan, "own": self._own, "fixed": self._fixed}
 
 
-class LeaderServer:
+class LeaderServer(_ArmServer):
     """Leader against challenger for agents with mixed aims; the server receives all rewards.
 
     First every agent pulls every arm once. Then the server estimates what an arm is worth to an agent by alpha (the
@@ -360,32 +367,17 @@ class LeaderServer:
 
     needs_single_uploads = True
 
-    def __init__(self, radius_scale: float = 1.0, horizon: int | None = None) -> None:
-        """Sets the server's constants.
-
-        Args:
-            radius_scale: Number by which the radius is multiplied.
-            horizon: T in the radius; None for the number of rounds of the episode.
-
-        Raises:
-            TypeError: A parameter has the wrong type.
-            ValueError: A parameter is out of its range.
-        """
-        self._scale = require_number("radius_scale", radius_scale, 0, np.inf)
-        self._horizon = None if horizon is None else require_integer("horizon", horizon, 1)
-
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shape of an answer: the agent's arm."""
         return downloads_of("int64", arm=[])
 
     def reset(self, spec: PolicySpec, seeds: Array) -> Arrays:
         """Starts without data, all agents with the first arm; see :meth:`.ServerPolicy.reset`."""
-        rows, arms = (len(seeds), spec.agents), _arms(spec)
+        rows, arms = self._start(spec, seeds)
         alpha = float(spec.public["alpha"])
         # Row m has the weights of all agents' sample means in agent m's estimate.
         self._weights = alpha * np.eye(rows[1]) + (1 - alpha) / rows[1]
-        logarithm = log(max(self._horizon or spec.horizon, 2))
-        self._factor = self._scale**2 * spec.public["reward_sd"] ** 2 * logarithm
+        self._factor = self._scale**2 * spec.public["reward_sd"] ** 2 * self._logarithm
         self._counts, self._sums = np.zeros((2, *rows, arms))
         self._arm = np.zeros(rows, np.int64)
         return {"arm": self._arm}

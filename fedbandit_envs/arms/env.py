@@ -197,7 +197,7 @@ class ArmsEnv(Problem, name="arms_v0"):
             raise ValueError(f"slots is {slots}; at most {arms}, the number of arms, is required")
         self._oracle = actions.make_oracle(oracle)
         self.approximate_oracle = oracle != "largest"
-        arm, counts = actions.ArmNumbers(arms, slots), spaces.Box(0, MOST, (arms,), np.int64)
+        counts = spaces.Box(0, MOST, (arms,), np.int64)
         seen: dict[str, spaces.Space[Any]] = {"total_pulls": counts, "total_successes": counts}
         if awake < 1:
             seen["awake"] = spaces.Box(0, 1, (arms,), np.bool_)
@@ -205,10 +205,9 @@ class ArmsEnv(Problem, name="arms_v0"):
             num_agents=agents,
             max_cycles=max_cycles,
             observation=seen,
-            action=arm.space,
             hidden={"mean": spaces.Box(0.0, 1.0, (arms,), np.float64)},
             action_formats={
-                "arm": arm,
+                "arm": actions.ArmNumbers(arms, slots),
                 "values": Estimates(arms, partial(actions.arms_by_means, slots), low=0.0),
             },
             instance_seed=instance_seed,

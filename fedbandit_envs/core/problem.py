@@ -87,7 +87,6 @@ class Problem(FederatedEnv):
         num_agents: int,
         max_cycles: int,
         observation: Mapping[str, spaces.Space],
-        action: spaces.Space,
         hidden: Mapping[str, spaces.Space],
         action_formats: Mapping[str, ActionFormat],
         instance_seed: int | Sequence[int] | None = None,
@@ -99,9 +98,9 @@ class Problem(FederatedEnv):
             num_agents: Number of agents.
             max_cycles: The horizon: rounds until truncation.
             observation: Spaces of the entries of one agent's observation besides ``round``, by name.
-            action: Space of one agent's actions: ``Discrete``, ``MultiDiscrete`` or ``Box``.
             hidden: Spaces of one agent's unknown parameters, by name.
-            action_formats: Action formats by name, the environment's own first.
+            action_formats: Action formats by name, the environment's own first: its space, a ``Discrete``,
+                ``MultiDiscrete`` or ``Box``, is that of one agent's actions.
             instance_seed: Seed of the instance, see the attribute of :class:`Problem`.
             render_mode: None or one of :attr:`viewers`.
 
@@ -118,7 +117,7 @@ class Problem(FederatedEnv):
         self.instance_seed = instance_seed
         self.render_mode = render_mode
         self.action_formats = action_formats
-        self.single_action_space = action
+        self.single_action_space = next(iter(action_formats.values())).space
         self.single_observation_space = spaces.Dict(
             {"round": spaces.Box(0, MOST, (1,), np.int64), **observation}
         )
@@ -126,7 +125,7 @@ class Problem(FederatedEnv):
             {name: self.single_observation_space[f"total_{name}"] for name in self.statistics}
         )
         self.hidden_space = spaces.Dict(dict(hidden))
-        self._check = ActionCheck(action, self.possible_agents, self.open_above)
+        self._check = ActionCheck(self.single_action_space, self.possible_agents, self.open_above)
         self._ledger = ReleaseLedger()
         self._round: int | None = None
         self._next_active: Array | None = None

@@ -228,7 +228,8 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         # `alpha` is the weight of own means, `spread` that of agents' means around the global ones.
         self.public = {"alpha": self._weight_of_own, "reward_sd": self._deviation, "spread": float(spread)}
         agents, arms = self._distribution.shape
-        arm, most = ArmNumbers(arms, 1), float(MOST)
+        formats = {"arm": ArmNumbers(arms, 1), "values": Estimates(arms, partial(arms_by_means, 1), low=0.0)}
+        most = float(MOST)
         super().__init__(
             num_agents=agents,
             max_cycles=max_cycles,
@@ -236,9 +237,8 @@ class GaussianEnv(Problem, name="gaussian_v0"):
                 "total_pulls": spaces.Box(0, MOST, (arms,), np.int64),
                 "total_rewards": spaces.Box(-most, most, (arms,), np.float64),
             },
-            action=arm.space,
             hidden={name: spaces.Box(-most, most, (arms,), np.float64) for name in ("mean", "worth")},
-            action_formats={"arm": arm, "values": Estimates(arms, partial(arms_by_means, 1), low=0.0)},
+            action_formats=formats,
             instance_seed=instance_seed,
             render_mode=render_mode,
         )

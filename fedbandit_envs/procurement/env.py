@@ -187,7 +187,6 @@ class ProcurementEnv(Problem, name="procurement_v0"):
         agents, producers = costs.shape
         most_units = self._market.max_capacity
         self._tabled = drift == 0.0 and most_units <= rounds.TABLED_CAPACITY
-        quantities = actions.Quantities(producers, most_units)
         each, units = (producers,), spaces.Box(0, most_units, (producers,), np.int32)
         super().__init__(
             num_agents=agents,
@@ -202,10 +201,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
                 "total_delivered": spaces.Box(0, MOST, each, np.int64),
                 "total_good": spaces.Box(0, MOST, each, np.int64),
             },
-            action=quantities.space,
             hidden={"quality": spaces.Box(0.0, 1.0, each, np.float64)},
             action_formats={
-                "quantities": quantities,
+                "quantities": actions.Quantities(producers, most_units),
                 "portions": Estimates(producers, actions.quantities_by_portions, low=0.0),
                 "index": Estimates(producers, actions.quantities_by_quality, low=0.0),
             },
@@ -250,15 +248,12 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             self._reward, self._info["regret"], self._info["violation"], self._info["excess"],
         )  # fmt: skip
         if self._drift > 0.0:
-            self._move_qualities()
-
-    def _move_qualities(self) -> None:
-        """Moves all qualities by one step of a random walk reflected at 0 and 1; steps do not depend on actions."""
-        producers = self._quality.shape[1]
-        steps = np.stack([generator.standard_normal(producers) for generator in self._drifts])
-        moved = np.abs(self._quality + self._drift * steps) % 2.0
-        self._quality = np.where(moved > 1.0, 2.0 - moved, moved)
-        self._measure()
+            # One step of a random walk reflected at 0 and 1, which does not depend on actions.
+            producers = self._quality.shape[1]
+            steps = np.stack([generator.standard_normal(producers) for generator in self._drifts])
+            moved = np.abs(self._quality + self._drift * steps) % 2.0
+            self._quality = np.where(moved > 1.0, 2.0 - moved, moved)
+            self._measure()
 
     def _sensitivity(self) -> Sensitivity:
         return rounds.sensitivity(self._observation["capacity"])

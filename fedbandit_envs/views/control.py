@@ -36,21 +36,32 @@ class Peers:
     that do not, a schedule fixed in advance decides when the peers send.
     """
 
-    def __init__(self, federation: FederatedEnv, policy: str | Policy, send: Any = None) -> None:
+    def __init__(
+        self, federation: FederatedEnv, policy: str | Policy | None = None, send: Any = None
+    ) -> None:
         """Takes the peers' policy, and their schedule of messages.
 
         Args:
             federation: The environment, with its wrappers.
-            policy: The policy, or the entry point ``"module:Class"`` that makes it.
+            policy: The policy, or the entry point ``"module:Class"`` that makes it; None for the problem's default.
             send: The rounds in which peers send if their policy does not choose: a schedule fixed in advance, by name
                 or mapping, see :mod:`fedbandit_envs.wrappers.transport.schedule`; ``"silent"`` for never. None for
                 :data:`PEERS_SEND`.
 
         Raises:
             TypeError: ``send`` is no schedule.
-            ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send.
+            ValueError: ``send`` is not fixed in advance, or agents of this environment do not choose when to send; or
+                the problem has no default policy.
         """
         self._federation = federation
+        if policy is None:
+            package, problem, *_ = f"{type(federation.unwrapped).__module__}.".split(".")
+            make = HANDED_DOWN["peers"](problem) if package == "fedbandit_envs" else None
+            if make is None:
+                raise ValueError(
+                    "peers is None; a policy or its entry point is required unless joint is True"
+                )
+            policy = make()
         self._policy: Policy = resolve(policy)() if isinstance(policy, str) else policy
         self._schedule: Any = None
         if federation.policy_spec.chooses_sending:
@@ -305,9 +316,7 @@ class Control:
                 has no features, or control is joint and the format's space is a ``Dict``.
         """
         env = build(federation, (*preset_stack, *checked(stack)), **settings)
-        others = None
-        if not joint:
-            others = Peers(env, _default_peers(env) if peers is None else peers, peers_send)
+        others = None if joint else Peers(env, peers, peers_send)
         rows = Rows(env, action_format=action_format, features=features, peers=others)
         if joint and isinstance(rows.action_space, spaces.Dict):
             raise ValueError(
@@ -320,7 +329,6 @@ class Control:
         self._batched = batched
         # The index that takes the returned part of arrays (replicas, agents, ...), and how many axes it removes.
         self._part = (*((slice(None),) if batched else (0,)), *(() if joint else (0,)))
-        self._axes = (not batched) + (not joint)
         self.observation_space, self.action_space = rows.observation_space, rows.action_space
         if joint:
             self.observation_space = batch_space(rows.observation_space, len(rows.agents))
@@ -372,14 +380,6 @@ class Control:
         if "inbox_mask" in arrays:
             own |= concealed(arrays, self._part)
         return {name: array.copy() if array.ndim else array.item() for name, array in own.items()}
-
-
-def _default_peers(federation: FederatedEnv) -> Policy:
-    package, problem, *_ = f"{type(federation.unwrapped).__module__}.".split(".")
-    make = HANDED_DOWN["peers"](problem) if package == "fedbandit_envs" else None
-    if make is None:
-        raise ValueError("peers is None; a policy or its entry point is required unless joint is True")
-    return make()
 
 
 def _in_rows(

@@ -111,3 +111,14 @@ def test_stating_a_parameter_pulls_its_best_arm():
     assert (env.step_batch(arm).info["regret"] == 0).all()
     with pytest.raises(ValueError, match=r"action: parameter\[0, 1, 0\] is nan; finite"):
         env.action_formats["parameter"].to_action(np.array([[[0.0] * 5, [np.nan] * 5]]), seen)
+
+
+def test_contexts_of_the_band_tell_their_parameter():
+    """The arm that is most like the mean context is the best one; no reward is read."""
+    env = parallel_env(max_cycles=200)
+    observation, total = env.reset_batch(range(4)).observation, np.zeros((4, 10, 10))
+    for _ in range(200):
+        total += observation["contexts"].sum(axis=2)
+        step = env.step_batch(env.action_formats["parameter"].to_action(total, observation))
+        observation = step.observation
+        assert not step.info["regret"].any()

@@ -30,14 +30,13 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def __init__(self, num_agents=3, num_arms=4, max_cycles=100, instance_seed=None):
         require_integer("num_arms", num_arms, 1)
-        arm, counts = Arm(num_arms), spaces.Box(0, MOST, (num_arms,), np.int64)
+        counts = spaces.Box(0, MOST, (num_arms,), np.int64)
         super().__init__(
             num_agents=num_agents,
             max_cycles=max_cycles,
             observation={"total_pulls": counts, "total_successes": counts},
-            action=arm.space,
             hidden={"mean": spaces.Box(0.0, 1.0, (num_arms,), np.float64)},
-            action_formats={"arm": arm},
+            action_formats={"arm": Arm(num_arms)},
             instance_seed=instance_seed,
         )
 

@@ -3,6 +3,7 @@
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.core.actions import OwnActions
 from fedbandit_envs.core.privacy import Change, Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
 
@@ -20,9 +21,8 @@ class Regression(Problem, name="regression"):
                 "total_statistic": spaces.Box(-np.inf, np.inf, (2, 2), np.float64),
                 "total_count": spaces.Box(0, MOST, (1,), np.int64),
             },
-            action=spaces.Box(-9, 9, (2,), np.float64),
             hidden={},
-            action_formats={},
+            action_formats={"vector": OwnActions(spaces.Box(-9, 9, (2,), np.float64))},
         )
 
     def _start(self, randomness, instance_seeds):

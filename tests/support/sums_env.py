@@ -3,6 +3,7 @@
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.core.actions import OwnActions
 from fedbandit_envs.core.privacy import Change, Sensitivity
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.randomness.streams import Purpose, stream
@@ -17,9 +18,8 @@ class SumsEnv(Problem, name="sums"):
             num_agents=num_agents,
             max_cycles=max_cycles,
             observation={"total_statistic": spaces.Box(-np.inf, np.inf, (size, size), np.float64)},
-            action=spaces.Discrete(1),
             hidden={},
-            action_formats={},
+            action_formats={"only": OwnActions(spaces.Discrete(1))},
         )
 
     @property

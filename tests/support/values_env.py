@@ -3,6 +3,7 @@
 import numpy as np
 from gymnasium import spaces
 
+from fedbandit_envs.core.actions import OwnActions
 from fedbandit_envs.core.privacy import Change, Sensitivity
 from fedbandit_envs.core.problem import Problem
 
@@ -22,9 +23,8 @@ class ValuesEnv(Problem, name="values"):
                 f"total_{name}": spaces.Box(-np.inf, np.inf, shape, np.float64)
                 for name, shape in shapes.items()
             },
-            action=spaces.Discrete(1),
             hidden={},
-            action_formats={},
+            action_formats={"only": OwnActions(spaces.Discrete(1))},
         )
 
     def _start(self, randomness, instance_seeds):

@@ -66,7 +66,6 @@ class PersonalGaussianEnv(Problem, name="personal_gaussian_v0"):
             observation={
                 f"total_{name}": spaces.Box(0, MOST, (num_arms,), kind) for name, kind in per_arm.items()
             },
-            action=spaces.Discrete(num_arms),
             hidden={"mean": spaces.Box(0.0, 1.0, (num_arms,), np.float64)},
             action_formats={"arm": OwnActions(spaces.Discrete(num_arms))},
             instance_seed=instance_seed,

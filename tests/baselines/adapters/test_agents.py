@@ -114,7 +114,7 @@ def test_wrong_answers_name_agent_and_row(answer, message):
 
 @pytest.mark.parametrize(("answer", "message"), [
     (np.ones((5, 4)), r"SimpleNamespace answers all rows together with shape \(5, 4\); \(6, 4\) is required"),
-    (np.ones((6, 3)), r"SimpleNamespace answers each row with shape \(3,\)"),
+    (np.ones((6, 3)), r"SimpleNamespace answers all rows together with shape \(6, 3\); \(6, 4\) is required"),
     (np.where(np.arange(24) == 18, np.nan, 0).reshape(6, 4), "nan, entry 2, for agent_1 of replica 1"),
     (np.ones((6, 4)) * 2, r"quality estimates\[0, 0, 0\] is 2.0"),
     (None, r"with shape \(\)"),
