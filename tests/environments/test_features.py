@@ -145,9 +145,11 @@ def test_linear_by_hand(noisy):
             values, vectors = np.linalg.eigh(worth[:4, :4])
             # Rewards in [-1, 1] are taken to have the variance 1 / 4; the moment's noise is in units of z.
             variance = np.diag(noise[row]).max() * 0.4**2
-            kept = [max(value, 0) / (value + 4 * variance) if value > 1e-12 else 0 for value in values]
-            worth[:4, 4] = vectors @ np.diag(kept) @ vectors.T @ worth[:4, 4]
-            worth[:4, :4] = vectors @ np.diag(kept * np.maximum(values, 0)) @ vectors.T
+            values = np.where(values > 1e-12, values, np.inf)
+            left = np.sqrt(np.maximum(np.where(np.isinf(values), 0, values) ** 2 - 10 * variance, 0))
+            kept = left / (left + 4 * variance + 1e-300)
+            worth[:4, 4] = vectors @ np.diag(kept * left / values) @ vectors.T @ worth[:4, 4]
+            worth[:4, :4] = vectors @ np.diag(kept * left) @ vectors.T
             for name, statistic in (("", 0 * worth), ("pooled_", worth)):
                 estimates, widths = ridge(contexts, unit @ seen["total_statistic"][row] @ unit + statistic)
                 assert_close(found[f"{name}estimate"][row], estimates)

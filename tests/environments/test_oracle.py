@@ -144,7 +144,7 @@ def test_the_first_pass_leaves_the_rows_whose_constraint_binds_and_no_others_are
     for array in observed:
         array.setflags(write=False)
     cost, capacity, lower, revenue_of_unit = observed
-    buy(rows, quality, cost, capacity, lower, 0.1, revenue_of_unit, exact, quantity)
+    buy(rows, quality, quality - 0.1, cost, capacity, lower, revenue_of_unit, exact, quantity)
     np.testing.assert_array_equal(rows, asked & short)
     assert (quantity[~asked] == -7).all()
     np.testing.assert_array_equal(quantity[asked & ~short], everything[asked & ~short])

@@ -58,7 +58,7 @@ def test_claims_show_all_but_an_empty_reason():
 
 def test_results_show_themselves_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    for seeds, interval in ((3, "0 .. 0"), (1, "-")):
+    for seeds, interval in ((5, "0 .. 0"), (4, "-")):
         result = RunResult(np.array([1, 5]), np.zeros((2, seeds, 2)), range(seeds), labels={"line": "<b>"})
         assert rows(result._repr_html_())[1:] == [["1", "0", interval], ["5", "0", interval]]
         assert "line=&#x27;&lt;b&gt;&#x27;, " in result._repr_html_()
