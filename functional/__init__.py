@@ -21,14 +21,25 @@ from fedbandit_envs.functional.arms import Arms, PureThompson, PureUCB1
 from fedbandit_envs.functional.environment import Environment
 from fedbandit_envs.functional.federation import lacks
 from fedbandit_envs.functional.gaussian import GaussianArms, PureGaussianUCB
+from fedbandit_envs.functional.linear import Linear, PureLinUCB
 from fedbandit_envs.functional.policies import PurePolicy
 from fedbandit_envs.functional.rollout import rollout
 from fedbandit_envs.gaussian.env import GaussianEnv
+from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.registry.registration import find_registered
 
-__all__ = ["Environment", "PureGaussianUCB", "PurePolicy", "PureThompson", "PureUCB1", "make", "rollout"]
+__all__ = [
+    "Environment",
+    "PureGaussianUCB",
+    "PureLinUCB",
+    "PurePolicy",
+    "PureThompson",
+    "PureUCB1",
+    "make",
+    "rollout",
+]
 
-_TWINS: dict[type[Problem], Any] = {ArmsEnv: Arms, GaussianEnv: GaussianArms}
+_TWINS: dict[type[Problem], Any] = {ArmsEnv: Arms, GaussianEnv: GaussianArms, LinearEnv: Linear}
 
 
 def make(env_id: str, stack: Stack = (), dtype: Any = None, **kwargs: Any) -> Environment:

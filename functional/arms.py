@@ -13,7 +13,7 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.functional.draws import fraction, normal_pair, threefry
 from fedbandit_envs.functional.environment import Environment, Played, RowProblem, pick
 from fedbandit_envs.functional.federation import Arrays, lacks
-from fedbandit_envs.functional.policies import OnCounts, argmax_of
+from fedbandit_envs.functional.policies import Indexed, OnCounts
 
 
 class Arms(RowProblem):
@@ -56,26 +56,27 @@ class Arms(RowProblem):
 
 
 @dataclass(frozen=True)
-class ArmIndex(OnCounts):
-    """The base class of policies that pull the arm with the largest index; arms without pulls come first."""
+class OnSuccesses(OnCounts, Indexed):
+    """The base class of policies that score each arm by its pulls and successes; arms without pulls come first."""
 
     counted: ClassVar[tuple[str, str]] = ("pulls", "successes")
 
     @abstractmethod
-    def index(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
-        """Returns the index of each arm, of numbers of pulls and successes ``(2, arms)`` before a round."""
+    def scores(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+        """Returns the scores of all arms in a round, counted from 1, of their pulls and successes ``(2, arms)``."""
 
-    def act(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
-        """Returns the arm with the largest index; see :meth:`PurePolicy.act`."""
+    def index(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
+        """Returns the scores, and infinity for arms without pulls; see :meth:`Indexed.index`."""
         carry, own, received = self.known(carry, observation)
         # Noise can make received numbers negative, or successes more than pulls.
         pulls = jnp.maximum(received[0], 0)
         counts = own + jnp.stack([pulls, jnp.clip(received[1], 0, pulls)])
-        return carry, argmax_of(counts[0], self.index(params, carry, observation["round"] + 1, counts))
+        scores = self.scores(params, carry, observation["round"] + 1, counts)
+        return carry, jnp.where(counts[0] > 0, scores, jnp.inf)
 
 
 @dataclass(frozen=True)
-class PureUCB1(ArmIndex):
+class PureUCB1(OnSuccesses):
     """UCB1; see :class:`fedbandit_envs.baselines.arms.UCB1`.
 
     Attributes:
@@ -93,32 +94,31 @@ class PureUCB1(ArmIndex):
     logarithm: str = "round"
 
     def __post_init__(self) -> None:
-        """Checks the names; see :class:`OnCounts`.
+        """Checks the names and the scale; see :class:`OnCounts`.
 
         Raises:
-            ValueError: ``pool`` or ``logarithm`` is no name.
+            TypeError: ``scale`` is no number.
+            ValueError: It is out of its range, or ``pool`` or ``logarithm`` no name.
         """
         super().__post_init__()
         require_choice("logarithm", self.logarithm, ("round", "horizon"))
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
         """Returns a memory without messages, with ln T where it is used; see :meth:`PurePolicy.start`."""
-        horizon = (
-            {}
-            if self.logarithm == "round"
-            else {"logarithm": jnp.log(jnp.asarray(env.max_cycles, env.dtype))}
-        )
-        return {**super().start(env, params, key), **horizon}
+        memory = super().start(env, params, key)
+        if self.logarithm == "horizon":
+            memory["logarithm"] = jnp.log(jnp.asarray(env.max_cycles, env.dtype))
+        return memory
 
-    def index(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
-        """Returns the upper confidence bound of each arm; see :meth:`ArmIndex.index`."""
+    def scores(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+        """Returns the upper confidence bound of each arm; see :meth:`OnSuccesses.scores`."""
         pulls, successes = counts
         logarithm = carry.get("logarithm", jnp.log(round_.astype(pulls.dtype)))
         return successes / pulls + jnp.sqrt(params["scale"] * logarithm / pulls)
 
 
 @dataclass(frozen=True)
-class PureThompson(ArmIndex):
+class PureThompson(OnSuccesses):
     """Thompson sampling; see :class:`fedbandit_envs.baselines.arms.ThompsonSampling`.
 
     Example:
@@ -132,7 +132,7 @@ class PureThompson(ArmIndex):
         words = threefry(key, 0, jnp.arange(*env.released["pulls"]))
         return {**super().start(env, params, key), "keys": jnp.stack(words, axis=-1)}
 
-    def index(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+    def scores(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
         """Returns a draw from the posterior Beta(1 + successes, 1 + failures) of each arm."""
         good = _gamma(carry["keys"], round_, counts[1] + 1.0, 0)
         return good / (good + _gamma(carry["keys"], round_, counts[0] - counts[1] + 1.0, 1))

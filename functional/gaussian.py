@@ -10,7 +10,7 @@ from jax import Array
 from fedbandit_envs.functional.draws import normal_pair, threefry
 from fedbandit_envs.functional.environment import Environment, Played, RowProblem, pick
 from fedbandit_envs.functional.federation import Arrays
-from fedbandit_envs.functional.policies import OnCounts, argmax_of
+from fedbandit_envs.functional.policies import Indexed, OnCounts
 
 
 class GaussianArms(RowProblem):
@@ -45,7 +45,7 @@ class GaussianArms(RowProblem):
 
 
 @dataclass(frozen=True)
-class PureGaussianUCB(OnCounts):
+class PureGaussianUCB(OnCounts, Indexed):
     """Upper confidence bounds of Gaussian arms; see :class:`fedbandit_envs.baselines.gaussian.GaussianUCB`.
 
     Attributes:
@@ -70,11 +70,11 @@ class PureGaussianUCB(OnCounts):
         """Returns the variance of a reward; see :meth:`OnCounts.spread`."""
         return carry["deviation"] ** 2
 
-    def act(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
-        """Returns the arm with the largest bound; see :meth:`PurePolicy.act`."""
+    def index(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
+        """Returns the bounds, and infinity for arms without pulls; see :meth:`Indexed.index`."""
         carry, own, received = self.known(carry, observation)
         pulls, rewards = own + received
         many = jnp.maximum(pulls, 1.0)
         logarithm = jnp.log((observation["round"] + 1).astype(many.dtype))
         width = params["radius_scale"] * carry["deviation"] * jnp.sqrt(2.0 * logarithm / many)
-        return carry, argmax_of(pulls, rewards / many + width)
+        return carry, jnp.where(pulls > 0, rewards / many + width, jnp.inf)

@@ -7,12 +7,13 @@ can take gradients, or try many constants at once by ``jax.vmap``. The carry is 
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
+from math import inf
 from typing import ClassVar
 
 import jax.numpy as jnp
 from jax import Array, lax
 
-from fedbandit_envs.basics.checks import require_choice
+from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.functional.environment import Environment
 from fedbandit_envs.functional.federation import Arrays
@@ -20,12 +21,22 @@ from fedbandit_envs.functional.federation import Arrays
 
 @dataclass(frozen=True)
 class PurePolicy(ABC):
-    """The base class of policies; a subclass is a frozen dataclass, whose numbers are its parameters."""
+    """The base class of policies; a subclass is a frozen dataclass, whose ``float`` fields are its parameters."""
+
+    def __post_init__(self) -> None:
+        """Checks that the parameters are finite numbers >= 0.
+
+        Raises:
+            TypeError: One is no number.
+            ValueError: One is out of its range.
+        """
+        for name, value in self.params().items():
+            require_number(name, value, 0, inf)
 
     def params(self) -> dict[str, float]:
-        """Returns the constants by name: all fields that are numbers."""
-        constants = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: value for name, value in constants.items() if isinstance(value, float)}
+        """Returns the parameters by name: all fields of type ``float`` that are not None."""
+        constants = {one.name: getattr(self, one.name) for one in fields(self) if "float" in str(one.type)}
+        return {name: value for name, value in constants.items() if value is not None}
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
         """Returns what an agent remembers before the first round; here nothing.
@@ -48,6 +59,19 @@ class PurePolicy(ABC):
         """
 
 
+class Indexed(PurePolicy):
+    """The base class of policies that pull the arm with the largest index, of equal ones the first."""
+
+    @abstractmethod
+    def index(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
+        """Returns the new carry and the index of each arm, ``(arms,)``; see :meth:`act` for the arguments."""
+
+    def act(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
+        """Returns the arm with the largest index; see :meth:`PurePolicy.act`."""
+        carry, index = self.index(params, carry, observation)
+        return carry, jnp.argmax(index)
+
+
 @dataclass(frozen=True)
 class OnCounts(PurePolicy):
     """The base class of policies that know numbers of trials and successes, own and received.
@@ -65,11 +89,13 @@ class OnCounts(PurePolicy):
     ratios: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        """Checks the pool.
+        """Checks the pool and the parameters; see :class:`PurePolicy`.
 
         Raises:
-            ValueError: ``pool`` is no name.
+            TypeError: A parameter is no number.
+            ValueError: A parameter is out of its range, or ``pool`` no name.
         """
+        super().__post_init__()
         require_choice("pool", self.pool, ("sum", "precision"))
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
@@ -128,8 +154,3 @@ def exact_outcomes(message: Array, spread: Array, ratios: tuple[float, float]) -
     noise = jnp.maximum(of_good + ratio * ratio * of_outcomes, 0.0)
     worth = jnp.where(certain, outcomes * (spread * outcomes / (noise + spread * outcomes)), 0.0)
     return jnp.stack([worth, worth * ratio])
-
-
-def argmax_of(known: Array, index: Array) -> Array:
-    """Returns the item with the largest index; items that are not known come first, in their order."""
-    return jnp.argmax(jnp.where(known > 0, index, jnp.inf))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines import arms, gaussian
+from fedbandit_envs.baselines.linear import FedUCB, LinUCB
 from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments import simulate
 from fedbandit_envs.randomness.streams import row_seeds
@@ -15,37 +16,50 @@ jax = pytest.importorskip("jax", reason="jax is not installed: the extra 'jax' h
 
 from fedbandit_envs import functional as twin  # noqa: E402 - it imports jax
 from fedbandit_envs.functional.environment import COMMON, axes  # noqa: E402
+from fedbandit_envs.functional.policies import Indexed  # noqa: E402
 
-DOUBLING = {"name": "doubling", "start": 1, "stop": None}
-CHANNEL = [["Channel", {"schedule": DOUBLING}]]
+CHANNEL = [["Channel", {"schedule": {"name": "doubling", "start": 1, "stop": None}}]]
 SERVER = [["Server", {"schedule": "every_round", "answers": "every_round", "echo": False}]]
+LATE = [["Channel", {"schedule": {"name": "fixed_gap", "gap": 20}}]]
 
+# Id, arguments, wrappers, and the policy of the twin and of the package.
 CASES = {
-    "arms-UCB1": ("FedArms-v0", {"spread": 0.2, "regret": 0.5}, [], twin.PureUCB1(), arms.UCB1()),
-    "arms-UCB1-told": (
-        "FedArmsMovieLens-v1",
-        {"num_agents": 4, "num_arms": 20},
-        CHANNEL,
-        twin.PureUCB1(0.3, "horizon"),
-        arms.UCB1(0.3, "horizon"),
+    "UCB1": ("FedArms-v0", {"spread": 0.2, "regret": 0.5}, [], twin.PureUCB1(), arms.UCB1()),
+    "UCB1-told": (
+        *("FedArmsMovieLens-v1", {"num_agents": 4, "num_arms": 20}, CHANNEL),
+        *(twin.PureUCB1(0.3, "horizon"), arms.UCB1(0.3, "horizon")),
     ),
-    "arms-UCB1-weighted": (
-        "FedArms-v0",
-        {"num_agents": 4},
-        SERVER,
-        twin.PureUCB1(0.3, pool="precision"),
-        arms.UCB1(0.3, pool="precision"),
+    "UCB1-weighted": (
+        *("FedArms-v0", {"num_agents": 4}, SERVER),
+        *(twin.PureUCB1(0.3, pool="precision"), arms.UCB1(0.3, pool="precision")),
     ),
-    "arms-Thompson": ("FedArms-v0", {"num_agents": 4}, CHANNEL, twin.PureThompson(), arms.ThompsonSampling()),
-    "gaussian": ("FedMixed-v0", {}, [], twin.PureGaussianUCB(), gaussian.GaussianUCB()),
-    "gaussian-told": (
-        "FedGaussianSampled-v0",
-        {"num_agents": 6, "reward_bound": 1.5},
-        CHANNEL,
-        twin.PureGaussianUCB(0.3),
-        gaussian.GaussianUCB(0.3),
+    "Thompson": ("FedArms-v0", {"num_agents": 4}, CHANNEL, twin.PureThompson(), arms.ThompsonSampling()),
+    "Gaussian-UCB": ("FedMixed-v0", {}, [], twin.PureGaussianUCB(), gaussian.GaussianUCB()),
+    "Gaussian-UCB-told": (
+        *("FedGaussianSampled-v0", {"num_agents": 6, "reward_bound": 1.5}, CHANNEL),
+        *(twin.PureGaussianUCB(0.3), gaussian.GaussianUCB(0.3)),
     ),
+    "LinUCB-band": (
+        *("FedLinear-v0", {"num_agents": 2, "reward": "bernoulli", "num_arms": 30}, []),
+        *(twin.PureLinUCB(), LinUCB()),
+    ),
+    "LinUCB-ball": (
+        *("FedLinearBall-v0", {"num_agents": 3, "num_arms": 20}, LATE),
+        *(twin.PureLinUCB(beta_scale=0.3), FedUCB(beta_scale=0.3)),
+    ),
+    "LinUCB-cube": (
+        *("FedLinearCube-v0", {"num_agents": 2, "num_arms": 20, "statistic": "moments"}, SERVER),
+        *(twin.PureLinUCB(alpha=0.3), FedUCB(alpha=0.3, pool="precision")),
+    ),
+    "LinUCB-sphere": (
+        *("FedLinearSphere-v0", {"num_agents": 3, "num_arms": 15}, CHANNEL),
+        *(twin.PureLinUCB(), FedUCB()),
+    ),
+    "LinUCB-pool": ("FedLogistic-v0", {"num_agents": 2}, [], twin.PureLinUCB(), LinUCB()),
 }
+
+# Where bounds tie, to the last bits, by the symmetry of contexts, the actions of a whole run may differ.
+TIED = ("LinUCB-sphere", "LinUCB-pool")
 
 
 def built(env_id, stack, **kwargs):
@@ -54,49 +68,61 @@ def built(env_id, stack, **kwargs):
     return build(entry.federation, (*entry.stack, *stack), **{**entry.kwargs, **kwargs})
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_every_round_is_the_same(case):
-    env_id, kwargs, stack, mine, theirs = CASES[case]
-    seeds, kwargs = [3, 4], {**kwargs, "max_cycles": 100}
-    env, host = twin.make(env_id, stack, np.float64, **kwargs), built(env_id, stack, **kwargs)
-    policy_seeds = row_seeds(seeds, host.max_num_agents)
-    seen = host.reset_batch(seeds).observation
-    theirs.reset(host.policy_spec, policy_seeds)
-    with env.precision():
-        params = env.params(seeds)
-        keys = policy_seeds.view(np.uint32).reshape(*policy_seeds.shape, 2)
-        memory = jax.vmap(jax.vmap(partial(mine.start, env)))(params, keys)
-        state, observation = jax.jit(jax.vmap(env.reset))(params)
-        play = jax.jit(jax.vmap(env.step))
-        act = jax.jit(jax.vmap(jax.vmap(partial(mine.act, mine.params()), (0, axes(observation, COMMON)))))
-        for _ in range(100):
-            for name, array in observation.items():
-                if not name.startswith("inbox"):
-                    assert_same(array, seen[name][..., 0] if name == "round" else seen[name], name)
-            memory, action = act(memory, observation)
-            wanted = theirs.act(seen)
-            np.testing.assert_array_equal(action, wanted)
-            state, observation, reward, info = play(params, state, action)
-            step = host.step_batch(wanted)
-            seen = step.observation
-            np.testing.assert_allclose(reward, step.reward, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(info["regret"], step.info["regret"], rtol=1e-9, atol=1e-9)
-
-
 def assert_same(array, wanted, name):
-    wanted = np.broadcast_to(wanted[:, 0] if name == "round" else wanted, array.shape)
+    # The package gives one number an axis of its own.
+    wanted = wanted.reshape(array.shape) if wanted.size == array.size else wanted[:, 0, 0]
     if wanted.dtype.kind == "f":
         np.testing.assert_allclose(array, wanted, rtol=1e-9, atol=1e-9, err_msg=name)
     else:
         np.testing.assert_array_equal(array, wanted, err_msg=name)
 
 
+def played_alike(case, rounds):
+    """Plays the package's actions in both, holds that all else is the same, and returns how many actions tie."""
+    env_id, kwargs, stack, mine, theirs = CASES[case]
+    seeds, kwargs, ties = [3, 4], {**kwargs, "max_cycles": rounds}, 0
+    env, host = twin.make(env_id, stack, np.float64, **kwargs), built(env_id, stack, **kwargs)
+    policy_seeds = row_seeds(seeds, host.max_num_agents)
+    keys = policy_seeds.view(np.uint32).reshape(*policy_seeds.shape, 2)
+    seen = host.reset_batch(seeds).observation
+    theirs.reset(host.policy_spec, policy_seeds)
+    with env.precision():
+        params = env.params(seeds)
+        own = axes(params, env.problem.shared)
+        memory = jax.vmap(jax.vmap(partial(mine.start, env), (own, 0)))(params, keys)
+        state, observation = jax.jit(jax.vmap(env.reset))(params)
+        choose = mine.index if isinstance(mine, Indexed) else mine.act
+        choose = jax.vmap(partial(choose, mine.params()), (0, axes(observation, COMMON)))
+        choose, step = jax.jit(jax.vmap(choose)), jax.jit(jax.vmap(env.step))
+        for _ in range(rounds):
+            for name, array in observation.items():
+                if not name.startswith("inbox"):
+                    assert_same(np.asarray(array), seen[name], name)
+            memory, chosen = choose(memory, observation)
+            action = theirs.act(seen).copy()
+            if isinstance(mine, Indexed):
+                other = np.take_along_axis(np.asarray(chosen), action[..., np.newaxis], axis=2)[..., 0]
+                differ = chosen.argmax(axis=2) != action
+                np.testing.assert_allclose(chosen.max(axis=2)[differ], other[differ], rtol=0, atol=1e-9)
+                ties += int(differ.sum())
+            else:
+                assert_same(np.asarray(chosen), action, "action")
+            state, observation, reward, info = step(params, state, action)
+            wanted = host.step_batch(action)
+            seen = wanted.observation
+            assert_same(np.asarray(reward), wanted.reward, "reward")
+            for name, array in info.items():
+                assert_same(np.asarray(array), wanted.info[name], name)
+    return ties
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_regret_is_the_same(case):
-    compare_regret(case, 500)
+def test_every_round_is_the_same(case):
+    ties = played_alike(case, 100)
+    assert ties <= (100 if case in TIED else 0)
 
 
-def compare_regret(case, rounds):
+def compare_runs(case, rounds):
     env_id, kwargs, stack, mine, theirs = CASES[case]
     kwargs = {**kwargs, "max_cycles": rounds}
     wanted = simulate(built(env_id, stack, **kwargs), theirs, range(5))
@@ -107,11 +133,16 @@ def compare_regret(case, rounds):
         np.testing.assert_allclose(result.info[name], wanted.info[name], rtol=1e-6, atol=1e-9)
     assert result.privacy == wanted.privacy
     assert (result.messages is None) == (wanted.messages is None)
-    for name, wanted_traffic in wanted.traffic.items():
-        np.testing.assert_array_equal(result.traffic[name], wanted_traffic)
+    for name, traffic in wanted.traffic.items():
+        np.testing.assert_array_equal(result.traffic[name], traffic)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case not in TIED])
+def test_runs_are_the_same(case):
+    compare_runs(case, 300)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-def test_regret_is_the_same_over_2000_rounds(case):
-    compare_regret(case, 2000)
+@pytest.mark.parametrize("case", [case for case in CASES if case not in TIED])
+def test_runs_of_2000_rounds_are_the_same(case):
+    compare_runs(case, 2000)
