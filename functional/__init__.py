@@ -17,29 +17,42 @@ import jax.numpy as jnp
 from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.core.problem import Problem
 from fedbandit_envs.core.wrapper import Stack, build
+from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.functional.arms import Arms, PureThompson, PureUCB1
 from fedbandit_envs.functional.environment import Environment
+from fedbandit_envs.functional.exposure import Exposure, PureFairX
 from fedbandit_envs.functional.federation import lacks
 from fedbandit_envs.functional.gaussian import GaussianArms, PureGaussianUCB
-from fedbandit_envs.functional.linear import Linear, PureLinUCB
+from fedbandit_envs.functional.linear import LinearArms, PureLinUCB
 from fedbandit_envs.functional.policies import PurePolicy
+from fedbandit_envs.functional.procurement import Procurement, PureLaplaceIndex, PureSSUCB
 from fedbandit_envs.functional.rollout import rollout
 from fedbandit_envs.gaussian.env import GaussianEnv
 from fedbandit_envs.linear.env import LinearEnv
+from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.registry.registration import find_registered
 
 __all__ = [
     "Environment",
+    "PureFairX",
     "PureGaussianUCB",
+    "PureLaplaceIndex",
     "PureLinUCB",
     "PurePolicy",
+    "PureSSUCB",
     "PureThompson",
     "PureUCB1",
     "make",
     "rollout",
 ]
 
-_TWINS: dict[type[Problem], Any] = {ArmsEnv: Arms, GaussianEnv: GaussianArms, LinearEnv: Linear}
+_TWINS: dict[type[Problem], Any] = {
+    ArmsEnv: Arms,
+    ExposureEnv: Exposure,
+    GaussianEnv: GaussianArms,
+    LinearEnv: LinearArms,
+    ProcurementEnv: Procurement,
+}
 
 
 def make(env_id: str, stack: Stack = (), dtype: Any = None, **kwargs: Any) -> Environment:

@@ -1,7 +1,7 @@
 """Linear contextual bandits in the twin, with LinUCB on own and received data."""
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import jax
 import jax.numpy as jnp
@@ -25,14 +25,14 @@ from fedbandit_envs.linear import contexts as laws
 from fedbandit_envs.linear.rounds import RewardName
 
 
-class Linear(RowProblem):
+class LinearArms(RowProblem):
     """Agents pull one of K arms with contexts; see :class:`~fedbandit_envs.linear.env.LinearEnv`.
 
     Contexts are drawn from the band, the ball, the cubes, the sphere with a bias, or a pool; rewards are Bernoulli,
     normal or logistic. In states contexts are ``(arms, dim)`` as in the package, and computed with arms last.
     """
 
-    seen = ("contexts",)
+    seen: ClassVar[tuple[str, ...]] = ("contexts",)
     shared = ("pool",)
 
     def __init__(self, host: Any, dtype: Any) -> None:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from fedbandit_envs.baselines import arms, gaussian
+from fedbandit_envs.baselines.exposure import FairX
 from fedbandit_envs.baselines.linear import FedUCB, LinUCB
+from fedbandit_envs.baselines.procurement import PFCB, SSUCB, LaplaceIndex
 from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments import simulate
 from fedbandit_envs.randomness.streams import row_seeds
@@ -56,6 +58,24 @@ CASES = {
         *(twin.PureLinUCB(), FedUCB()),
     ),
     "LinUCB-pool": ("FedLogistic-v0", {"num_agents": 2}, [], twin.PureLinUCB(), LinUCB()),
+    "SS-UCB": ("FedProcurement-v0", {"num_agents": 3, "num_producers": 8}, [], twin.PureSSUCB(), SSUCB()),
+    "SS-UCB-told": (
+        *("FedProcurementNormal-v0", {"num_agents": 3}, CHANNEL),
+        *(twin.PureSSUCB(0.3), PFCB(radius_scale=0.3, check=False, guards=False, omega2=1.0)),
+    ),
+    "Laplace-index": (
+        *("FedProcurement-v0", {"num_agents": 2, "violation": "optimum", "regret_oracle": "greedy"}, []),
+        *(twin.PureLaplaceIndex(0.5), LaplaceIndex(0.5)),
+    ),
+    "FairX": ("FedExposure-v0", {"num_agents": 3}, [], twin.PureFairX(beta_scale=0.3), FairX(beta_scale=0.3)),
+    "FairX-told": (
+        *(
+            "FedExposureNoisy-v0",
+            {"num_agents": 2, "merit": ["linear", {"name": "exponential", "scale": 5}]},
+            CHANNEL,
+        ),
+        *(twin.PureFairX(), FairX()),
+    ),
 }
 
 # Where bounds tie, to the last bits, by the symmetry of contexts, the actions of a whole run may differ.
@@ -96,7 +116,7 @@ def played_alike(case, rounds):
         choose, step = jax.jit(jax.vmap(choose)), jax.jit(jax.vmap(env.step))
         for _ in range(rounds):
             for name, array in observation.items():
-                if not name.startswith("inbox"):
+                if name in seen and not name.startswith("inbox"):
                     assert_same(np.asarray(array), seen[name], name)
             memory, chosen = choose(memory, observation)
             action = theirs.act(seen).copy()
@@ -146,3 +166,60 @@ def test_runs_are_the_same(case):
 @pytest.mark.parametrize("case", [case for case in CASES if case not in TIED])
 def test_runs_of_2000_rounds_are_the_same(case):
     compare_runs(case, 2000)
+
+
+NOISY = [["ContinualPrivatizer", {"epsilon": 1.0, "delta": 1e-5, "mechanism": "tree", "releases": 10}], *LATE]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "kwargs", "stack", "message"),
+    [
+        ("FedArmsSleeping-v0", {}, [], "awake=0.7 is not in the functional twin; 1 is required"),
+        ("FedArmsSuper-v0", {}, [], "slots=3"),
+        ("FedProcurement-v0", {"drift": 0.1}, [], "drift=0.1"),
+        ("FedProcurement-v0", {"market": {"name": "uniform", "max_capacity": 200}}, [], "a capacity of 200"),
+        ("FedLinear-v0", {}, [], "reward='beta'"),
+        ("FedFixed-v0", {}, [], "contexts of FixedContexts"),
+        ("FedClassification-v0", {}, [], "contexts of LabelledContexts"),
+        ("FedExposure-v0", {"merit": "numpy:exp"}, [], "merit CustomMerit"),
+        ("FedLinearAsync-v0", {}, [], "wrapper Participation"),
+        ("FedArms-v0", {}, [["Byzantine", {"agents": [0]}]], "wrapper Byzantine"),
+        ("FedArms-v0", {}, [["GaussianPrivatizer", {"noise_multiplier": 1.0, "clip": 1.0}]], "wrapper Clip"),
+        (
+            "FedArms-v0",
+            {},
+            [["LaplacePrivatizer", {"epsilon_per_release": 1.0}], *CHANNEL],
+            "a mechanism .*Laplace",
+        ),
+        ("FedArms-v0", {}, [["Channel", {"topology": "ring"}]], "a topology other than 'complete'"),
+        ("FedArms-v0", {}, [["Channel", {"loss": 0.1}]], "loss=0.1"),
+        ("FedArms-v0", {}, [["Channel", {"echo": True}]], "echo=True"),
+        ("FedArms-v0", {}, [["Channel", {"stage": "shuffler"}]], "stage="),
+        ("FedArms-v0", {}, [["Channel", {"schedule": "on_request"}]], "a schedule that is not fixed"),
+        ("FedArms-v0", {}, [["Server", {**SERVER[0][1], "answers": "doubling"}]], "answers later"),
+    ],
+)
+def test_what_the_twin_lacks_is_named(env_id, kwargs, stack, message):
+    with pytest.raises(ValueError, match=message):
+        twin.make(env_id, stack, **kwargs)
+
+
+def test_rounds_beyond_the_horizon_and_equal_seeds_are_refused():
+    env = twin.make("FedArms-v0", max_cycles=20)
+    with pytest.raises(ValueError, match=r"rounds is 21; an integer in \[1, 20\]"):
+        twin.rollout(env, twin.PureUCB1(), [1], rounds=21)
+    with pytest.raises(ValueError, match="different seeds"):
+        twin.rollout(env, twin.PureUCB1(), [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (partial(twin.PureUCB1, scale=-1.0), "scale is -1.0"),
+        (partial(twin.PureUCB1, logarithm="base"), "logarithm is 'base'"),
+        (partial(twin.PureSSUCB, pool="median"), "pool is 'median'"),
+    ],
+)
+def test_wrong_constants_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
