@@ -28,10 +28,10 @@ class Arms(RowProblem):
             raise lacks(f"awake={host._chance}", "1")
 
     def params(self, host: Any) -> dict[str, np.ndarray]:
-        """Returns means, cutoffs of random words, values by which regret is measured, and keys of outcomes."""
+        """Returns bounds of random words, values by which regret is measured, and keys of outcomes."""
         return {
-            "mean": host._means,
-            # A pull succeeds if its word is at most this; a cutoff of 0, never, is seen in the mean.
+            # A pull succeeds if this is possible at all, and its random word at most the package's cutoff less 1.
+            "possible": host._cutoffs > 0,
             "most": (host._cutoffs - 1).astype(np.uint32),
             "value": host._values,
             "best": host._best,
@@ -40,39 +40,39 @@ class Arms(RowProblem):
 
     def begin(self, params: Arrays) -> Arrays:
         """Returns no pulls and no successes, int32 ``(arms,)``."""
-        nothing = jnp.zeros(params["mean"].shape, jnp.int32)
+        nothing = jnp.zeros(params["most"].shape, jnp.int32)
         return {"total_pulls": nothing, "total_successes": nothing}
 
     def play(self, params: Arrays, offered: Arrays, totals: Arrays, action: Array, round_: Array) -> Played:
         """Pulls the arm ``action``; see :meth:`RowProblem.play`."""
-        hot = jnp.arange(params["mean"].size) == action
+        hot = jnp.arange(params["most"].size) == action
         word, _ = threefry(params["key"], round_, action)
-        success = (word <= pick(params["most"], hot)) & (pick(params["mean"], hot) > 2.0**-33)
+        good = hot & params["possible"] & (word <= params["most"])
         totals = {
             "total_pulls": totals["total_pulls"] + hot,
-            "total_successes": totals["total_successes"] + (hot & success),
+            "total_successes": totals["total_successes"] + good,
         }
-        return totals, success.astype(self.dtype), {"regret": params["best"] - pick(params["value"], hot)}
+        return totals, good.any().astype(self.dtype), {"regret": params["best"] - pick(params["value"], hot)}
 
 
 @dataclass(frozen=True)
 class OnSuccesses(OnCounts, Indexed):
     """The base class of policies that score each arm by its pulls and successes; arms without pulls come first."""
 
-    counted: ClassVar[tuple[str, str]] = ("pulls", "successes")
+    needs: ClassVar[tuple[str, ...]] = ("pulls", "successes")
 
     @abstractmethod
-    def scores(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
-        """Returns the scores of all arms in a round, counted from 1, of their pulls and successes ``(2, arms)``."""
+    def scores(self, params: Arrays, carry: Arrays, round_: Array, pulls: Array, successes: Array) -> Array:
+        """Returns the scores of all arms in a round, counted from 1, of their pulls and successes, ``(arms,)``."""
 
     def index(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
         """Returns the scores, and infinity for arms without pulls; see :meth:`Indexed.index`."""
         carry, own, received = self.known(carry, observation)
         # Noise can make received numbers negative, or successes more than pulls.
-        pulls = jnp.maximum(received[0], 0)
-        counts = own + jnp.stack([pulls, jnp.clip(received[1], 0, pulls)])
-        scores = self.scores(params, carry, observation["round"] + 1, counts)
-        return carry, jnp.where(counts[0] > 0, scores, jnp.inf)
+        more = jnp.maximum(received[0], 0)
+        pulls, successes = own[0] + more, own[1] + jnp.clip(received[1], 0, more)
+        scores = self.scores(params, carry, observation["round"] + 1, pulls, successes)
+        return carry, jnp.where(pulls > 0, scores, jnp.inf)
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,8 @@ class PureUCB1(OnSuccesses):
             memory["logarithm"] = jnp.log(jnp.asarray(env.max_cycles, env.dtype))
         return memory
 
-    def scores(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+    def scores(self, params: Arrays, carry: Arrays, round_: Array, pulls: Array, successes: Array) -> Array:
         """Returns the upper confidence bound of each arm; see :meth:`OnSuccesses.scores`."""
-        pulls, successes = counts
         logarithm = carry.get("logarithm", jnp.log(round_.astype(pulls.dtype)))
         return successes / pulls + jnp.sqrt(params["scale"] * logarithm / pulls)
 
@@ -132,10 +131,10 @@ class PureThompson(OnSuccesses):
         words = threefry(key, 0, jnp.arange(*env.released["pulls"]))
         return {**super().start(env, params, key), "keys": jnp.stack(words, axis=-1)}
 
-    def scores(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+    def scores(self, params: Arrays, carry: Arrays, round_: Array, pulls: Array, successes: Array) -> Array:
         """Returns a draw from the posterior Beta(1 + successes, 1 + failures) of each arm."""
-        good = _gamma(carry["keys"], round_, counts[1] + 1.0, 0)
-        return good / (good + _gamma(carry["keys"], round_, counts[0] - counts[1] + 1.0, 1))
+        good = _gamma(carry["keys"], round_, successes + 1.0, 0)
+        return good / (good + _gamma(carry["keys"], round_, pulls - successes + 1.0, 1))
 
 
 def _gamma(keys: Array, round_: Array, shapes: Array, half: int) -> Array:

@@ -109,7 +109,7 @@ class Environment:
         self.problem = problem(host.unwrapped, self.dtype)
         self.federation = Federation.of(host)
         own = host.unwrapped.single_release_space
-        self.released = {name: space.shape or () for name, space in own.items()}
+        self.released: dict[str, tuple[int, ...]] = {name: space.shape or () for name, space in own.items()}
 
     def precision(self) -> AbstractContextManager:
         """Returns a context in which JAX computes in the environment's dtype: with 64 bits for float64.
@@ -178,7 +178,14 @@ class Environment:
         return {"round": round_, "inbox_mask": self.federation.due(round_)}
 
     def play(self, params: Arrays, offered: Arrays, state: Arrays, action: Array, round_: Array) -> Played:
-        """Plays a round; see :meth:`step`. ``offered`` is what :meth:`offer` returns for it."""
+        """Plays a round; see :meth:`step`. ``offered`` is what :meth:`offer` returns for it.
+
+        Raises:
+            ValueError: Actions have another shape than one for each agent.
+        """
+        shape = (self.num_agents, *(self.host.unwrapped.single_action_space.shape or ()))
+        if jnp.shape(action) != shape:
+            raise ValueError(f"action has shape {jnp.shape(action)}; {shape}, one an agent, is required")
         mapped = axes(params, self.problem.shared), 0, 0, 0, None
         totals, reward, info = jax.vmap(self.problem.play, mapped)(
             params, offered, state["totals"], action, round_

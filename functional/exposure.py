@@ -1,7 +1,7 @@
 """Exposure in proportion to merit in the twin, with FairX-LinUCB."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -80,6 +80,7 @@ class PureFairX(OnRidge):
         (3, 2)
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("statistic", "merit_scale")
     noise_sd: float = 0.1
     failure: float = 0.05
     steps: int = 3
@@ -87,7 +88,8 @@ class PureFairX(OnRidge):
     def act(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
         """Returns the shares that are fair for an optimistic parameter; see :meth:`PurePolicy.act`."""
         carry = self.learn(params, carry, observation)
-        contexts, inverse, radius = observation["contexts"], carry["inverse"], self.radius(params, carry)
+        contexts, radius = observation["contexts"], self.radius(params, carry)
+        inverse = carry["shrinkage"] / params["ridge"]
         middle = inverse @ carry["moment"]
 
         def climb(_: Any, parameter: Array) -> Array:

@@ -97,9 +97,8 @@ class Noise(NamedTuple):
 
 def _sparse(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the places of each row's entries that are not 0, and these entries, padded with zeros."""
-    places = np.argsort(matrix == 0, axis=1, kind="stable")[
-        :, : max(1, (matrix != 0).sum(axis=1).max(initial=0))
-    ]
+    most = max(1, np.count_nonzero(matrix, axis=1).max(initial=0))
+    places = np.argsort(matrix == 0, axis=1, kind="stable")[:, :most]
     return places.astype(np.int32), np.take_along_axis(matrix, places, axis=1)
 
 
@@ -115,14 +114,23 @@ class Federation:
     """
 
     def __init__(self, host: FederatedEnv, releases: np.ndarray, messages: int, size: int) -> None:
-        """Takes the package's environment with its wrappers; see the attributes for the other arguments."""
+        """Takes the package's environment with its wrappers; see the attributes for the other arguments.
+
+        Raises:
+            BudgetExhaustedError: The schedule has more releases than the privatizer allows.
+            ValueError: The noise is not in the twin.
+        """
         self.host, self.releases, self.messages, self.size = host, releases, messages, size
         self.exists = bool(releases[-1])
         self.noise: Noise | None = None
         self.correlated = False
         privatizer = find_layer(host, "noise")
         if isinstance(privatizer, Privatizer) and self.exists:
-            host.reset_batch([0])
+            if privatizer._noise_seed is not None or privatizer._on_exhausted != "raise":
+                raise lacks(
+                    "a noise_seed, or on_exhausted='silence'", "noise that follows from episodes' seeds"
+                )
+            self._rehearse(host.max_cycles)
             self.noise = Noise.of(privatizer, int(releases[-1]), host.sensitivity().symmetric)
             self.correlated = privatizer.mechanism.correlated
 
@@ -229,8 +237,12 @@ class Federation:
             rounds: Number of rounds that were played.
             delta: The delta of the claims that are not by basic composition.
         """
+        self._rehearse(rounds)
+        return self.host.privacy(), claims_of(self.host, delta)
+
+    def _rehearse(self, rounds: int) -> None:
+        """Has the package's agents release as often as in so many rounds; a privatizer refuses what it must."""
         self.host.reset_batch([0])
         everyone = np.ones((1, self.host.max_num_agents), np.bool_)
         for _ in range(int(self.releases[rounds])):
             self.host.release(everyone)
-        return self.host.privacy(), claims_of(self.host, delta)

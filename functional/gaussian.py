@@ -58,7 +58,7 @@ class PureGaussianUCB(OnCounts, Indexed):
     """
 
     radius_scale: float = 1.0
-    counted: ClassVar[tuple[str, str]] = ("pulls", "rewards")
+    needs: ClassVar[tuple[str, ...]] = ("pulls", "rewards")
     ratios: ClassVar[tuple[float, float]] = (-jnp.inf, jnp.inf)
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
@@ -73,7 +73,7 @@ class PureGaussianUCB(OnCounts, Indexed):
     def index(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
         """Returns the bounds, and infinity for arms without pulls; see :meth:`Indexed.index`."""
         carry, own, received = self.known(carry, observation)
-        pulls, rewards = own + received
+        pulls, rewards = (mine + theirs for mine, theirs in zip(own, received, strict=True))
         many = jnp.maximum(pulls, 1.0)
         logarithm = jnp.log((observation["round"] + 1).astype(many.dtype))
         width = params["radius_scale"] * carry["deviation"] * jnp.sqrt(2.0 * logarithm / many)

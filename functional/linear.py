@@ -163,6 +163,7 @@ class OnRidge(PurePolicy):
         reward_variance: Variance of a reward, by which noise is compared.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("statistic",)
     ridge: float = 1.0
     noise_sd: float = 0.5
     parameter_bound: float = 1.0
@@ -172,30 +173,25 @@ class OnRidge(PurePolicy):
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
         """Returns a regression without data; see :meth:`PurePolicy.start`."""
-        dim = params["theta"].size
-        zero = jnp.zeros((dim, dim), env.dtype)
-        regression = {"inverse": jnp.eye(dim, dtype=env.dtype) / self.ridge, "moment": zero[0]}
-        if not env.federation.exists:
-            return {**regression, "log_growth": zero[0, 0]}
-        received = {
-            "received": jnp.zeros((dim + 1, dim + 1), env.dtype),
-            "noise": jnp.zeros(dim + 1, env.dtype),
-        }
-        return {**regression, "log_growth": zero[0, 0], **received}
+        dim, _ = shape = env.released["statistic"]
+        zero = jnp.zeros(shape, env.dtype)
+        one = jnp.eye(dim - 1, dtype=env.dtype)
+        memory = {"shrinkage": one, "moment": zero[0, 1:], "log_growth": zero[0, 0]}
+        return {**memory, "received": zero, "noise": zero[0]} if env.federation.exists else memory
 
     def learn(self, params: Arrays, carry: Arrays, observation: Arrays) -> Arrays:
         """Returns the carry after the last round's observation and messages.
 
-        ``inverse`` is V^-1, ``moment`` is sum y x, and ``log_growth`` is log det V - dim ln ridge.
+        ``shrinkage`` is ridge V^-1, ``moment`` is sum y x, and ``log_growth`` is log det V - dim ln ridge.
         """
-        x, y = observation["pulled_context"], observation["last_reward"]
-        product = carry["inverse"] @ x
+        x, y, ridge = observation["pulled_context"], observation["last_reward"], params["ridge"]
+        product = carry["shrinkage"] @ x
         form = product @ x
         carry = {
             **carry,
-            "inverse": carry["inverse"] - jnp.outer(product, product) / (1.0 + form),
+            "shrinkage": carry["shrinkage"] - jnp.outer(product, product) / (ridge + form),
             "moment": carry["moment"] + y * x,
-            "log_growth": carry["log_growth"] + jnp.log1p(form),
+            "log_growth": carry["log_growth"] + jnp.log1p(form / ridge),
         }
         if "received" not in carry:
             return carry
@@ -205,20 +201,17 @@ class OnRidge(PurePolicy):
 
     def _listen(self, params: Arrays, carry: Arrays, observation: Arrays) -> Arrays:
         """Returns the carry after the messages of a round: the regression is computed anew."""
-        received, name, noise = (
-            carry["received"] + observation["inbox_statistic"],
-            "inbox_statistic",
-            carry["noise"],
-        )
+        received, noise = carry["received"] + observation["inbox_statistic"], carry["noise"]
         others = 0.5 * (received + received.T)
-        if variance_of(name) in observation:
-            noise += jnp.diagonal(observation[variance_of(name)])
+        if (announced := variance_of("inbox_statistic")) in observation:
+            noise += jnp.diagonal(observation[announced])
             others = weighed(others, jnp.maximum(noise.max(), 0.0) / params["reward_variance"])
         total = observation["total_statistic"] + others
         dim = total.shape[0] - 1
-        factor = jnp.linalg.cholesky(total[:dim, :dim] / params["ridge"] + jnp.eye(dim))
+        one = jnp.eye(dim, dtype=total.dtype)
+        factor = jnp.linalg.cholesky(total[:dim, :dim] / params["ridge"] + one)
         return {
-            "inverse": jax.scipy.linalg.cho_solve((factor, True), jnp.eye(dim)) / params["ridge"],
+            "shrinkage": jax.scipy.linalg.cho_solve((factor, True), one),
             "moment": total[:dim, dim],
             "log_growth": 2.0 * jnp.log(jnp.diagonal(factor)).sum(),
             "received": received,
@@ -268,6 +261,7 @@ class PureLinUCB(OnRidge, Indexed):
         carry = self.learn(params, carry, observation)
         radius = self.radius(params, carry) if self.alpha is None else params["alpha"]
         x = observation["contexts"].T
-        form = ((carry["inverse"] @ x) * x).sum(axis=0)
-        mean = (carry["inverse"] @ carry["moment"]) @ x
+        inverse = carry["shrinkage"] / params["ridge"]
+        form = ((inverse @ x) * x).sum(axis=0)
+        mean = (inverse @ carry["moment"]) @ x
         return carry, mean + radius * jnp.sqrt(jnp.maximum(form, 0.0))

@@ -6,9 +6,10 @@ can take gradients, or try many constants at once by ``jax.vmap``. The carry is 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -18,10 +19,19 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.functional.environment import Environment
 from fedbandit_envs.functional.federation import Arrays
 
+Counts = Sequence[Any] | Array
+"""Two arrays ``(items,)``: numbers of trials and of successes (or sums of rewards)."""
+
 
 @dataclass(frozen=True)
 class PurePolicy(ABC):
-    """The base class of policies; a subclass is a frozen dataclass, whose ``float`` fields are its parameters."""
+    """The base class of policies; a subclass is a frozen dataclass, whose ``float`` fields are its parameters.
+
+    Attributes:
+        needs: Names of released arrays, or entries of the observation, without which it cannot play.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         """Checks that the parameters are finite numbers >= 0.
@@ -74,18 +84,16 @@ class Indexed(PurePolicy):
 
 @dataclass(frozen=True)
 class OnCounts(PurePolicy):
-    """The base class of policies that know numbers of trials and successes, own and received.
+    """The base class of policies that know two released numbers, ``needs``: of trials, and of successes (or rewards).
 
     Attributes:
         pool: ``"sum"`` adds what is received; ``"precision"`` counts it as the number of exact outcomes that are as
             informative, see :mod:`fedbandit_envs.baselines.aggregators`. Where the noises of releases are independent,
             each round's sum over the other agents is weighed by itself, else the sum of all rounds.
-        counted: Names of the released numbers of trials and successes (or sums of rewards).
         ratios: Least and largest possible mean of outcomes.
     """
 
     pool: str = field(default="sum", kw_only=True)
-    counted: ClassVar[tuple[str, str]]
     ratios: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
@@ -102,24 +110,25 @@ class OnCounts(PurePolicy):
         """Returns a memory in which nothing has been received; see :meth:`PurePolicy.start`."""
         if not env.federation.exists:
             return {}
-        memory = {"received": jnp.zeros((2, *env.released[self.counted[0]]), env.dtype)}
+        memory = {"received": jnp.zeros((2, *env.released[self.needs[0]]), env.dtype)}
         if env.federation.correlated and self.pool == "precision":
             memory["messages"] = jnp.concatenate([memory["received"]] * 2)
         return memory
 
-    def known(self, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array, Array]:
-        """Returns the new carry, own numbers of trials and successes, and received ones, ``(2, items)`` each."""
-        own = jnp.stack([observation[f"total_{name}"] for name in self.counted]).astype(float)
+    def known(self, carry: Arrays, observation: Arrays) -> tuple[Arrays, Counts, Counts]:
+        """Returns the new carry, own numbers of trials and successes, and received ones."""
+        dtype = carry["received"].dtype if "received" in carry else float
+        own = [observation[f"total_{name}"].astype(dtype) for name in self.needs]
         if "received" not in carry:
-            return carry, own, jnp.zeros_like(own)
+            return carry, own, (0.0, 0.0)
         heard = lax.cond(
-            observation["inbox_mask"], lambda: self._listen(carry, own, observation), lambda: carry
+            observation["inbox_mask"], lambda: self._listen(carry, jnp.stack(own), observation), lambda: carry
         )
         return heard, own, heard["received"]
 
     def _listen(self, carry: Arrays, own: Array, observation: Arrays) -> Arrays:
         """Returns the carry after the messages of a round."""
-        names = [f"inbox_{name}" for name in self.counted]
+        names = [f"inbox_{name}" for name in self.needs]
         message = jnp.stack([observation[name] for name in names])
         if self.pool == "sum":
             return {**carry, "received": carry["received"] + message}

@@ -132,23 +132,25 @@ def procure(quality: Array, observation: Arrays, margin: Any = 0.0) -> Array:
 class ByQuality(OnCounts):
     """The base class of policies that buy by Greedy SSA as if an index of each producer were its quality."""
 
-    counted: ClassVar[tuple[str, str]] = ("delivered", "good")
+    needs: ClassVar[tuple[str, ...]] = ("delivered", "good")
 
     @abstractmethod
-    def quality(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
-        """Returns the index of each producer, of numbers of known units and of good ones ``(2, producers)``.
+    def quality(self, params: Arrays, carry: Arrays, round_: Array, units: Array, good: Array) -> Array:
+        """Returns the index of each producer, ``(producers,)``.
 
         Args:
             params: The policy's parameters.
             carry: What the agent remembers.
             round_: The round, counted from 1.
-            counts: Own and received numbers.
+            units: Numbers of known units, own and received, ``(producers,)``.
+            good: Numbers of good units among them, same shape.
         """
 
     def act(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
         """Returns quantities, int32 ``(producers,)``; see :meth:`PurePolicy.act`."""
         carry, own, received = self.known(carry, observation)
-        quality = self.quality(params, carry, observation["round"] + 1, own + received)
+        units, good = (mine + theirs for mine, theirs in zip(own, received, strict=True))
+        quality = self.quality(params, carry, observation["round"] + 1, units, good)
         return carry, procure(jnp.minimum(quality, 1.0), observation, self.margin(params, observation))
 
     def margin(self, params: Arrays, observation: Arrays) -> Any:
@@ -174,9 +176,8 @@ class PureSSUCB(ByQuality):
     radius_scale: float = 1.0
     exploration_rounds: int = 1
 
-    def quality(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+    def quality(self, params: Arrays, carry: Arrays, round_: Array, units: Array, good: Array) -> Array:
         """Returns upper confidence bounds, and 1 for producers without known units; see :meth:`ByQuality.quality`."""
-        units, good = counts
         inverse = 1.0 / jnp.where(units > 0, units, 1.0)
         factor = params["radius_scale"] ** 2 * 1.5 * jnp.log(round_.astype(units.dtype))
         return jnp.where(units > 0, good * inverse + jnp.sqrt(factor * inverse), 1.0)
@@ -204,7 +205,6 @@ class PureLaplaceIndex(ByQuality):
 
     width: float = 0.8
 
-    def quality(self, params: Arrays, carry: Arrays, round_: Array, counts: Array) -> Array:
+    def quality(self, params: Arrays, carry: Arrays, round_: Array, units: Array, good: Array) -> Array:
         """Returns the indices; see :meth:`ByQuality.quality`."""
-        units, good = counts
         return (good + 1.0) / (units + 2.0) + params["width"] / jnp.sqrt(units + 1.0)

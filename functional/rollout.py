@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments import RunResult
@@ -45,12 +46,16 @@ def rollout(
         The result, with regret at log-spaced rounds.
 
     Raises:
+        UnfitError: The policy does not play this environment.
         ValueError: A seed is there twice, or ``rounds`` is out of its range.
     """
     began, seeds = process_time(), plain(seeds)
     if len({*seeds}) < len(seeds):
         raise ValueError(f"seeds is {seeds!r}; different seeds are required, since each counts as a run")
     rounds = require_integer("rounds", env.max_cycles if rounds is None else rounds, 1, env.max_cycles)
+    seen = {*env.released, *env.problem.seen}
+    if missing := [name for name in policy.needs if name not in seen]:
+        raise UnfitError(f"{type(policy).__name__} needs {missing}, where agents know {sorted(seen)}")
     instances = env.params(seeds)
     keys = row_seeds(seeds, env.num_agents).view(np.uint32).reshape(len(seeds), env.num_agents, 2)
     with env.precision():

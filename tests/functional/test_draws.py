@@ -26,9 +26,9 @@ def by_row(function):
 
 def filled(fill, dtype):
     """What the package's kernel fills an array of each row with."""
-    out = np.empty((*KEYS.shape[:2], package.padded_size(SIZE)), dtype)
+    out, fill = np.empty((*KEYS.shape[:2], package.padded_size(SIZE)), dtype), from_python(fill)
     for at in np.ndindex(*KEYS.shape[:2]):
-        from_python(fill)(*KEYS[at], np.uint32(ROUND), out[at])
+        fill(*KEYS[at], np.uint32(ROUND), out[at])
     return out[..., :SIZE]
 
 
