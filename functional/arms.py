@@ -128,7 +128,7 @@ class PureThompson(OnSuccesses):
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
         """Returns a memory without messages, and a key of random numbers for each arm; see :meth:`PurePolicy.start`."""
-        words = threefry(key, 0, jnp.arange(*env.released["pulls"]))
+        words = threefry(key, 0, jnp.arange(env.released["pulls"][0]))
         return {**super().start(env, params, key), "keys": jnp.stack(words, axis=-1)}
 
     def scores(self, params: Arrays, carry: Arrays, round_: Array, pulls: Array, successes: Array) -> Array:

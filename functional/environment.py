@@ -6,8 +6,8 @@ environment, so that equal seeds give equal instances; what happens in rounds is
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import jax
@@ -99,7 +99,7 @@ class Environment:
     """
 
     def __init__(self, host: FederatedEnv, problem: type[RowProblem], dtype: Any) -> None:
-        """Takes the package's environment, of which nobody else may use the copy given, and the twin's problem.
+        """Takes the package's environment, which nobody else uses from now on, and the twin's problem.
 
         Raises:
             ValueError: The environment has something that the twin lacks.
@@ -111,12 +111,15 @@ class Environment:
         own = host.unwrapped.single_release_space
         self.released: dict[str, tuple[int, ...]] = {name: space.shape or () for name, space in own.items()}
 
-    def precision(self) -> AbstractContextManager:
-        """Returns a context in which JAX computes in the environment's dtype: with 64 bits for float64.
+    @contextmanager
+    def precision(self) -> Iterator[None]:
+        """Lets JAX compute in the environment's dtype within a ``with`` block; no setting of JAX lasts beyond it.
 
-        JAX has 32 bits otherwise, unless its own setting ``jax_enable_x64`` says something else.
+        Otherwise JAX has 32 bits, unless its own setting ``jax_enable_x64`` says something else, and on some processors
+        rounds the factors of products of matrices.
         """
-        return jax.enable_x64(self.dtype == jnp.float64)
+        with jax.enable_x64(self.dtype == jnp.float64), jax.default_matmul_precision("highest"):
+            yield
 
     def params(self, seeds: Sequence[int]) -> Arrays:
         """Returns the instances of episodes, ``(replicas, agents, ...)`` by name, drawn by the package on the host.

@@ -84,7 +84,9 @@ def good_units(draw: Array, units: Array, quality: Array, most: int) -> Array:
     dtype = quality.dtype
     flipped = quality > 0.5
     rate = jnp.where(flipped, 1.0 - quality, quality)
-    level, many = draw.astype(dtype), units.astype(dtype)
+    # Of the 31 bits float32 holds 24; rounded up, a draw would exceed all cutoffs.
+    lost = max(30 - jnp.finfo(dtype).nmant, 0)
+    level, many = (draw >> lost << lost).astype(dtype), units.astype(dtype)
     odds = rate / (1.0 - rate)
 
     def count(i: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

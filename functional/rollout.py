@@ -13,6 +13,7 @@ from jax import Array, lax
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.basics.checks import require_integer
+from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments import RunResult
 from fedbandit_envs.experiments.result import log_spaced
 from fedbandit_envs.functional.environment import COMMON, Environment, axes
@@ -62,23 +63,27 @@ def rollout(
         constants = policy.params() if params is None else params
         kept, means = jax.device_get(_played(env, policy, rounds, instances, constants, keys))
     federation, checkpoints = env.federation, log_spaced(rounds)
-    messages = federation.messages * np.broadcast_to(
-        federation.releases[checkpoints, np.newaxis, np.newaxis], kept.shape
-    )
+    sent: Arrays = {}
+    if federation.size:
+        releases = np.broadcast_to(federation.releases[checkpoints, np.newaxis, np.newaxis], kept.shape)
+        sent["messages"] = messages = federation.messages * releases.astype(np.float64)
+        sent["traffic"] = {"messages": messages[-1], "bytes": federation.size * messages[-1]}
     privacy, claims = federation.claims(rounds, delta)
+    mechanism = getattr(find_layer(env.host, "noise"), "mechanism", None)
     return RunResult(
         rounds=checkpoints,
         regret=kept.astype(np.float64),
         seeds=seeds,
         info={name: values.astype(np.float64) for name, values in means.items()},
-        messages=messages.astype(np.float64) if federation.messages else None,
-        traffic={"messages": messages[-1], "bytes": federation.size * messages[-1]}
-        if federation.messages
-        else {},
         privacy=privacy,
         claims=claims,
         cpu_seconds=process_time() - began,
-        labels={"env_id": env.host.metadata["name"], "baseline": type(policy).__name__},
+        labels={
+            "env_id": env.host.metadata["name"],
+            "baseline": type(policy).__name__,
+            "epsilon": getattr(mechanism, "epsilon", None),
+        },
+        **sent,
     )
 
 

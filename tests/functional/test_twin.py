@@ -323,6 +323,7 @@ def test_claims_are_the_package_s(mechanism):
     result = twin.rollout(env, twin.PureUCB1(pool="precision"), range(2))
     assert result.privacy == wanted.privacy
     assert np.isfinite(result.privacy.epsilon)
+    assert result.labels == {**wanted.labels, "baseline": "PureUCB1"}
     assert result.claims == claims_of(host, 1e-5)
     np.testing.assert_array_equal(result.messages, wanted.messages)
 
