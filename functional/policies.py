@@ -19,9 +19,6 @@ from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.functional.environment import Environment
 from fedbandit_envs.functional.federation import Arrays
 
-Counts = Sequence[Any] | Array
-"""Two arrays ``(items,)``: numbers of trials and of successes (or sums of rewards)."""
-
 
 @dataclass(frozen=True)
 class PurePolicy(ABC):
@@ -115,8 +112,8 @@ class OnCounts(PurePolicy):
             memory["messages"] = jnp.concatenate([memory["received"]] * 2)
         return memory
 
-    def known(self, carry: Arrays, observation: Arrays) -> tuple[Arrays, Counts, Counts]:
-        """Returns the new carry, own numbers of trials and successes, and received ones."""
+    def known(self, carry: Arrays, observation: Arrays) -> tuple[Arrays, Sequence[Any], Sequence[Any]]:
+        """Returns the new carry, own numbers of trials and successes, and received ones, ``(items,)`` each."""
         dtype = carry["received"].dtype if "received" in carry else float
         own = [observation[f"total_{name}"].astype(dtype) for name in self.needs]
         if "received" not in carry:
@@ -124,7 +121,7 @@ class OnCounts(PurePolicy):
         heard = lax.cond(
             observation["inbox_mask"], lambda: self._listen(carry, jnp.stack(own), observation), lambda: carry
         )
-        return heard, own, heard["received"]
+        return heard, own, [*heard["received"]]
 
     def _listen(self, carry: Arrays, own: Array, observation: Arrays) -> Arrays:
         """Returns the carry after the messages of a round."""

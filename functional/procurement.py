@@ -153,10 +153,18 @@ class ByQuality(OnCounts):
         carry, own, received = self.known(carry, observation)
         units, good = (mine + theirs for mine, theirs in zip(own, received, strict=True))
         quality = self.quality(params, carry, observation["round"] + 1, units, good)
-        return carry, procure(jnp.minimum(quality, 1.0), observation, self.margin(params, observation))
+        margin = self.margin(params, observation, units, good)
+        return carry, procure(jnp.minimum(quality, 1.0), observation, margin)
 
-    def margin(self, params: Arrays, observation: Arrays) -> Any:
-        """Returns what is added to the quality threshold that the oracle keeps; 0 unless overridden."""
+    def margin(self, params: Arrays, observation: Arrays, units: Array, good: Array) -> Any:
+        """Returns what is added to the quality threshold that the oracle keeps: 0 unless a policy has a safe margin.
+
+        Args:
+            params: The policy's parameters.
+            observation: The agent's observation.
+            units: Numbers of known units, own and received, ``(producers,)``.
+            good: Numbers of good units among them, same shape.
+        """
         return 0.0
 
 

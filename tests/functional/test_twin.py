@@ -38,6 +38,13 @@ def private(mechanism, gap=8, **kwargs):
     return [["ContinualPrivatizer", kwargs], server]
 
 
+class WithMargin(twin.PureSSUCB):
+    """A policy of one's own: SS-UCB with a margin."""
+
+    def margin(self, params, observation, units, good):
+        return 0.05
+
+
 # Id, arguments, wrappers, and the policy of the twin and of the package.
 CASES = {
     "UCB1": ("FedArms-v0", {"spread": 0.2, "regret": 0.5}, [], twin.PureUCB1(), arms.UCB1()),
@@ -53,7 +60,8 @@ CASES = {
     "Gaussian-UCB": ("FedMixed-v0", {}, [], twin.PureGaussianUCB(), gaussian.GaussianUCB()),
     "Gaussian-UCB-told": (
         *("FedGaussianSampled-v0", {"num_agents": 6, "reward_bound": 1.5}, CHANNEL),
-        *(twin.PureGaussianUCB(0.3), gaussian.GaussianUCB(0.3)),
+        # Without noise all outcomes count in full.
+        *(twin.PureGaussianUCB(0.3, pool="precision"), gaussian.GaussianUCB(0.3)),
     ),
     "LinUCB-band": (
         *("FedLinear-v0", {"num_agents": 2, "reward": "bernoulli", "num_arms": 30}, []),
@@ -72,7 +80,10 @@ CASES = {
         *(twin.PureLinUCB(), FedUCB()),
     ),
     "LinUCB-pool": ("FedLogistic-v0", {"num_agents": 2}, [], twin.PureLinUCB(), LinUCB()),
-    "SS-UCB": ("FedProcurement-v0", {"num_agents": 3, "num_producers": 8}, [], twin.PureSSUCB(), SSUCB()),
+    "SS-UCB": (
+        *("FedProcurement-v0", {"num_agents": 3, "num_producers": 8}, []),
+        *(WithMargin(0.5), SSUCB(radius_scale=0.5, margin=0.05)),
+    ),
     "SS-UCB-told": (
         *("FedProcurementNormal-v0", {"num_agents": 3}, CHANNEL),
         *(twin.PureSSUCB(0.3), PFCB(radius_scale=0.3, check=False, guards=False, omega2=1.0)),
