@@ -55,8 +55,11 @@ class LinearArms(RowProblem):
             raise lacks(f"contexts of {type(host._distribution).__name__}", kinds)
         self._draw = draw
         host.reset_batch([0])
-        # What the package gives its kernels, and one agent's contexts, of which some may never change.
-        self._data, self._first = host._distribution.data, host._across[0, 0].copy()
+        # What the package gives its kernels, as Python's numbers, whose dtype does not spread; and an agent's contexts,
+        # of which some may never change.
+        data = host._distribution.data
+        self._data = [each.item() if isinstance(each, np.generic) else each for each in data]
+        self._first = host._across[0, 0].copy()
         self._sd, self._bound, self._offset = host._sd, host._reward_bound, host._offset
         self._squares = host._squares
 

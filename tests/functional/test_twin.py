@@ -377,3 +377,25 @@ def test_float32_has_about_the_regret_of_float64():
     assert regret[0].dtype == np.float64
     assert regret[0].mean() == pytest.approx(regret[1].mean(), rel=0.05)
     assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.parametrize("case", ["UCB1", "SS-UCB", "LinUCB", "FairX"])
+def test_float32_stays_float32_where_jax_computes_in_64_bits(case):
+    env_id, kwargs, stack, policy, _ = PRIVATE[case]
+    env = twin.make(env_id, stack, np.float32, max_cycles=20, **kwargs)
+
+    def play(loop, _):
+        state, observation, memory = loop
+        act = jax.vmap(partial(policy.act, policy.params()), (0, axes(observation, COMMON)))
+        memory, action = act(memory, observation)
+        state, observation, reward, _ = env.step(params, state, action)
+        return (state, observation, memory), reward
+
+    def played():
+        memory = jax.vmap(partial(policy.start, env))(params, np.zeros((env.num_agents, 2), np.uint32))
+        return jax.lax.scan(play, (*env.reset(params), memory), None, 20)[1]
+
+    params = jax.tree.map(lambda array: array[0], env.params([5]))
+    with jax.enable_x64(True):
+        # The loop's types would change from round to round otherwise, which is an error.
+        assert jax.eval_shape(played).dtype == np.float32
