@@ -20,6 +20,7 @@ FLOORS = (
     "baselines",
     "samba",
     "experiments",
+    "functional",
     "leaderboard",
     "papers",
     "lab",
