@@ -3,7 +3,7 @@
 from setuptools import find_packages, setup
 
 NAME = "fedbandit_envs"
-FLOORS = ("wrappers", "baselines", "samba", "experiments", "leaderboard", "papers", "cli", "lab")
+FLOORS = ("wrappers", "baselines", "samba", "silos", "experiments", "leaderboard", "papers", "cli", "lab")
 
 folders = {name: name.replace(".", "/") for name in find_packages(include=[NAME, f"{NAME}.*"])}
 for floor in FLOORS:
