@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import LARGEST
 
 MAGIC = b"fbsilo\x00\x01"
 """The first bytes of a packet; the last one is the version of the encoding."""
@@ -190,8 +191,8 @@ class Message:
                 f"{what} has the arrays {str(found)[:300]}; float64 {dict(layout.shapes)} is required"
             )
         for name, array in arrays.items():
-            if not np.isfinite(array).all():
+            if not (np.abs(array) <= LARGEST).all():
                 raise MessageError(
-                    f"{what} has numbers in {name!r} that are not finite; finite ones are required"
+                    f"{what} has numbers in {name!r} that are not finite, or above {LARGEST:g}; others are required"
                 )
         return cls(layout.plan, sender, number, round_, arrays)

@@ -25,6 +25,12 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanis
 STEPS = 1 << 22
 """Number of steps of the grid in the scale of a number, the most by which one event changes it."""
 
+SAMPLING = (
+    "exact random numbers on a grid of 2^-22 of the most by which one event changes a number; "
+    "the statistic is rounded to the grid first, which the events count"
+)
+"""How noise is computed, for reports."""
+
 _MOST = float(1 << 51)
 
 Digits = list[int]

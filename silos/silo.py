@@ -29,6 +29,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Mechanism,
 )
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.report import PrivacyReport, make_report
 
 _ONE = np.ones((1, 1), np.bool_)
 
@@ -101,6 +102,7 @@ class Silo:
         self.agent = require_integer("agent", agent, 0, agents - 1)
         _, self._problem, self._privatizer, channel, self._policy = (parts := plan.make())
         self._mechanism, self._noise = self._privatizer.mechanism, noise
+        self._clip = getattr(self._privatizer.env, "_clip", None)
         if noise == "secret" and not (
             type(self._mechanism) in (Gaussian, Laplace)
             and getattr(self._mechanism, "_pair", "as_given") == "as_given"
@@ -192,6 +194,9 @@ class Silo:
             if isinstance(action, Mapping):
                 raise UnfitError(f"the policy returns {sorted(action)}; an action alone is required of silos")
             self._pending = np.array(action[0, 0])
+            # The policy has seen them. What is received from here on waits for the next action.
+            for array in self._inbox.arrays.values():
+                array.fill(0)
             self._save(*changed)
             return self._pending.copy()
 
@@ -213,8 +218,6 @@ class Silo:
             self._problem.take_in(action, outcome)
             self._pending = None
         with self._changing():
-            for array in self._inbox.arrays.values():
-                array.fill(0)
             self._mechanism.observe(self._seen)
             # Most mechanisms do nothing with single rounds.
             observes = type(self._mechanism).observe is not Mechanism.observe
@@ -248,10 +251,10 @@ class Silo:
                 total = self._seen[f"total_{name}"]
                 grown[name] = total - released
                 released[...] = total
-            if (clip := getattr(self._privatizer.env, "_clip", None)) is not None:
+            if self._clip is not None:
                 ledger = ReleaseLedger()
                 ledger.begin((1, 1), "")
-                grown = ledger.clipped(grown, _ONE, clip)
+                grown = ledger.clipped(grown, _ONE, self._clip)
             if self._noise == "secret":
                 assert isinstance(self._mechanism, AdditiveMechanism)
                 noisy = secret_noise.randomised(self._mechanism, grown, self._index)
@@ -324,6 +327,31 @@ class Silo:
             )
         return self._accountant.epsilon(**self._measured)
 
+    def report(self, **measured: float) -> PrivacyReport:
+        """Returns a report on the privacy of all releases that this silo has booked.
+
+        Args:
+            **measured: What was measured besides and belongs into it, such as ``audited_epsilon`` or ``regret``.
+        """
+        subject = {
+            "kind": "silo",
+            "environment": self._problem.metadata["name"],
+            "agents": self.layout.agents,
+            "silo": self.agent,
+            "plan": self.plan.identity,
+            "rounds_played": self.round,
+            "rounds_planned": self.plan.rounds,
+        }
+        if not self._started:
+            return make_report(subject, [self.privacy()], measured=measured)
+
+        def asked(**changes: Any) -> list[Claim]:
+            return [self._accountant.epsilon(**{**self._measured, **changes})]
+
+        sampling = {"sampling": secret_noise.SAMPLING} if self._noise == "secret" else {}
+        books = asked, self._accountant, self._mechanism, self._clip
+        return make_report(subject, [self.privacy()], *books, measured=measured, **sampling)
+
     def close(self) -> None:
         """Closes the store."""
         self._store.close()
@@ -339,8 +367,8 @@ class Silo:
         """Starts mechanism and books; what the sensitivity rests on has been shown."""
         sensitivity = self._problem.sensitivity()
         self._scale = sensitivity.scale
-        if (clip := getattr(self._privatizer.env, "_clip", None)) is not None:
-            sensitivity = sensitivity.clipped(clip)
+        if self._clip is not None:
+            sensitivity = sensitivity.clipped(self._clip)
         generators, names = [], []
         if self._seed is None:
             sensitivity = secret_noise.rounded(sensitivity)

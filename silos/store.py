@@ -102,6 +102,9 @@ class SiloStore:
             if release is not None:
                 self._file.execute("INSERT INTO releases VALUES (?, ?, ?)", release)
             self._file.execute("COMMIT")
+            if release is not None:
+                # A copy of the main file alone, without the log beside it, has booked all releases, too.
+                self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             self._file.close()
             raise StoreError(f"store {self.path} cannot be written and is closed: {error}") from error

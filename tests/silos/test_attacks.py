@@ -64,6 +64,7 @@ REFUSED = {
     r"message 2 of silo 1 is of round 1; a number in \[1, 1\]": changed(number=2),
     "message 1 of silo 1 has the arrays": changed(arrays={"pulls": ZEROS["pulls"]}),
     "message 1 of silo 1 has numbers in 'pulls' that are not finite": changed(arrays=NAN),
+    "not finite, or above 1e.150; others": changed(arrays={**ZEROS, "successes": np.full(4, 1e300)}),
     "message 1 is of silo 0, this one": changed(sender=0),
 }  # fmt: skip
 
@@ -96,9 +97,13 @@ def test_messages_are_taken_in_order_and_once(silo):
     for again in (FIRST.encode(), second, changed(arrays={n: a + 1 for n, a in ZEROS.items()}), fourth):
         with pytest.raises(MessageError, match="is a repeat or out of turn; one after message 2, of round 2"):
             silo.receive([again])
-    # A lost message is no reason to refuse the next one.
+    # A lost message is no reason to refuse the next one, and what comes while an action waits is for the next action.
+    action = silo.act({})
+    assert not silo._inbox.arrays["inbox_mask"].any()
     silo.receive([changed(number=4, round=8)])
+    silo.observe(action, 1)
     assert silo.received == {1: 4}
+    assert silo._inbox.arrays["inbox_mask"].tolist() == [[[False, True, False]]]
 
 
 def test_packets_survive_every_dtype_and_flipped_bytes():
@@ -208,6 +213,10 @@ def test_a_copied_store_has_other_noise_and_its_messages_are_refused(tmp_path, s
     with Silo(PLAN, 0, tmp_path / "one") as one, Silo(PLAN, 0, tmp_path / "other") as other:
         messages = [one.release(), other.release()]
         assert one.privacy() == other.privacy()
+        # The file alone, copied while it is open, knows what has been spent.
+        shutil.copy(tmp_path / "one", tmp_path / "backup")
+        with Silo(PLAN, 0, tmp_path / "backup") as backup:
+            assert (backup.due, backup.privacy()) == (False, one.privacy())
     assert messages[0].number == messages[1].number
     assert (messages[0].arrays["pulls"] != messages[1].arrays["pulls"]).all()
     with Silo(PLAN, 1, tmp_path / "1.db") as receiver:
