@@ -29,7 +29,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
     Mechanism,
 )
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
-from fedbandit_envs.wrappers.privacy.report import PrivacyReport, make_report
+from fedbandit_envs.wrappers.privacy.report import FLOATING, PrivacyReport, make_report
 
 _ONE = np.ones((1, 1), np.bool_)
 
@@ -86,10 +86,9 @@ class Silo:
             seed: The simulation's seed; only with repeatable noise.
 
         Raises:
-            TypeError: An argument has the wrong type. ValueError: An argument is out of its range, or ``seed`` does not
-            fit ``noise``. UnfitError: Silos cannot play the plan, or the policy or the mechanism is of a kind that
-            silos cannot keep or
-                for which there is no secret noise.
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or ``seed`` does not fit ``noise``.
+            UnfitError: Silos cannot play the plan, or keep the policy, or there is no secret noise for the mechanism.
             StoreError: The store cannot be used.
         """
         require_choice("noise", noise, ("secret", "repeatable"))
@@ -119,6 +118,8 @@ class Silo:
         self._index = np.zeros((1, 1), np.int64)
         self._pending: Array | None = None
         self._last, self._started = 0, False
+        self._measured: dict[str, Any] = {}
+        self._accountant = Accountant(1, 1, adjacencies=tuple(self._problem.sensitivity().changes))
         self._received: dict[str, list[int]] = {}
         who = {"plan": plan.identity, "agent": agent, "noise": noise, "seed": seed}
         self._store = SiloStore(store, json.dumps(who))
@@ -152,9 +153,7 @@ class Silo:
     def due(self) -> bool:
         """Whether the plan has a release after this round, and it has not been made yet."""
         counts = self.layout.releases
-        return (
-            self._pending is None and self._last < self.round and counts[self.round] > counts[self.round - 1]
-        )
+        return self._pending is None and self._last < (t := self.round) and counts[t] > counts[t - 1]
 
     def act(self, observation: Mapping[str, Any]) -> Array:
         """Returns the action of the next round.
@@ -317,15 +316,7 @@ class Silo:
 
     def privacy(self) -> Claim:
         """Returns the privacy guarantee of all releases that this silo has booked."""
-        if not self._started:
-            return Claim(
-                0.0,
-                0.0,
-                next(iter(self._problem.sensitivity().changes)),
-                "basic",
-                "nothing has been released",
-            )
-        return self._accountant.epsilon(**self._measured)
+        return self._claims()[0]
 
     def report(self, **measured: float) -> PrivacyReport:
         """Returns a report on the privacy of all releases that this silo has booked.
@@ -342,15 +333,12 @@ class Silo:
             "rounds_played": self.round,
             "rounds_planned": self.plan.rounds,
         }
-        if not self._started:
-            return make_report(subject, [self.privacy()], measured=measured)
+        sampling = secret_noise.SAMPLING if self._noise == "secret" else FLOATING
+        books = self._claims, self._accountant, self._mechanism, self._clip
+        return make_report(subject, self._claims(), *books, sampling, measured)
 
-        def asked(**changes: Any) -> list[Claim]:
-            return [self._accountant.epsilon(**{**self._measured, **changes})]
-
-        sampling = {"sampling": secret_noise.SAMPLING} if self._noise == "secret" else {}
-        books = asked, self._accountant, self._mechanism, self._clip
-        return make_report(subject, [self.privacy()], *books, measured=measured, **sampling)
+    def _claims(self, **asked: Any) -> list[Claim]:
+        return [self._accountant.epsilon(**{**self._measured, **asked})]
 
     def close(self) -> None:
         """Closes the store."""
@@ -377,7 +365,8 @@ class Silo:
             names = noise_names([self._seed], None, 0)
         self._mechanism.start(sensitivity, self.plan.rounds, generators)
         self._measured, as_agent = self._privatizer.measured(sensitivity)
-        self._accountant = Accountant(1, 1, None, 0, tuple(sensitivity.changes), self._noise, names, as_agent)
+        adjacencies = tuple(sensitivity.changes)
+        self._accountant = Accountant(1, 1, None, 0, adjacencies, self._noise, names, as_agent)
         self._started = True
 
     def _book(self, events: Mapping[Event, Array]) -> None:

@@ -59,6 +59,9 @@ _COMPOSITIONS = {
     "exact": "the privacy curves of all releases are composed exactly, or numerically from above",
     "parallel": "releases are of disjoint data, and the largest epsilon of one release counts",
 }
+FLOATING = "floating-point numbers, whose last digits may betray what noise was added to"
+"""How mechanisms compute noise."""
+
 NOT_COVERED = (
     "When and how often messages are sent; plans fix these times without looking at data.",
     "What agents do: whoever watches an agent's actions or their effects learns from them.",
@@ -164,7 +167,7 @@ def make_report(
     accountant: Accountant | None = None,
     mechanism: Mechanism | None = None,
     clip: float | None = None,
-    sampling: str = "floating-point numbers, whose last digits may betray what noise was added to",
+    sampling: str = FLOATING,
     measured: Mapping[str, float] = {},
 ) -> PrivacyReport:
     """Returns the report of a simulation or a silo.
@@ -252,8 +255,8 @@ def make_report(
 def _curves(claims: Sequence[Claim], asked: Callable[..., list[Claim]] | None) -> dict[str, list[Any]]:
     """Returns points of the privacy curve for each observer, by exact composition: deltas and epsilons."""
     curves: dict[str, list[Any]] = {claim.observer: [] for claim in claims}
-    for delta in DELTAS if asked is not None else ():
-        for claim in asked(delta=delta, composition="exact"):
+    for delta in DELTAS:
+        for claim in asked(delta=delta, composition="exact") if asked is not None else ():
             point = {"delta": delta, "epsilon": _number(claim.epsilon)}
             curves[claim.observer].append(point)
     return curves
