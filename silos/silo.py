@@ -135,6 +135,9 @@ class Silo:
                 self._restore(kept)
             else:
                 self._save("policy")
+        except (MessageError, KeyError) as error:
+            self._store.close()
+            raise StoreError(f"store {store} is damaged: {error}") from error
         except BaseException:
             self._store.close()
             raise
@@ -292,9 +295,9 @@ class Silo:
             MessageError: A message is malformed, of another plan, not finite, this silo's own, a repeat, or older than
                 one that was received from its sender.
         """
-        found = [Message.decode(one, self.layout) for one in messages]
-        received = {sender: list(last) for sender, last in self._received.items()}
-        for one in found:
+        found, received = [], {sender: list(last) for sender, last in self._received.items()}
+        for packet in messages:
+            one = Message.decode(packet, self.layout)
             number, round_ = received.get(str(one.sender), (0, 0))
             if one.sender == self.agent:
                 raise MessageError(
@@ -306,6 +309,7 @@ class Silo:
                     f"after message {number}, of round {round_}, is required"
                 )
             received[str(one.sender)] = [one.number, one.round]
+            found.append(one)
         with self._changing():
             self._received = received
             for one in found:
@@ -359,7 +363,7 @@ class Silo:
             sensitivity = sensitivity.clipped(self._clip)
         generators, names = [], []
         if self._seed is None:
-            sensitivity = secret_noise.rounded(sensitivity)
+            sensitivity = secret_noise.rounded(sensitivity, self.plan.rounds)
         else:
             generators = [noise_streams([self._seed], self.layout.agents, None, 0)[0][self.agent]]
             names = noise_names([self._seed], None, 0)

@@ -42,7 +42,12 @@ class SiloStore:
         """
         self.path, self._process = Path(path), os.getpid()
         self._full: bool | None = None
-        self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+        try:
+            # It holds statistics without noise, which are for nobody else.
+            self.path.touch(0o600)
+            self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"store {self.path} cannot be opened: {error}") from None
         try:
             # The lock is held until the file is closed or the process ends, however it ends.
             self._file.execute("PRAGMA locking_mode=EXCLUSIVE")

@@ -204,6 +204,9 @@ def test_a_store_is_of_one_process_and_one_plan(tmp_path, silo):
     (tmp_path / "none.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match="file is not a database"):
         Silo(PLAN, 0, tmp_path / "none.db")
+    with pytest.raises(StoreError, match=r"cannot be opened: .* No such file"):
+        Silo(PLAN, 0, tmp_path / "nowhere" / "0.db")
+    assert (tmp_path / "0.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_copied_store_has_other_noise_and_its_messages_are_refused(tmp_path, silo):
@@ -243,10 +246,14 @@ def test_on_a_full_disk_nothing_is_sent_that_is_not_booked(tmp_path):
 def test_a_store_whose_books_were_changed_is_refused(tmp_path, silo):
     played(silo).release()
     silo.close()
-    with closing(sqlite3.connect(tmp_path / "0.db", isolation_level=None)) as file:
-        file.execute("UPDATE releases SET event = replace(event, '\"epsilon\": ', '\"epsilon\": 0')")
-    with pytest.raises(StoreError, match="the plan does not"):
-        Silo(PLAN, 0, tmp_path / "0.db")
+    for change, reason in (
+        ("releases SET event = replace(event, '\"epsilon\": ', '\"epsilon\": 0')", "the plan does not"),
+        ("state SET value = x'00'", "is damaged: a message begins with"),
+    ):
+        with closing(sqlite3.connect(tmp_path / "0.db", isolation_level=None)) as file:
+            file.execute(f"UPDATE {change}")
+        with pytest.raises(StoreError, match=reason):
+            Silo(PLAN, 0, tmp_path / "0.db")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from silo_runs import forked, noisy, plan_of, play, simulated
+from silo_runs import forked, noisy, plan_of, play, relayed, simulated
 
 from fedbandit_envs.silos import Message
 
@@ -61,3 +61,42 @@ def test_processes_do_what_the_simulation_does(tmp_path, problem, rounds, agents
             for name, total in totals.items():
                 assert np.array_equal(silo.totals[name], total[agent])
     assert max(claims, key=lambda one: one.epsilon) == claim
+
+
+class RestartError(Exception):
+    """Raised after every call of a silo."""
+
+
+ARMS = "fedbandit_envs.baselines.arms:"
+RESTARTED = [
+    ("arms", "Priv-UCB1", {}),
+    *(("arms", name, {}) for name in ("Priv-Thompson", "UCB1-weighted")),
+    *(
+        ("arms", ARMS + name, {"stack": noisy()})
+        for name in ("Pursuit", "Softmax", "EpsilonDecreasing", "FairLearn")
+    ),
+    *(("linear", name, {}) for name in ("FedUCB", "FedUCB-weighted", "LDP-FedLinUCB")),
+    ("procurement", "P-FCB-weighted", {}),
+]
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "changes"),
+    [pytest.param(*one, marks=pytest.mark.ci if place else ()) for place, one in enumerate(RESTARTED)],
+)
+def test_policies_and_noise_go_on_after_a_restart(tmp_path, problem, name, changes):
+    plan = plan_of(problem, 9, baseline=name, **changes)
+    rows, _, _ = simulated(plan)
+
+    def done(silo, message):
+        silo.close()
+        raise RestartError
+
+    for _ in range(100):
+        try:
+            play(plan, 0, tmp_path / "0.db", rows, relayed(plan, rows), done).close()
+            break
+        except RestartError:
+            continue
+    else:
+        pytest.fail("it does not come to an end")

@@ -7,7 +7,7 @@ import sqlite3
 
 import numpy as np
 import pytest
-from silo_runs import forked, noisy, plan_of, play, simulated
+from silo_runs import forked, noisy, plan_of, play, relayed, simulated
 
 from fedbandit_envs.silos import Message, Silo
 
@@ -17,13 +17,6 @@ def killed(plan, folder, rows, kills, noise, rng):
 
     A process dies within a millisecond of some statement of SQL, or in it; the last one plays to the end.
     """
-
-    def others(message):
-        sent = rows[message.round - 1].messages
-        return [
-            Message(plan.identity, j, message.number, message.round, {name: a[j] for name, a in sent.items()})
-            for j in range(1, plan.layout.agents)
-        ]
 
     def work(log, statement, delay):
         connect, left = sqlite3.connect, [statement]
@@ -38,15 +31,15 @@ def killed(plan, folder, rows, kills, noise, rng):
             file.set_trace_callback(count)
             return file
 
-        def done(call, result):
-            if call == "release":
-                file.write(result.encode().hex().encode() + b"\n")
+        def done(silo, message):
+            if message is not None:
+                file.write(message.encode().hex().encode() + b"\n")
 
         # By default the process dies of the alarm, without a chance to tidy up.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         sqlite3.connect = deadly
         with open(log, "ab", buffering=0) as file:
-            play(plan, 0, folder / "silo.db", rows, others, done, noise).close()
+            play(plan, 0, folder / "silo.db", rows, relayed(plan, rows), done, noise).close()
 
     logs = [folder / f"log{kill}" for kill in range(kills + 1)]
     for kill, log in enumerate(logs):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbandit_envs.randomness.streams import row_seeds
-from fedbandit_envs.silos import Silo, SiloPlan
+from fedbandit_envs.silos import Message, Silo, SiloPlan
 
 SEED = 7
 FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
@@ -67,7 +67,7 @@ def simulated(plan):
     return rows, before, env.privacy()
 
 
-def play(plan, agent, store, rows, post, done=lambda *call: None, noise="repeatable"):
+def play(plan, agent, store, rows, post, done=lambda silo, message: None, noise="repeatable"):
     """Plays one silo from where its store is until the end, on a simulation's rows; returns the open silo.
 
     Args:
@@ -76,14 +76,14 @@ def play(plan, agent, store, rows, post, done=lambda *call: None, noise="repeata
         store: Path of the store.
         rows: The rows of the simulation.
         post: Given the message of a release, or None, and the number of the last one, returns those of all others.
-        done: Is told what a call has returned.
+        done: Is given the silo after each call, and the message if one has been released.
         noise: Of the silo. Without repeatable noise actions and messages may be others than the simulation's.
     """
     silo = Silo(plan, agent, store, noise, SEED if noise == "repeatable" else None)
     same = noise == "repeatable"
     while True:
         if silo.due:
-            done("release", silo.release())
+            done(silo, silo.release())
         last = silo.last_message
         if last is not None and silo.pending is None and last.round == silo.round:
             if same:
@@ -94,7 +94,7 @@ def play(plan, agent, store, rows, post, done=lambda *call: None, noise="repeata
                     )
             missing = [m for m in post(last) if m.number > silo.received.get(m.sender, 0)]
             if missing:
-                done("receive", silo.receive([message.encode() for message in missing]))
+                done(silo, silo.receive([message.encode() for message in missing]))
         if same and silo.round and silo.pending is None:
             assert silo.privacy().epsilon == rows[silo.round - 1].spent[agent]
         if silo.round == plan.rounds:
@@ -102,11 +102,24 @@ def play(plan, agent, store, rows, post, done=lambda *call: None, noise="repeata
         row = rows[silo.round]
         if silo.pending is None:
             silo.act({name: value[agent] for name, value in row.given.items()})
-        done("act", silo.pending)
+            done(silo, None)
         if same:
             assert np.array_equal(silo.pending, row.action[agent]), silo.round
         # A silo with other noise takes the simulation's actions, whose outcomes are known.
-        done("observe", silo.observe(row.action[agent], row.outcome[agent]))
+        done(silo, silo.observe(row.action[agent], row.outcome[agent]))
+
+
+def relayed(plan, rows):
+    """A ``post`` for silo 0: the messages of all others in a simulation."""
+
+    def post(message):
+        sent = rows[message.round - 1].messages
+        return [
+            Message(plan.identity, j, message.number, message.round, {name: a[j] for name, a in sent.items()})
+            for j in range(1, plan.layout.agents)
+        ]
+
+    return post
 
 
 def forked(work):

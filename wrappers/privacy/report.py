@@ -141,7 +141,7 @@ def _text(value: Any) -> str:
         short = f"{value:.6g}"
         # Rounded up: no text says less than the number.
         return short if float(short) >= value else f"{value * (1 + 1e-5):.6g}"
-    return {None: "not known", True: "yes", False: "no"}.get(value, str(value))
+    return {None: "not known", True: "yes", False: "no"}.get(value, str(value).replace("|", r"\|"))
 
 
 def _number(value: float | None) -> float | str | None:
