@@ -69,6 +69,7 @@ def test_a_report_says_what_the_claims_say(settings):
         if claim.epsilon and np.isfinite(claim.epsilon):
             written = text.split("| epsilon | ")[1 + claims.index(claim)].split(" ")[0]
             assert claim.epsilon <= float(written) <= claim.epsilon * (1 + 2e-5)
+    assert "| version | 1 |" in text
     HTMLParser().feed(page)
     if settings[0]:
         again = fields["if_it_goes_on"]["the_same_once_more_on_the_same_people"]["epsilon"]

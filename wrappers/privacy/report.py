@@ -95,7 +95,7 @@ class PrivacyReport:
 
     def markdown(self) -> str:
         """Returns the report as Markdown."""
-        lines = [f"# Privacy report: {self.fields['subject']['environment']}", ""]
+        lines = [f"# Privacy report: {self.fields['subject']['environment']}", "", *self._summary(), ""]
         for title, rows in self._tables():
             lines += [f"## {title}", "", *(["| | |", "|---|---|"] if rows else ["None."])]
             lines += [f"| {name} | {_text(value)} |" for name, value in rows] + [""]
@@ -114,6 +114,14 @@ class PrivacyReport:
 
     def _repr_html_(self) -> str:
         return self.html()
+
+    def _summary(self) -> list[str]:
+        """Returns one sentence for each guarantee."""
+        return [
+            f"Protected: {self.fields['protected']['unit']}. Against: {one['against']}. Trusting: {one['trusting']}. "
+            f"Epsilon: {_text(one['epsilon'])} at delta {_text(one['delta'])}."
+            for one in self.fields["guarantees"]
+        ]
 
     def _tables(self) -> list[tuple[str, list[tuple[str, Any]]]]:
         """Returns the report as titles, each with rows of names and values."""
@@ -141,7 +149,9 @@ def _text(value: Any) -> str:
         short = f"{value:.6g}"
         # Rounded up: no text says less than the number.
         return short if float(short) >= value else f"{value * (1 + 1e-5):.6g}"
-    return {None: "not known", True: "yes", False: "no"}.get(value, str(value).replace("|", r"\|"))
+    if value is None or isinstance(value, bool):
+        return {None: "not known", True: "yes", False: "no"}[value]
+    return str(value).replace("|", r"\|")
 
 
 def _number(value: float | None) -> float | str | None:
@@ -201,11 +211,11 @@ def make_report(
     }
     noise = {"kind": first.noise, "means": _NOISES[first.noise]}
     fields: dict[str, Any] = {
-        "schema": {"name": "fedbandit-envs privacy report", "version": SCHEMA_VERSION},
-        "software": {"name": "fedbandit-envs", "version": version("fedbandit-envs")},
-        "subject": dict(subject),
         "protected": protected,
         "guarantees": guarantees,
+        "subject": dict(subject),
+        "schema": {"name": "fedbandit-envs privacy report", "version": SCHEMA_VERSION},
+        "software": {"name": "fedbandit-envs", "version": version("fedbandit-envs")},
         "noise": noise,
         "mechanism": {"name": "no noise"},
         "measured": dict(measured),
