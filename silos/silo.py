@@ -229,7 +229,7 @@ class Silo:
         """Returns what the statistic has grown by since the last release, with noise.
 
         The privacy that it costs is booked, on disk, before this returns: it is spent even if the message is never
-        sent. The message stays in the store (:attr:`last_message`) and may be sent again.
+        sent. The message stays in the store (:attr:`messages`) and may be sent again.
 
         Raises:
             TurnError: No release is due.
@@ -270,10 +270,9 @@ class Silo:
         return message
 
     @property
-    def last_message(self) -> Message | None:
-        """The message of the latest release, to be sent again if it was lost; None before the first."""
-        releases = self._store.releases
-        return Message.decode(releases[-1][2], self.layout) if releases else None
+    def messages(self) -> list[Message]:
+        """The messages of all releases so far, in order, to be sent again where they were lost."""
+        return [Message.decode(packet, self.layout) for *_, packet in self._store.releases]
 
     @property
     def totals(self) -> Arrays:

@@ -141,7 +141,7 @@ def test_calls_out_of_turn_are_refused(silo):
     first = silo.release()
     with pytest.raises(TurnError, match="no release is due after round 1"):
         silo.release()
-    assert silo.last_message.encode() == first.encode()
+    assert silo.messages[-1].encode() == first.encode()
     played(silo, 7)
     with pytest.raises(TurnError, match="round 8 of 8"):
         silo.act({})

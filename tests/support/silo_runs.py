@@ -84,7 +84,7 @@ def play(plan, agent, store, rows, post, done=lambda silo, message: None, noise=
     while True:
         if silo.due:
             done(silo, silo.release())
-        last = silo.last_message
+        last = silo.messages[-1] if silo.messages else None
         if last is not None and silo.pending is None and last.round == silo.round:
             if same:
                 for name, array in last.arrays.items():
