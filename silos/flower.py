@@ -36,7 +36,7 @@ def server_app(plan: SiloPlan, patience: float = 60.0, least: int = 1) -> Any:
     def relay(grid: Any, context: Any) -> None:
         packets: dict[tuple[int, int], bytes] = {}
         due = [t for t in range(1, plan.rounds + 1) if layout.releases[t] > layout.releases[t - 1]]
-        for round_ in [*due, plan.rounds]:
+        for place, round_ in enumerate([*due, plan.rounds]):
             until = monotonic() + patience
             while len(nodes := [*grid.get_node_ids()]) < least and monotonic() < until:
                 sleep(0.2)
@@ -49,7 +49,8 @@ def server_app(plan: SiloPlan, patience: float = 60.0, least: int = 1) -> Any:
             for reply in grid.send_and_receive(requests, timeout=patience):
                 if not reply.has_error():
                     here |= _keep(reply.content[_RECORD][_PACKETS], plan, packets)
-            print(f"round {round_}: {len(here)} of {layout.agents} silos: {sorted(here)}", flush=True)
+            last = ", the last" if place == len(due) else ""
+            print(f"round {round_}{last}: {len(here)} of {layout.agents} silos: {sorted(here)}", flush=True)
 
     return app
 

@@ -66,7 +66,7 @@ REFUSED = {
     "message 1 of silo 1 has numbers in 'pulls' that are not finite": changed(arrays=NAN),
     "not finite, or above 1e.150; others": changed(arrays={**ZEROS, "successes": np.full(4, 1e300)}),
     "message 1 is of silo 0, this one": changed(sender=0),
-}  # fmt: skip
+}
 
 
 @pytest.fixture

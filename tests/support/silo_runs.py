@@ -1,7 +1,7 @@
 """Runs of silos on data that a simulation has left, step by step, and what the simulation itself did."""
 
 import os
-from typing import Any, NamedTuple
+from collections import namedtuple
 
 import numpy as np
 
@@ -27,18 +27,14 @@ def plan_of(problem, rounds=40, agents=3, **changes):
         "procurement": ("P-FCB", "FedProcurement-v0", {"num_producers": 4}),
     }[problem]
     wrappers = {"channel": {"schedule": FROM_ONE}} if problem == "procurement" else {}
-    return SiloPlan(**{"baseline": baseline, "env_id": env_id, "rounds": rounds, "wrapper_kwargs": wrappers} | changes
-                | {"env_kwargs": sizes | kwargs})  # fmt: skip
+    return SiloPlan(
+        **{"baseline": baseline, "env_id": env_id, "rounds": rounds, "wrapper_kwargs": wrappers}
+        | changes
+        | {"env_kwargs": sizes | kwargs}
+    )
 
 
-class Row(NamedTuple):
-    """One round of a simulation, of all agents: what they saw, did, got and sent, and what they had spent."""
-
-    given: dict[str, Any]
-    action: Any
-    outcome: Any
-    messages: dict[str, Any] | None
-    spent: Any
+Row = namedtuple("Row", "given action outcome messages spent")  # one round of all agents
 
 
 def simulated(plan):

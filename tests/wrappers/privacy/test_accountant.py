@@ -183,12 +183,7 @@ def test_single_pure_releases_agree_with_closed_forms(epsilon):
 
 @pytest.mark.parametrize(
     ("kind", "loss", "times", "mu"),
-    every_pair(
-        ["laplace", "randomised_response"],
-        [1e-6, 0.3, 35.0, 45.0, 1e9],
-        [1, 7],
-        [0.0, 0.4],
-    ),
+    every_pair(["laplace", "randomised_response"], [1e-6, 0.3, 35.0, 45.0, 1e9], [1, 7], [0.0, 0.4]),
 )
 def test_exact_composition_says_no_more_than_basic_and_is_bounded_work(kind, loss, times, mu):
     """From 1e-6 to 1e9, where it once took minutes and gigabytes, gave 80 times the sum, or overflowed."""

@@ -24,11 +24,7 @@ from fedbandit_envs.wrappers.privacy import audit as audit_module
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.audit import Audit
 from fedbandit_envs.wrappers.privacy.mechanisms import additive
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
-    AdditiveMechanism,
-    Gaussian,
-    Laplace,
-)
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, Laplace
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import TreeNoise
 
 # Audits use shares that an attack can tell from nothing; the classic calibration warns of them.

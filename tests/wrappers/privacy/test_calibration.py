@@ -36,10 +36,7 @@ def test_gaussian_delta_is_right_down_to_1e_300(mu):
             assert log_gaussian_delta(epsilon, mu) == pytest.approx(logarithm, rel=1e-10, abs=1e-9)
 
 
-@given(
-    st.floats(-6, 3).map(lambda x: 10.0**x),
-    st.floats(-300, -0.01).map(lambda x: 10.0**x),
-)
+@given(st.floats(-6, 3).map(lambda x: 10.0**x), st.floats(-300, -0.01).map(lambda x: 10.0**x))
 def test_analytic_calibration_gives_the_delta_asked_for(epsilon, delta):
     mu = 1 / analytic_noise_multiplier(epsilon, delta)
     assert log_gaussian_delta(epsilon, mu) == pytest.approx(np.log(delta), rel=1e-8, abs=1e-9)
