@@ -36,6 +36,7 @@ def main(folder: Path) -> None:
     (folder / "config.toml").write_text(f"[superlink]\n{connection}")
     shutil.copytree(HERE, folder / "app", ignore=shutil.ignore_patterns("__pycache__", "run.py"))
     environment = {**os.environ, "HOME": str(folder), "FLWR_HOME": str(folder), "FLWR_TELEMETRY_ENABLED": "0"}
+    environment["PATH"] = f"{BIN}:{environment['PATH']}"
 
     def start(name: str, command: str, *words: str) -> subprocess.Popen[bytes]:
         with open(folder / name, "ab") as log:

@@ -72,7 +72,7 @@ def test_a_report_says_what_the_claims_say(settings):
     assert "| version | 1 |" in text
     HTMLParser().feed(page)
     if settings[0]:
-        again = fields["if_it_goes_on"]["the_same_once_more_on_the_same_people"]["epsilon"]
+        again = fields["if_it_goes_on"]["epsilon_if_all_is_done_once_more"]
         assert again in (None, "infinity") or again > 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
-from math import isfinite, sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -154,10 +154,6 @@ def _text(value: Any) -> str:
     return str(value).replace("|", r"\|")
 
 
-def _number(value: float | None) -> float | str | None:
-    return "infinity" if value == np.inf else value
-
-
 def report_of(env: FederatedEnv, measured: Mapping[str, float]) -> PrivacyReport:
     """Returns the report of an environment's episode; see :meth:`.FederatedEnv.privacy_report`."""
     claims, noise = env.privacy_claims(), find_layer(env, "noise")
@@ -192,31 +188,34 @@ def make_report(
         sampling: How noise is computed.
         measured: What was measured besides, by name, such as ``audited_epsilon`` (a lower bound) or ``regret``.
     """
-    guarantees, curves = [], _curves(claims, asked)
-    for claim in claims:
-        told = {**claim.as_json(), "observer": claim.observer}
-        told |= {
+    guarantees: list[dict[str, Any]] = [
+        {
+            **claim.as_json(),
+            "observer": claim.observer,
             "against": _OBSERVERS.get(claim.observer, claim.observer),
             "trusting": _TRUSTS.get(claim.trust, claim.trust),
             "composition_means": _COMPOSITIONS[claim.composition],
-            "curve": curves[claim.observer],
+            "curve": [],
         }
-        guarantees.append(told)
+        for claim in claims
+    ]
+    for delta in DELTAS:
+        for told, claim in zip(
+            guarantees, asked(delta=delta, composition="exact") if asked else (), strict=False
+        ):
+            told["curve"].append({"delta": delta, "epsilon": claim.as_json()["epsilon"]})
     first = claims[0]
-    protected = {
-        "adjacency": first.adjacency,
-        "unit": _ADJACENCIES.get(first.adjacency, f"what the environment calls {first.adjacency}"),
-        "whose": "any agent of the federation; numbers are those of the agent with the largest loss",
-        "all_data_of_an_agent": first.adjacency == AGENT,
-    }
-    noise = {"kind": first.noise, "means": _NOISES[first.noise]}
     fields: dict[str, Any] = {
-        "protected": protected,
+        "protected": {
+            "adjacency": first.adjacency,
+            "unit": _ADJACENCIES.get(first.adjacency, f"what the environment calls {first.adjacency}"),
+            "whose": "any agent's; numbers are those of the agent with the largest loss",
+        },
         "guarantees": guarantees,
         "subject": dict(subject),
         "schema": {"name": "fedbandit-envs privacy report", "version": SCHEMA_VERSION},
         "software": {"name": "fedbandit-envs", "version": version("fedbandit-envs")},
-        "noise": noise,
+        "noise": {"kind": first.noise, "means": _NOISES[first.noise]},
         "mechanism": {"name": "no noise"},
         "measured": dict(measured),
         "not_covered": list(NOT_COVERED),
@@ -224,49 +223,33 @@ def make_report(
     if accountant is None or mechanism is None:
         return PrivacyReport(fields)
     used = list(zip(accountant.events, accountant.counts, strict=True))
-    events = [
-        {
-            "kind": event.kind.replace("_", " "),
-            "noise_multiplier": 1 / event.loss if event.loss > 0 and isfinite(event.loss) else None,
-            "releases_in_one": event.releases,
-            "times": int(counts.max()),
-        }
-        for event, counts in used
-    ]
-    made = sum(event.releases * counts for event, counts in used) if used else np.zeros(1, int)
+    made = int(np.max(sum(event.releases * counts for event, counts in used))) if used else 0
     most = mechanism.max_releases
     fields["mechanism"] = {
         "name": type(mechanism).__name__,
         "sampling": sampling,
         "correlated_releases": mechanism.correlated,
         "clip": "none" if clip is None else clip,
-        "releases_made": int(np.max(made)),
+        "releases_made": made,
         "releases_planned": "no limit" if most is None else most,
-        "events": events,
+        "events": [
+            {
+                "kind": event.kind.replace("_", " "),
+                "noise_multiplier": 1 / event.loss if 0 < event.loss < inf else None,
+                "releases_in_one": event.releases,
+                "times": int(counts.max()),
+            }
+            for event, counts in used
+        ],
     }
     covering = accountant.covering(first.adjacency)
     if used and all(event.kind == "gaussian" for event, _ in used):
-        mu = max(sqrt(each) for each in sum(c * e.mu(covering) ** 2 for e, c in used).ravel().tolist())
-        fields["mechanism"]["mu_of_gaussian_dp"] = _number(mu)
-    twice = accountant.after(dict(used)).epsilon(
-        first.delta, composition=first.composition, adjacency=first.adjacency
-    )
-    again = {"epsilon": _number(twice.epsilon), "delta": twice.delta, "trust": "local"}
-    further = (
-        "None: the plan allows no further release." if most is not None and np.max(made) >= most else "More."
-    )
+        mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
+        fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
+    again = accountant.after(dict(used))
+    asked_again = {"composition": first.composition, "adjacency": first.adjacency}
     fields["if_it_goes_on"] = {
-        "the_same_once_more_on_the_same_people": again,
-        "further_releases_of_this_run": further,
+        "further_releases": "none: the plan is used up" if most is not None and made >= most else "possible",
+        "epsilon_if_all_is_done_once_more": again.epsilon(first.delta, **asked_again).as_json()["epsilon"],
     }
     return PrivacyReport(fields)
-
-
-def _curves(claims: Sequence[Claim], asked: Callable[..., list[Claim]] | None) -> dict[str, list[Any]]:
-    """Returns points of the privacy curve for each observer, by exact composition: deltas and epsilons."""
-    curves: dict[str, list[Any]] = {claim.observer: [] for claim in claims}
-    for delta in DELTAS:
-        for claim in asked(delta=delta, composition="exact") if asked is not None else ():
-            point = {"delta": delta, "epsilon": _number(claim.epsilon)}
-            curves[claim.observer].append(point)
-    return curves
