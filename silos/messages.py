@@ -26,7 +26,7 @@ MAGIC = b"fbsilo\x00\x01"
 MOST_HEADER = 1 << 16
 """Largest length of a message's header, bytes."""
 
-_DTYPES = ("<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1")
+_DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
 
 
 class MessageError(ValueError):
@@ -34,9 +34,15 @@ class MessageError(ValueError):
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """Returns a packet with a header, which must be JSON data without ``arrays``, and arrays by name."""
+    """Returns a packet with a header, which must be JSON data without ``arrays``, and arrays by name.
+
+    Raises:
+        TypeError: An array's dtype is neither bool nor that of integers or of floating-point numbers.
+    """
     kept = {name: np.asarray(array) for name, array in arrays.items()}
     kept = {name: array.astype(array.dtype.newbyteorder("<"), "C") for name, array in kept.items()}
+    if other := {a.dtype.str for a in kept.values()} - {*_DTYPES}:
+        raise TypeError(f"arrays have the dtypes {other}; some of {_DTYPES} are required")
     listed = [[name, array.dtype.str, list(array.shape)] for name, array in kept.items()]
     written = json.dumps({**header, "arrays": listed}, separators=(",", ":")).encode()
     return b"".join(

@@ -15,9 +15,20 @@ from numpy.random import Generator
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, plain
 from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 _PLAIN = (bool, int, float, str, type(None))
-_CONSTANT = (type, np.dtype, spaces.Space, PolicySpec, FunctionType, BuiltinFunctionType, MethodType, bytes)
+_CONSTANT = (
+    type,
+    np.dtype,
+    spaces.Space,
+    PolicySpec,
+    FunctionType,
+    BuiltinFunctionType,
+    MethodType,
+    bytes,
+    Event,
+)
 
 
 def numbers_of(thing: Any) -> tuple[dict[str, Any], Arrays]:
@@ -31,12 +42,8 @@ def numbers_of(thing: Any) -> tuple[dict[str, Any], Arrays]:
     for path, _, _, part in _parts(thing):
         if isinstance(part, np.ndarray):
             arrays[path] = part
-        elif isinstance(part, Generator):
-            values[path] = plain(part.bit_generator.state)
-        elif isinstance(part, np.generic):
-            values[path] = part.item()
         else:
-            values[path] = part
+            values[path] = plain(part.bit_generator.state if isinstance(part, Generator) else part)
     return values, arrays
 
 
@@ -70,12 +77,10 @@ def set_numbers(thing: Any, values: Mapping[str, Any], arrays: Mapping[str, Arra
 
 
 def _put(holder: Any, key: Any, value: Any, path: str) -> None:
-    if isinstance(holder, tuple) and holder[key] != value:
-        raise UnfitError(
-            f"state has another {path!r} than a {type(holder).__name__} that was reset; the same is required"
-        )
     if not isinstance(holder, tuple):
-        (holder if isinstance(holder, dict | list) else vars(holder))[key] = value
+        (holder if isinstance(holder, list) else _named(holder))[key] = value
+    elif holder[key] != value:
+        raise UnfitError(f"state has another {path!r}, in a tuple, than what was reset; the same is required")
 
 
 def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[str, Any, Any, Any]]:
@@ -96,7 +101,7 @@ def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[
             there = f"{path}/{key}" if path else str(key)
             if isinstance(part, (*_PLAIN, np.generic)):
                 yield there, holder, key, part
-            elif id(part) in seen or isinstance(part, _CONSTANT) or _frozen(part):
+            elif id(part) in seen or isinstance(part, _CONSTANT):
                 continue
             elif isinstance(part, np.ndarray | Generator):
                 seen.add(id(part))
@@ -109,11 +114,6 @@ def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[
                     f"{type(thing).__name__} has {there!r}, a {type(part).__name__}; arrays, numbers, texts, and "
                     "lists, dicts and objects of them, are required of what a silo keeps"
                 )
-
-
-def _frozen(part: Any) -> bool:
-    parameters = getattr(part, "__dataclass_params__", None)
-    return parameters is not None and parameters.frozen
 
 
 def _named(holder: Any) -> dict[Any, Any]:

@@ -107,12 +107,15 @@ def test_messages_are_taken_in_order_and_once(silo):
 
 
 def test_packets_survive_every_dtype_and_flipped_bytes():
-    kept = {str(t): np.arange(3).astype(t) for t in ("f8", "f4", "i8", "i4", "u8", "u4", "u1", "?")} | {
-        "0": np.array(2.5)
-    }
+    kept = {
+        str(t): np.arange(3).astype(t)
+        for t in ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
+    } | {"0": np.array(2.5)}
     header, arrays = unpack(packet := pack({"a": 1}, kept), 10_000)
     assert header == {"a": 1}
     assert all(np.array_equal(arrays[n], a) and arrays[n].dtype == a.dtype for n, a in kept.items())
+    with pytest.raises(TypeError, match=r"have the dtypes .'<U1'.; some of"):
+        pack({}, {"text": np.array(["x"])})
     rng = np.random.default_rng(0)
     for place in rng.integers(len(packet), size=300).tolist():
         # Whatever one byte turns into, the answer is a packet or a MessageError.

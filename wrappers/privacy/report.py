@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Claim
 from fedbandit_envs.core.wrapper import find_layer
@@ -107,9 +108,9 @@ class PrivacyReport:
         parts = [
             f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>{title}</title><h1>{title}</h1>"
         ]
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in self._summary()]
         for heading, rows in self._tables():
-            cells = (f"<tr><th scope='row'>{escape(n)}</th><td>{escape(_text(v))}</td></tr>" for n, v in rows)
-            parts.append(f"<h2>{escape(heading)}</h2><table>{''.join(cells)}</table>")
+            parts.append(html_table(heading, [(name, _text(value)) for name, value in rows]))
         return "\n".join([*parts, "</html>\n"])
 
     def _repr_html_(self) -> str:
