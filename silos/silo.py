@@ -135,9 +135,11 @@ class Silo:
                 self._restore(kept)
             else:
                 self._save("policy")
-        except (MessageError, KeyError) as error:
+        except (MessageError, KeyError, UnfitError) as error:
             self._store.close()
-            raise StoreError(f"store {store} is damaged: {error}") from error
+            if isinstance(error, UnfitError) and not kept:
+                raise
+            raise StoreError(f"store {store} is damaged, or of another version: {error}") from error
         except BaseException:
             self._store.close()
             raise

@@ -12,11 +12,11 @@ from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplac
 
 
 @pytest.mark.parametrize(("kind", "law"), [("normal", stats.norm), ("laplace", stats.laplace)])
-@pytest.mark.parametrize("size", [1, 3])
-def test_integers_have_the_rounded_law(kind, law, size):
+@pytest.mark.parametrize(("size", "number"), [(1, 10_000), (4, 60_000)])
+def test_integers_have_the_rounded_law(kind, law, size, number):
     # A false alarm in one of a thousand seeds, for each of the four.
     draws = SecretDraws(np.random.default_rng(5).bytes)
-    drawn = np.array([getattr(draws, kind)(size) for _ in range(20_000)])
+    drawn = np.array([getattr(draws, kind)(size) for _ in range(number)])
     ends = np.arange(-4 * size, 4 * size + 2) - 0.5
     expected = np.diff(law.cdf(ends / size))
     found = np.histogram(drawn, ends)[0]
