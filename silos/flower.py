@@ -35,7 +35,7 @@ def server_app(plan: SiloPlan, patience: float = 60.0, least: int = 1) -> Any:
     @app.main()
     def relay(grid: Any, context: Any) -> None:
         packets: dict[tuple[int, int], bytes] = {}
-        due = [t for t in range(1, plan.rounds + 1) if layout.releases[t] > layout.releases[t - 1]]
+        due = [t for t in range(1, plan.rounds + 1) if layout.schedule.sends(t)]
         for place, round_ in enumerate([*due, plan.rounds]):
             until = monotonic() + patience
             while len(nodes := [*grid.get_node_ids()]) < least and monotonic() < until:

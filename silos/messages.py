@@ -19,6 +19,7 @@ import numpy as np
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import LARGEST
+from fedbandit_envs.wrappers.transport.schedule import Schedule
 
 MAGIC = b"fbsilo\x00\x01"
 """The first bytes of a packet; the last one is the version of the encoding."""
@@ -112,13 +113,15 @@ class Layout(NamedTuple):
         plan: The plan's identity.
         agents: Number of silos.
         shapes: Shapes of the arrays by name.
-        releases: Number of releases up to each round: entry t counts those of rounds 1 to t.
+        rounds: Number of rounds.
+        schedule: The rounds that have a release.
     """
 
     plan: str
     agents: int
     shapes: Mapping[str, tuple[int, ...]]
-    releases: tuple[int, ...]
+    rounds: int
+    schedule: Schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +136,9 @@ class Message:
         arrays: The numbers by name, float64.
 
     Example:
+        >>> from fedbandit_envs.wrappers.transport.schedule import make_schedule
         >>> message = Message("a plan", 0, 1, 2, {"pulls": np.array([3.5, 1.0])})
-        >>> layout = Layout("a plan", 3, {"pulls": (2,)}, (0, 1, 1))
+        >>> layout = Layout("a plan", 3, {"pulls": (2,)}, 8, make_schedule({"name": "fixed_gap", "gap": 4}))
         >>> try:
         ...     Message.decode(message.encode(), layout)
         ... except MessageError as error:
@@ -182,15 +186,12 @@ class Message:
             raise MessageError(
                 f"{what} is of none of the plan's {layout.agents} silos, 0 to {layout.agents - 1}"
             )
-        most = len(layout.releases) - 1
-        if not 1 <= round_ <= most or layout.releases[round_] == layout.releases[round_ - 1]:
+        if not 1 <= round_ <= layout.rounds or not layout.schedule.sends(round_):
             raise MessageError(
                 f"{what} is of round {str(round_)[:20]}; a round in which the plan has a release is required"
             )
-        if not 1 <= number <= layout.releases[round_]:
-            raise MessageError(
-                f"{what} is of round {round_}; a number in [1, {layout.releases[round_]}] is required"
-            )
+        if not 1 <= number <= (most := layout.schedule.count(round_)):
+            raise MessageError(f"{what} is of round {round_}; a number in [1, {most}] is required")
         found = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
         if found != {name: ("<f8", tuple(shape)) for name, shape in layout.shapes.items()}:
             raise MessageError(

@@ -64,7 +64,7 @@ class SiloPlan:
 
     Example:
         >>> plan = SiloPlan("P-FCB", "FedProcurement-v0", 500, {"num_agents": 4})
-        >>> plan.layout.agents, plan.layout.releases[-1], plan.layout.shapes["good"]
+        >>> plan.layout.agents, plan.layout.schedule.count(500), plan.layout.shapes["good"]
         (4, 1, (30,))
         >>> SiloPlan(**plan.as_json()).identity == plan.identity
         True
@@ -104,8 +104,7 @@ class SiloPlan:
         """What the plan's messages look like."""
         parts = self.make()
         shapes = {name: space.shape or () for name, space in parts.privatizer.single_release_space.items()}
-        counts = tuple(parts.schedule.count(t) for t in range(self.rounds + 1))
-        return Layout(self.identity, parts.env.max_num_agents, shapes, counts)
+        return Layout(self.identity, parts.env.max_num_agents, shapes, self.rounds, parts.schedule)
 
     def make(self) -> PlanParts:
         """Makes the parts of the plan.

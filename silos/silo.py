@@ -157,8 +157,7 @@ class Silo:
     @property
     def due(self) -> bool:
         """Whether the plan has a release after this round, and it has not been made yet."""
-        counts = self.layout.releases
-        return self._pending is None and self._last < (t := self.round) and counts[t] > counts[t - 1]
+        return self._pending is None and self._last < (t := self.round) and self.layout.schedule.sends(t)
 
     def act(self, observation: Mapping[str, Any]) -> Array:
         """Returns the action of the next round.
