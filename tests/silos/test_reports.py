@@ -89,4 +89,5 @@ def test_a_silo_reports_what_it_has_spent(tmp_path):
         made = fields["mechanism"]
         assert (made["releases_made"], made["releases_planned"]) == (1, 2)
         # An observation moves from one arm to another: norm 2.
-        assert made["mu_of_gaussian_dp"] == pytest.approx(2 / made["events"][0]["noise_multiplier"], rel=1e-5)
+        loss = made["events"][0]["loss_if_one_number_changes_by_its_scale"]
+        assert made["mu_of_gaussian_dp"] == pytest.approx(2 * loss, rel=1e-5)

@@ -236,7 +236,8 @@ def make_report(
         "events": [
             {
                 "kind": event.kind.replace("_", " "),
-                "noise_multiplier": 1 / event.loss if 0 < event.loss < inf else None,
+                # mu of Gaussian noise, epsilon of other noise.
+                "loss_if_one_number_changes_by_its_scale": event.loss if event.loss < inf else "infinity",
                 "releases_in_one": event.releases,
                 "times": int(counts.max()),
             }
@@ -247,10 +248,11 @@ def make_report(
     if used and all(event.kind == "gaussian" for event, _ in used):
         mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
         fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
-    again = accountant.after(dict(used))
-    asked_again = {"composition": first.composition, "adjacency": first.adjacency}
+    again = accountant.after(dict(used)).epsilon(
+        first.delta, composition=first.composition, adjacency=first.adjacency
+    )
     fields["if_it_goes_on"] = {
         "further_releases": "none: the plan is used up" if most is not None and made >= most else "possible",
-        "epsilon_if_all_is_done_once_more": again.epsilon(first.delta, **asked_again).as_json()["epsilon"],
+        "epsilon_if_all_is_done_once_more": again.as_json()["epsilon"],
     }
     return PrivacyReport(fields)
