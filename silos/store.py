@@ -6,14 +6,32 @@ the disk before anything is returned (SQLite's ``synchronous=FULL``), so that th
 of the last moments may get lost with the power, not with the process.
 """
 
+import ctypes
 import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from weakref import WeakSet
 
 
 class StoreError(RuntimeError):
     """Raised when a store cannot be used: another process has it, it belongs to another plan, or a write has failed."""
+
+
+_OPEN: WeakSet["SiloStore"] = WeakSet()
+
+
+def _never_closed() -> None:
+    """Keeps the files of a process that has been copied open in the copy for good.
+
+    SQLite does not know of the copy: closing a file there would take away the log that the process itself goes on with.
+    """
+    for store in list(_OPEN):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._file))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_never_closed)
 
 
 class SiloStore:
@@ -46,6 +64,7 @@ class SiloStore:
             # It holds statistics without noise, which are for nobody else.
             self.path.touch(0o600)
             self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+            _OPEN.add(self)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"store {self.path} cannot be opened: {error}") from None
         try:
@@ -115,5 +134,6 @@ class SiloStore:
             raise StoreError(f"store {self.path} cannot be written and is closed: {error}") from error
 
     def close(self) -> None:
-        """Closes the file, so that another process may open it."""
-        self._file.close()
+        """Closes the file, so that another process may open it; in a copy (``fork``) of the process, does nothing."""
+        if os.getpid() == self._process:
+            self._file.close()

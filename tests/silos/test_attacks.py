@@ -1,5 +1,6 @@
 """What silos refuse: messages that are forged, broken, repeated or huge; stores that are shared, copied or others'."""
 
+import gc
 import json
 import os
 import shutil
@@ -194,8 +195,13 @@ def test_a_store_is_of_one_process_and_one_plan(tmp_path, silo):
             silo.act({})
         with pytest.raises(StoreError, match="another process has it"):
             Silo(PLAN, 0, tmp_path / "0.db")
+        del silo._store._file
+        gc.collect()
 
+    log = tmp_path / "0.db-wal"
+    before = log.read_bytes()
     assert os.waitpid(forked(second), 0)[1] == 0
+    assert log.read_bytes() == before
     played(silo).close()
     for other in (
         (plan_of("arms", 9, baseline=PLAN.baseline, stack=noisy()), 0),
