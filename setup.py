@@ -7,6 +7,7 @@ FLOORS = (
     "wrappers",
     "baselines",
     "samba",
+    "silos",
     "experiments",
     "functional",
     "leaderboard",

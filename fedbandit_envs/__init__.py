@@ -59,8 +59,15 @@ def _privatizer() -> Callable[..., Any]:
     return Privatizer
 
 
+def _privacy_report(env: FederatedEnv, measured: Mapping[str, float]) -> Any:
+    from fedbandit_envs.wrappers.privacy.report import report_of
+
+    return report_of(env, measured)
+
+
 HANDED_DOWN.update(
     privatizer=_privatizer,
+    privacy_report=_privacy_report,
     wrappers=_wrappers,
     server_policies=_server_policies,
     peers=_peers,

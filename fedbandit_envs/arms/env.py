@@ -252,6 +252,13 @@ class ArmsEnv(Problem, name="arms_v0"):
             self._reward, self._info["regret"], self._info["wasted"],
         )  # fmt: skip
 
+    def _learn(self, action: Array, outcome: Any) -> None:
+        """Adds pulls and successes; ``outcome`` has for each slot whether its arm succeeded, 0 or 1 ``(slots,)``."""
+        awake = self._observation.get("awake", np.ones((1, 1, self._distribution.shape[1]), np.bool_))[0, 0]
+        grown = rounds.statistic(action.reshape(self._slots), outcome, awake)
+        for name, array in grown.items():
+            self._observation[f"total_{name}"][0, 0] += array
+
     def _sensitivity(self) -> Sensitivity:
         return rounds.sensitivity(self._observation["total_pulls"])
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbandit_envs.arms.ratings import DataName, arm_means
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import (
     chosen_sizes,
     require_array,
@@ -201,6 +201,28 @@ def play_round(
                 good += success
                 worth += values[r, j, arm]
             reward[r, j], regret[r, j], wasted[r, j] = good, best[r, j] - worth, idle
+
+
+def statistic(chosen: Array, outcome: Any, awake: Array) -> Arrays:
+    """Returns the statistic of one observation of one agent: numbers of pulls and of successes, by name, ``(arms,)``.
+
+    Args:
+        chosen: The arms of the slots, integers ``(slots,)``. What sleeps, or another slot pulls already, is not pulled.
+        outcome: Whether the arm of each slot succeeded, 0 or 1 ``(slots,)``, or a single one for one slot.
+        awake: Which arms are awake, bool ``(arms,)``.
+
+    Raises:
+        ValueError: The outcome has another shape, or a number that is neither 0 nor 1.
+    """
+    good = require_array("outcome", np.atleast_1d(outcome), {1: "(slots,)"}, 0, 1)
+    if good.shape != chosen.shape or (good % 1).any():
+        raise ValueError(f"outcome is {outcome!r}; 0 or 1 for each of {len(chosen)} slots is required")
+    first = np.unique(chosen, return_index=True)[1]
+    first = first[awake[chosen[first]]]
+    grown = {name: np.zeros(len(awake), np.int64) for name in ("pulls", "successes")}
+    grown["pulls"][chosen[first]] = 1
+    grown["successes"][chosen[first]] = good[first]
+    return grown
 
 
 def sensitivity(pulls: Array) -> Sensitivity:

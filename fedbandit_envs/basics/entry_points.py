@@ -27,8 +27,8 @@ HANDED_DOWN: dict[str, Callable[..., Any]] = {}
 
 ``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
 ``peers(problem)`` the class of a problem's default peers, or None. ``attack()`` returns the
-function of this name, which checks use; ``privatizer()`` the class whose accountants make claims. The package's
-``__init__`` sets them.
+function of this name, which checks use; ``privatizer()`` the class whose accountants make claims.
+``privacy_report(env, measured)`` returns an environment's report. The package's ``__init__`` sets them.
 """
 
 

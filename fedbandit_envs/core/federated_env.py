@@ -21,6 +21,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
 
 from fedbandit_envs.basics.arrays import Array, Arrays, Parts
+from fedbandit_envs.basics.entry_points import HANDED_DOWN
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.ledger import ReleaseLedger
@@ -426,6 +427,17 @@ class FederatedEnv(PettingZooApi, ABC):
         if self._ledger.episode is None:
             raise ResetNeeded("privacy() was called before reset()")
         return self._ledger.claims()
+
+    def privacy_report(self, **measured: float) -> Any:
+        """Returns a report on the privacy of this episode's releases, a :class:`.PrivacyReport`.
+
+        Args:
+            **measured: What was measured besides and belongs into it, such as ``audited_epsilon`` or ``regret``.
+
+        Raises:
+            gymnasium.error.ResetNeeded: ``reset`` has not been called.
+        """
+        return HANDED_DOWN["privacy_report"](self, measured)
 
     @abstractmethod
     def hidden(self) -> Arrays:

@@ -43,6 +43,7 @@ class Problem(FederatedEnv):
 
     Attributes:
         statistics: Names of the statistics that are released.
+        learned: Names of the other entries of an observation that follow from outcomes, as of the last round.
         information: Dtypes of the entries of the info besides ``regret``, by name.
         open_above: Whether actions above the action space's bounds are accepted, because the problem handles them.
         viewers: Functions that render, by render mode.
@@ -59,6 +60,7 @@ class Problem(FederatedEnv):
     """
 
     statistics: ClassVar[tuple[str, ...]]
+    learned: ClassVar[tuple[str, ...]] = ()
     information: ClassVar[Mapping[str, npt.DTypeLike]] = {}
     open_above: ClassVar[bool] = False
     viewers: ClassVar[Mapping[str, Viewer]] = {}
@@ -136,7 +138,7 @@ class Problem(FederatedEnv):
         if not seeds or min(seeds) < 0 or seeds != given:
             raise ValueError(f"seeds is {given}; integers >= 0, one a replica, are required")
         rows = (len(seeds), self.max_num_agents)
-        self._observation = zeros(self.single_observation_space, rows)
+        self._observation = self._blank(rows)
         self._info: Arrays = {
             name: np.zeros(rows, dtype) for name, dtype in {"regret": np.float64, **self.information}.items()
         }
@@ -155,6 +157,87 @@ class Problem(FederatedEnv):
         self._ledger.interacting |= self.interacting
         self._ledger.begin(rows, next(iter(self.sensitivity().changes)))
         return BatchReset(dict(self._observation_views.views), dict(self._info_views.views))
+
+    def alone(self) -> Arrays:
+        """Starts one agent's part of an episode whose outcomes come from outside, as at a silo.
+
+        After this, :meth:`show` and :meth:`take_in` play the agent's rounds, and :meth:`sensitivity` is that of its
+        releases; nothing is drawn.
+
+        Returns:
+            The agent's observation: read-only arrays by name, ``(1, 1, ...)``, which show later rounds as well.
+
+        Raises:
+            NotImplementedError: The problem cannot be played without its simulation.
+        """
+        if type(self)._learn is Problem._learn:
+            raise NotImplementedError(
+                f"{self.metadata['name']} has no rule for outcomes from outside (_learn)"
+            )
+        self._observation, self._active, self._round = self._blank((1, 1)), np.ones((1, 1), np.bool_), 0
+        self._alone = ActionCheck(self.single_action_space, ["this agent"], self.open_above)
+        return dict(Buffers(self._observation).views)
+
+    def show(self, given: Mapping[str, Any]) -> None:
+        """Shows the agent what it is given before it acts, such as contexts; after :meth:`alone`.
+
+        Args:
+            given: Values by name, for all entries of the observation that do not follow from outcomes.
+
+        Raises:
+            ValueError: Names are missing or unknown; or a value has the wrong shape, or is not finite or out of the
+                bounds of the observation space, on which claims of privacy rest. The state does not change.
+        """
+        own = ("round", *self.learned, *(f"total_{name}" for name in self.statistics))
+        names = [name for name in self.single_observation_space if name not in own]
+        if sorted(given) != sorted(names):
+            raise ValueError(f"observation has {sorted(given)}; {sorted(names)} are required")
+        shown = {}
+        for name in names:
+            array, space = np.asarray(given[name]), self.single_observation_space[name]
+            assert isinstance(space, spaces.Box)
+            fits = array.shape == space.shape and array.dtype.kind in "biuf" and np.isfinite(array).all()
+            # Booleans and integers that are written as other numbers must stay what they are.
+            if not (
+                fits
+                and space.contains(array.astype(space.dtype))
+                and (array == array.astype(space.dtype)).all()
+            ):
+                raise ValueError(f"observation {name!r} is {array!r}; {space}, finite, is required")
+            shown[name] = array
+        self._require_shown(shown)
+        for name, array in shown.items():
+            self._observation[name][0, 0] = array
+
+    def take_in(self, action: Any, outcome: Any) -> None:
+        """Adds one observation of the agent to its statistics, and counts the round; after :meth:`alone`.
+
+        Args:
+            action: The action that was taken, an element of the action space.
+            outcome: What came of it; the problem's ``_learn`` says in which form.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: An argument has the wrong shape, or is not possible. The state does not change.
+        """
+        self._learn(self._alone(np.asarray(action)[np.newaxis, np.newaxis], 1), outcome)
+        self._observation["round"] += 1
+
+    def _blank(self, rows: tuple[int, int]) -> Arrays:
+        """Returns the arrays of an observation, all zero."""
+        return zeros(self.single_observation_space, rows)
+
+    def _require_shown(self, shown: Arrays) -> None:
+        """Raises a ``ValueError`` if :meth:`show` is given what the sensitivity does not allow for."""
+
+    def _learn(self, action: Array, outcome: Any) -> None:
+        """Writes the outcome of one agent's action to ``_observation``, but for ``round``; see :meth:`take_in`.
+
+        Args:
+            action: The checked action, ``(1, 1, ...)``.
+            outcome: What came of it. It is checked before anything changes.
+        """
+        raise NotImplementedError
 
     def _instance(self, seed: int) -> int:
         if isinstance(self.instance_seed, Sequence):

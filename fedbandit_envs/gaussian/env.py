@@ -257,6 +257,12 @@ class GaussianEnv(Problem, name="gaussian_v0"):
             self._info["clipped"],
         )  # fmt: skip
 
+    def _learn(self, action: Array, outcome: Any) -> None:
+        """Adds the pull and its reward; ``outcome`` is the reward, a number in [-reward_bound, reward_bound]."""
+        reward = require_number("outcome", outcome, -self._bound, self._bound)
+        self._observation["total_pulls"][0, 0, action[0, 0]] += 1
+        self._observation["total_rewards"][0, 0, action[0, 0]] += reward
+
     def _sensitivity(self) -> Sensitivity:
         return rounds.sensitivity(self._observation["total_pulls"], self._bound)
 

@@ -38,6 +38,7 @@ class LinearProblem(Problem):
     """
 
     statistics = ("statistic",)
+    learned = ("pulled_context", "last_reward", "pool_pulls", "pool_rewards")
     added_arguments: ClassVar[Mapping[str, Any]] = {"reward_offset": 0.0, "statistic": "outer"}
     defaults: ClassVar[Mapping[str, Any]]
 
@@ -237,7 +238,6 @@ class LinearProblem(Problem):
     def _start(self, randomness: EpisodeRandomness, instance_seeds: Sequence[int]) -> None:
         rows, (arms, dim) = self._reward.shape, self._observation["contexts"].shape[2:]
         self._theta = np.stack([self._draw_parameter(seed, dim) for seed in instance_seeds])
-        self._observation["contexts"] = np.zeros((*rows, dim, arms)).swapaxes(2, 3)
         self._means = np.zeros((*rows, arms))
         # _scores: <x, theta*>, from which expected rewards follow.
         self._scores = np.zeros((*rows, arms)) if self._logistic else self._means
@@ -251,6 +251,20 @@ class LinearProblem(Problem):
         if "pool_index" in self._observation:
             self._observation["pool_index"] = self._distribution.index
         self._outcomes, self._scratch = randomness.draws(Purpose.OUTCOME), np.empty(rounds.TERMS)
+
+    def _blank(self, rows: tuple[int, int]) -> Arrays:
+        blank = super()._blank(rows)
+        # Arms are the last axis in memory, see `_across`.
+        blank["contexts"] = blank["contexts"].swapaxes(2, 3).copy().swapaxes(2, 3)
+        return blank
+
+    def _require_shown(self, shown: Arrays) -> None:
+        longest = np.linalg.norm(shown["contexts"], axis=1).max()
+        if longest > self._context_bound * (1 + 1e-9):
+            raise ValueError(
+                f"observation 'contexts' has one of norm {longest:.6g}; at most context_bound, "
+                f"{self._context_bound:g}, is required"
+            )
 
     @property
     def _across(self) -> Array:
@@ -278,19 +292,21 @@ class LinearProblem(Problem):
 
     def _pull(self, arm: Array) -> None:
         """Pulls one arm for each agent, int64 ``(replicas, agents)``: draws rewards and updates the observations."""
-        seen = self._observation
         rounds.draw_rewards(
             self._active, arm, self._means, self._law, self._sd, self._reward_bound, self._offset, self._scratch,
             *self._outcomes, self._reward, self._info["clipped"],
         )  # fmt: skip
+        self._take_in(arm, self._reward)
+
+    def _take_in(self, arm: Array, reward: Array) -> None:
+        """Writes contexts and rewards of pulled arms to the observations, and adds them to the statistic."""
+        seen = self._observation
         rounds.take_in(
-            self._active, arm, self._across, self._reward, seen["last_reward"], seen["pulled_context"],
+            self._active, arm, self._across, reward, seen["last_reward"], seen["pulled_context"],
             seen["total_statistic"],
         )  # fmt: skip
         if "pool_index" in seen:
-            count(
-                self._active, arm, self._reward, seen["pool_index"], seen["pool_pulls"], seen["pool_rewards"]
-            )
+            count(self._active, arm, reward, seen["pool_index"], seen["pool_pulls"], seen["pool_rewards"])
         if not self._squares:
             seen["total_statistic"][..., -1, -1] = 0.0
 
@@ -481,6 +497,11 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     def clairvoyant(self, observation: Arrays) -> Array:
         """Returns the arm with the largest mean; see :meth:`.Problem.clairvoyant`."""
         return self._means.argmax(axis=-1)
+
+    def _learn(self, action: Array, outcome: Any) -> None:
+        """Adds [x; y][x; y]^T; ``outcome`` is the reward y, a number in [-reward_bound, reward_bound]."""
+        reward = require_number("outcome", outcome, -self._reward_bound, self._reward_bound)
+        self._take_in(action, np.full((1, 1), reward))
 
     def _play_round(self, action: Array) -> None:
         rounds.pseudo_regret(self._active, action, self._means, self._info["regret"])

@@ -127,6 +127,7 @@ class ProcurementEnv(Problem, name="procurement_v0"):
     """
 
     statistics = ("delivered", "good")
+    learned = ("delivered", "good")
     information = {"violation": np.bool_, "excess": np.int64}  # noqa: RUF012 - never written to
     open_above = True
     viewers = viewers_of(actions.picture)
@@ -254,6 +255,13 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             moved = np.abs(self._quality + self._drift * steps) % 2.0
             self._quality = np.where(moved > 1.0, 2.0 - moved, moved)
             self._measure()
+
+    def _learn(self, action: Array, outcome: Any) -> None:
+        """Adds delivered and good units; ``outcome`` has the good units of each producer, ``(producers,)``."""
+        seen = self._observation
+        for name, units in rounds.statistic(action[0, 0], outcome, seen["capacity"][0, 0]).items():
+            seen[name][0, 0] = units
+            seen[f"total_{name}"][0, 0] += units
 
     def _sensitivity(self) -> Sensitivity:
         return rounds.sensitivity(self._observation["capacity"])

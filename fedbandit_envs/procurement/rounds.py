@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import (
     chosen_sizes,
     require_array,
@@ -407,6 +407,24 @@ def play_round(
             regret[r, j] = (
                 penalty[r, j] if violated else best_revenue[r, j] - (unit_revenue * expected_good - spent)
             )
+
+
+def statistic(requested: Array, outcome: Any, capacity: Array) -> Arrays:
+    """Returns the statistic of one observation of one agent: delivered and good units by name, int64 ``(producers,)``.
+
+    Args:
+        requested: Quantities that the agent asked for, integers >= 0, ``(producers,)``.
+        outcome: Good units among those that were delivered, ``(producers,)``.
+        capacity: Capacities; what is requested above them is not delivered.
+
+    Raises:
+        ValueError: The outcome has another shape, or a number that is no integer from 0 to the units delivered.
+    """
+    delivered = np.minimum(requested, capacity).astype(np.int64)
+    good = require_array("outcome", outcome, {1: "(producers,)"}, 0)
+    if good.shape != delivered.shape or (good % 1).any() or (good > delivered).any():
+        raise ValueError(f"outcome is {outcome!r}; integers from 0 to {delivered.tolist()} are required")
+    return {"delivered": delivered, "good": good.astype(np.int64)}
 
 
 def sensitivity(capacity: Array) -> Sensitivity:

@@ -104,10 +104,7 @@ def test_ratings_of_ones_own(tmp_path):
     result = samba_json("--ratings", json.dumps(table), "--arms", 3, "--budget", 30, "--seed", 0)
     assert result["cumulative_reward"] == plain(Algorithm("ucb"), [1.0, 0.0, 1.0], 30, 0)[0].reward
     apart = json.dumps({**table, "agent": "user", "definition": "all_users"})
-    assert_explained(
-        call("samba", "--ratings", apart, "--arms", 3),
-        "a table without 'agent' is required",
-    )
+    assert_explained(call("samba", "--ratings", apart, "--arms", 3), "a table without 'agent' is required")
 
 
 def test_an_algorithm_of_ones_own(monkeypatch):

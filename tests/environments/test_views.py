@@ -64,9 +64,7 @@ def test_cutting_an_episode_short_moves_no_claim(steps):
 
 
 @pytest.mark.parametrize(
-    "peers",
-    ["fedbandit_envs.baselines.procurement:OneOfEach", OneOfEach()],
-    ids=["entry point", "policy"],
+    "peers", ["fedbandit_envs.baselines.procurement:OneOfEach", OneOfEach()], ids=["entry point", "policy"]
 )
 def test_a_learner_plays_among_its_peers(peers):
     """The learner's rewards and regrets are those of agent_0 in the federation with the same actions."""

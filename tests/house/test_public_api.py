@@ -15,7 +15,18 @@ import typer
 
 WRITTEN = Path(__file__).with_name("public_api.txt")
 PROBLEMS = ("arms_v0", "exposure_v0", "gaussian_v0", "linear_v0", "procurement_v0")
-PACKAGES = ("", "baselines", "experiments", "leaderboard", "samba", "testing", "views", "wrappers", *PROBLEMS)
+PACKAGES = (
+    "",
+    "baselines",
+    "experiments",
+    "leaderboard",
+    "samba",
+    "silos",
+    "testing",
+    "views",
+    "wrappers",
+    *PROBLEMS,
+)
 
 
 def arguments(thing):

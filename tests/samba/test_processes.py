@@ -36,10 +36,7 @@ def test_processes_earn_what_one_process_does():
 
 @pytest.mark.parametrize(
     ("role", "way", "match"),
-    [
-        ("controller", signal.SIGKILL, "controller"),
-        ("comp", signal.SIGSTOP, "comp sent nothing for 10 s"),
-    ],
+    [("controller", signal.SIGKILL, "controller"), ("comp", signal.SIGSTOP, "comp sent nothing for 10 s")],
 )
 def test_a_process_that_is_killed_or_hangs_ends_the_run(role, way, match):
     rings = deal_keys(0, [1, 1])

@@ -145,9 +145,7 @@ def test_a_reset_beneath_the_noise_is_seen():
 def test_books_that_forget_a_release_are_seen(monkeypatch):
     honest = Gaussian.events
     monkeypatch.setattr(
-        Gaussian,
-        "events",
-        lambda self, sends, index: {} if index.any() else honest(self, sends, index),
+        Gaussian, "events", lambda self, sends, index: {} if index.any() else honest(self, sends, index)
     )
     inner = private(small())
     env = begun(Channel(inner, schedule="every_round"))

@@ -336,22 +336,10 @@ class Privatizer(FederatedWrapper):
                 self.mechanism.start_share(own, self.max_cycles, generators, self._shares_each)
         self.single_release_space = self.mechanism.release_space(self.env.single_release_space)
         self._correlated = self.mechanism.correlated or not independent(self.single_release_space)
-        adjacencies = tuple(sensitivity.changes)
-        adjacency = self.budget.adjacency or self.mechanism.adjacency or adjacencies[0]
-        why = "one event may change all later rounds" if self.stateful else ""
-        if self.env.message_bits:
-            why = "authored messages: what an event changes in them is unknown"
-        as_agent = dict.fromkeys(self.unwrapped.sensitivity().changes, why) if why else {}
-        require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
-        delta = self.mechanism.total_delta
-        self._measured: dict[str, Any] = {
-            "delta": delta if self.budget.delta is None else self.budget.delta,
-            "composition": self.budget.composition or ("basic" if delta is None else "exact"),
-            "adjacency": adjacency,
-        }
+        self._measured, as_agent = self.measured(sensitivity)
         noise = "secret" if is_secret(self._noise_seed) and not self._copied else "repeatable"
         self._accountant: Accountant = Accountant(
-            *rows, self._ledger, self._height, adjacencies, noise, drawn, as_agent
+            *rows, self._ledger, self._height, tuple(sensitivity.changes), noise, drawn, as_agent
         )
         self._accountant.trust = "server" if central else "local"
         # How often each agent has released before; with a stage, how often any agent of its replica has.
@@ -361,6 +349,32 @@ class Privatizer(FederatedWrapper):
         self._measured_at = -1
         self._ledger.noise = self
         return reset._replace(info={**reset.info, **self._shown.views})
+
+    def measured(self, sensitivity: Sensitivity) -> tuple[dict[str, Any], dict[Adjacency, str]]:
+        """Returns how epsilon is measured, and which adjacencies are measured as ``agent``, for an accountant.
+
+        Args:
+            sensitivity: The sensitivity of releases without noise.
+
+        Returns:
+            Delta, composition and adjacency, as :meth:`.Accountant.epsilon` takes them; and reasons by adjacency.
+
+        Raises:
+            ValueError: The environment does not name the adjacency.
+        """
+        adjacencies = tuple(sensitivity.changes)
+        adjacency = self.budget.adjacency or self.mechanism.adjacency or adjacencies[0]
+        why = "one event may change all later rounds" if self.stateful else ""
+        if self.env.message_bits:
+            why = "authored messages: what an event changes in them is unknown"
+        as_agent = dict.fromkeys(self.unwrapped.sensitivity().changes, why) if why else {}
+        require_choice("budget adjacency", adjacency, (*adjacencies, *as_agent))
+        delta = self.mechanism.total_delta
+        return {
+            "delta": delta if self.budget.delta is None else self.budget.delta,
+            "composition": self.budget.composition or ("basic" if delta is None else "exact"),
+            "adjacency": adjacency,
+        }, as_agent
 
     def step_batch(self, action: Array) -> BatchStep:
         """Plays one round; see :meth:`FederatedEnv.step_batch`.

@@ -10,8 +10,7 @@ from fedbandit_envs.wrappers import Messages
 
 
 @pytest.mark.parametrize(
-    "policy",
-    ["average", {"name": "ridge"}, Rounds(), lambda uploads, mask: {"n": mask.sum(axis=1)}],
+    "policy", ["average", {"name": "ridge"}, Rounds(), lambda uploads, mask: {"n": mask.sum(axis=1)}]
 )
 def test_good_policies_pass(policy):
     check_server_policy(policy, small_linear)

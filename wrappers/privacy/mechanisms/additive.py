@@ -355,6 +355,18 @@ class AdditiveMechanism(Mechanism):
         """Returns the position in ``_shares`` of each agent's next release, given how often it has released before."""
         return np.minimum(index, len(self._shares) - 1)
 
+    def sizes(self, index: Array) -> tuple[Array, Array]:
+        """Returns the scale of each number of a release, and the size of its noise in that unit.
+
+        Args:
+            index: How often each agent has released before, int ``(replicas, agents)``.
+
+        Returns:
+            Two arrays ``(replicas, agents, values)``, in the order of :func:`.flatten`.
+        """
+        each = self._multipliers[self._share(index)][..., np.newaxis]
+        return self._scale, np.broadcast_to(each, self._scale.shape)
+
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns a release with noise, and the variances of the noise; see :meth:`Mechanism.randomise`."""
         share = self._share(index)

@@ -1,0 +1,174 @@
+"""Secret noise: exact random numbers on a grid, made of random bits of the operating system.
+
+Noise in floating-point numbers betrays in its last digits what it was added to (Mironov, CCS 2012). So here a statistic
+is first rounded to a grid, and then noise that lies on the same grid is added. Both are integers, in units of the
+grid's step; what is computed from their sum, floating-point numbers included, says nothing further about the statistic.
+
+The noise is that of the continuous mechanism, rounded: normal and exponential numbers are drawn exactly, digit by
+digit, as many digits as are needed (von Neumann 1951; C. Karney: Sampling Exactly from the Normal Distribution. ACM
+TOMS 2016). Rounding x + noise to the grid gives x + rounded noise if x lies on the grid. So a release is a function of
+the continuous mechanism's, and exactly as private, whatever the composition. Only the statistic's own rounding counts:
+neighbours may differ by up to two steps more in each number (:func:`rounded`).
+"""
+
+import os
+from collections.abc import Callable
+from math import ceil, sqrt
+
+import numpy as np
+
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.core.ledger import flatten
+from fedbandit_envs.core.privacy import Change, Sensitivity
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, unflatten
+
+STEPS = 1 << 22
+"""Number of steps of the grid in the scale of a number, the most by which one event changes it."""
+
+SAMPLING = (
+    "exact random numbers on a grid of 2^-22 of the most by which one event changes a number; "
+    "the statistic is rounded to the grid first, which the events count"
+)
+"""How noise is computed, for reports."""
+
+_MOST = float(1 << 51)
+
+Digits = list[int]
+"""Leading digits of a uniform number on [0, 1), to the base 2^32; further ones are drawn when they are needed."""
+
+
+class SecretDraws:
+    """Draws normal and Laplace numbers, rounded to integers, from the operating system's random bits.
+
+    No bit is used twice; bits that are left over go with the object.
+
+    Example:
+        >>> draws = SecretDraws()
+        >>> abs(draws.normal(1 << 20)) < 10 * (1 << 20)
+        True
+    """
+
+    def __init__(self, source: Callable[[int], bytes] = os.urandom) -> None:
+        """Takes the source of random bytes, which is given their number."""
+        self._source = source
+        self._words: list[int] = []
+
+    def normal(self, size: int) -> int:
+        """Returns a normal number of standard deviation ``size``, an integer > 0, rounded to an integer."""
+        while True:
+            k = 0
+            while self._coin():
+                k += 1
+            if all(self._coin() for _ in range(k * (k - 1))):
+                x: Digits = []
+                if all(self._falls(x, k) for _ in range(k + 1)):
+                    return self._signed(k, x, size)
+
+    def laplace(self, size: int) -> int:
+        """Returns a Laplace number of scale ``size``, an integer > 0, rounded to an integer."""
+        k = 0
+        while self._coin() and self._coin():
+            k += 1
+        x: Digits = []
+        while not self._falls(x, None):
+            x = []
+        return self._signed(k, x, size)
+
+    def _word(self) -> int:
+        if not self._words:
+            self._words = np.frombuffer(self._source(4096), "<u4").tolist()
+        return self._words.pop()
+
+    def _less(self, one: Digits, other: Digits) -> bool:
+        """Returns whether a uniform number is less than another, for both of which it draws digits if need be."""
+        place = 0
+        while True:
+            for digits in (one, other):
+                if len(digits) == place:
+                    digits.append(self._word())
+            if one[place] != other[place]:
+                return one[place] < other[place]
+            place += 1
+
+    def _falls(self, x: Digits, k: int | None) -> bool:
+        """Returns True with probability exp(-x), or with a ``k`` exp(-x (2 k + x) / (2 k + 2)).
+
+        The length of the longest falling run of uniform numbers below x is even with that probability.
+        """
+        last, even = x, True
+        while True:
+            one: Digits = []
+            if not self._less(one, last) or (k is not None and not self._goes_on(x, k)):
+                return even
+            last, even = one, not even
+
+    def _goes_on(self, x: Digits, k: int) -> bool:
+        """Returns True with probability (2 k + x) / (2 k + 2)."""
+        choices = 2 * k + 2
+        # Words that would make some choices more likely than others are drawn again.
+        while (word := self._word()) >= (1 << 32) // choices * choices:
+            pass
+        choice = word % choices
+        return choice < 2 * k or (choice == 2 * k and self._less([], x))
+
+    def _coin(self) -> bool:
+        """Returns True with probability exp(-1/2)."""
+        # One half, to more digits than ever are compared.
+        return self._falls([1 << 31, *[0] * 64], None)
+
+    def _signed(self, k: int, x: Digits, size: int) -> int:
+        """Returns plus or minus (k + x) ``size``, rounded, with as many digits of x as that takes."""
+        while True:
+            x.append(self._word())
+            bits = 32 * len(x)
+            value = (k << bits) + sum(word << (bits - 32 * place) for place, word in enumerate(x, 1))
+            low, high = ((2 * size * end + (1 << bits)) >> (bits + 1) for end in (value, value + 1))
+            if low == high:
+                return low if self._word() & 1 else -low
+
+
+def rounded(sensitivity: Sensitivity, rounds: int) -> Sensitivity:
+    """Returns the sensitivity of releases that are first rounded to the grid, by up to two steps in each number.
+
+    It also bounds the errors of floating-point sums, which neighbours may have otherwise in every round after the first
+    difference (Casacuberta et al.: Widespread Underestimation of Sensitivity, CCS 2022).
+
+    Args:
+        sensitivity: The sensitivity of exact sums, whose terms are at most as large as the scales.
+        rounds: The number of terms of a sum, at most.
+    """
+    more = 2 / STEPS + 2 * (rounds + 1) ** 2 * 2.0**-53
+    entries = sum(array[0, 0].size for array in sensitivity.scale.values())
+    return sensitivity._replace(
+        scale={name: array * (1 + more) for name, array in sensitivity.scale.items()},
+        changes={
+            name: Change(change.values, change.norm + more * sqrt(entries))
+            for name, change in sensitivity.changes.items()
+        },
+    )
+
+
+def randomised(mechanism: AdditiveMechanism, statistic: Arrays, index: Array) -> Arrays:
+    """Returns one agent's release with secret noise, and the variances of the noise.
+
+    Args:
+        mechanism: The mechanism, ``Gaussian`` or ``Laplace``, started with a :func:`rounded` sensitivity.
+        statistic: The statistic, arrays ``(1, 1, ...)`` by name.
+        index: How often the agent has released before, int ``(1, 1)``.
+
+    Raises:
+        OverflowError: A number of the statistic is too large for the grid.
+    """
+    values, scale, sizes = (flatten(statistic), *mechanism.sizes(index))
+    draws = SecretDraws()
+    draw, unit = (draws.normal, 1.0) if isinstance(mechanism, Gaussian) else (draws.laplace, 2.0)
+    variances = np.zeros(values.shape)
+    for k, (value, step, size) in enumerate(zip(values.flat, (scale / STEPS).flat, sizes.flat, strict=True)):
+        if step * size == 0:
+            continue
+        count = ceil(size * STEPS)
+        if abs(value) > _MOST * step:
+            raise OverflowError(f"the statistic has {value:.6g}; at most {_MOST * step:.6g} is required")
+        values[0, 0, k] = (round(value / step) + draw(count)) * step
+        variances[0, 0, k] = unit * (count * step) ** 2
+    return unflatten(values, variances, statistic)

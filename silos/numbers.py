@@ -1,0 +1,120 @@
+"""The numbers in an object, by their paths: what a policy or mechanism has learned since it was reset.
+
+An object that has been reset in the same way, and is given these numbers, goes on as the first one would. Nothing else
+is stored, no code and no pickle.
+"""
+
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.random import Generator
+
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays, plain
+from fedbandit_envs.core.policy_spec import PolicySpec
+from fedbandit_envs.wrappers.privacy.accounting.event import Event
+
+_PLAIN = (bool, int, float, str, type(None))
+_CONSTANT = (
+    type,
+    np.dtype,
+    spaces.Space,
+    PolicySpec,
+    FunctionType,
+    BuiltinFunctionType,
+    MethodType,
+    bytes,
+    Event,
+)
+
+
+def numbers_of(thing: Any) -> tuple[dict[str, Any], Arrays]:
+    """Returns the plain values (numbers, texts, None, generators' states) and the arrays in an object, by path.
+
+    Raises:
+        UnfitError: The object has a part of which it is not known how to keep it.
+    """
+    values: dict[str, Any] = {}
+    arrays: Arrays = {}
+    for path, _, _, part in _parts(thing):
+        if isinstance(part, np.ndarray):
+            arrays[path] = part
+        else:
+            values[path] = plain(part.bit_generator.state if isinstance(part, Generator) else part)
+    return values, arrays
+
+
+def set_numbers(thing: Any, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    """Writes what :func:`numbers_of` has returned to an object that was reset in the same way.
+
+    Raises:
+        UnfitError: The object lacks the place of a number.
+    """
+    left: dict[str, Any] = {**values, **arrays}
+    holders: dict[str, Any] = {"": thing}
+    for path, holder, key, part in _parts(thing, holders):
+        kept = left.pop(path, part)
+        if isinstance(part, np.ndarray) and isinstance(kept, np.ndarray) and part.shape == kept.shape:
+            # In place, since other names may stand for the same array.
+            if part.flags.writeable:
+                part[...] = kept
+        elif isinstance(part, Generator):
+            part.bit_generator.state = kept
+        elif isinstance(part, np.generic):
+            _put(holder, key, type(part)(kept), path)
+        elif isinstance(kept, np.ndarray) or kept != part or type(kept) is not type(part):
+            _put(holder, key, kept, path)
+    for path, kept in left.items():
+        before, _, key = path.rpartition("/")
+        if before not in holders:
+            raise UnfitError(
+                f"state has {path!r}, for which a {type(thing).__name__} that was reset has no place"
+            )
+        _put(holders[before], key, kept, path)
+
+
+def _put(holder: Any, key: Any, value: Any, path: str) -> None:
+    if not isinstance(holder, tuple):
+        (holder if isinstance(holder, list) else _named(holder))[key] = value
+    elif holder[key] != value:
+        raise UnfitError(f"state has another {path!r}, in a tuple, than what was reset; the same is required")
+
+
+def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yields the path of each number or text in an object, what holds it, its key there, and it, each object once.
+
+    Args:
+        thing: The object.
+        holders: Receives all that holds something, by path.
+    """
+    waiting: list[tuple[str, Any]] = [("", thing)]
+    seen = {id(thing)}
+    while waiting:
+        path, holder = waiting.pop()
+        if holders is not None:
+            holders[path] = holder
+        inside = enumerate(holder) if isinstance(holder, list | tuple) else _named(holder).items()
+        for key, part in list(inside):
+            there = f"{path}/{key}" if path else str(key)
+            if isinstance(part, (*_PLAIN, np.generic)):
+                yield there, holder, key, part
+            elif id(part) in seen or isinstance(part, _CONSTANT):
+                continue
+            elif isinstance(part, np.ndarray | Generator):
+                seen.add(id(part))
+                yield there, holder, key, part
+            elif isinstance(part, list | tuple | dict) or hasattr(part, "__dict__"):
+                seen.add(id(part))
+                waiting.append((there, part))
+            else:
+                raise UnfitError(
+                    f"{type(thing).__name__} has {there!r}, a {type(part).__name__}; arrays, numbers, texts, and "
+                    "lists, dicts and objects of them, are required of what a silo keeps"
+                )
+
+
+def _named(holder: Any) -> dict[Any, Any]:
+    return holder if isinstance(holder, dict) else vars(holder)

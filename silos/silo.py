@@ -1,0 +1,439 @@
+"""One agent of a federation by itself: it acts, observes, releases with noise, and receives, from a store on disk."""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from fedbandit_envs.baselines.policy import UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
+from fedbandit_envs.basics.checks import require_choice, require_integer
+from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.core.privacy import Claim
+from fedbandit_envs.randomness.streams import noise_names, noise_streams, row_seeds
+from fedbandit_envs.silos import noise as secret_noise
+from fedbandit_envs.silos.messages import Message, MessageError, pack, unpack
+from fedbandit_envs.silos.numbers import numbers_of, set_numbers
+from fedbandit_envs.silos.plan import SiloPlan
+from fedbandit_envs.silos.store import SiloStore, StoreError
+from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    AdditiveMechanism,
+    Gaussian,
+    Laplace,
+    Mechanism,
+)
+from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
+from fedbandit_envs.wrappers.privacy.report import FLOATING, PrivacyReport, make_report
+
+_ONE = np.ones((1, 1), np.bool_)
+
+
+class TurnError(RuntimeError):
+    """Raised when a silo is asked for something out of turn; nothing has changed then."""
+
+
+class Silo:
+    """One agent of a federation: what it has observed and spent is on disk after every call.
+
+    A round is :meth:`act`, then :meth:`observe`. After the rounds in which the plan has a release, :attr:`due` is true:
+    :meth:`release` then returns a message, which whoever carries messages brings to :meth:`receive` of the others,
+    before they act again or later. Each call is one transaction: a process that is killed at any moment opens the store
+    again, and :attr:`round`, :attr:`pending` and :attr:`due` say where it was.
+
+    Noise is secret unless asked otherwise: drawn from the operating system's random bits, on a grid
+    (:mod:`fedbandit_envs.silos.noise`). With ``repeatable`` noise a silo plays what agent ``agent`` of the simulation
+    with the same seed plays, bit for bit; claims then say ``repeatable``.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> plan = SiloPlan(
+        ...     "fedbandit_envs.baselines.arms:UCB1", "FedArms-v0", 8, {"num_agents": 2, "num_arms": 2},
+        ...     stack=[["GaussianPrivatizer", {"epsilon": 1.0, "delta": 1e-5, "releases": 2}],
+        ...            ["Channel", {"schedule": {"name": "fixed_gap", "gap": 4}}]],
+        ... )
+        >>> folder = mkdtemp()
+        >>> with Silo(plan, 0, f"{folder}/0.db") as one, Silo(plan, 1, f"{folder}/1.db") as other:
+        ...     while not one.due:
+        ...         for silo in (one, other):
+        ...             action = silo.act({})
+        ...             silo.observe(action, outcome=1)
+        ...     other.receive([one.release().encode()])
+        ...     round(one.privacy().epsilon, 2), one.privacy().noise, other.privacy().epsilon
+        (0.68, 'secret', 0.0)
+    """
+
+    def __init__(
+        self,
+        plan: SiloPlan,
+        agent: int,
+        store: str | os.PathLike[str],
+        noise: Literal["secret", "repeatable"] = "secret",
+        seed: int | None = None,
+    ) -> None:
+        """Opens the silo's store, or makes it.
+
+        Args:
+            plan: What all silos play.
+            agent: The silo's number, from 0.
+            store: Path of the store's file, of this silo alone.
+            noise: ``"secret"``, or ``"repeatable"`` for simulations, whose claims nobody should rely on.
+            seed: The simulation's seed; only with repeatable noise.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is out of its range, or ``seed`` does not fit ``noise``.
+            UnfitError: Silos cannot play the plan, or keep the policy, or there is no secret noise for the mechanism.
+            StoreError: The store cannot be used.
+        """
+        require_choice("noise", noise, ("secret", "repeatable"))
+        if (seed is None) is not (noise == "secret"):
+            raise ValueError(
+                f"seed is {seed!r} and noise {noise!r}; a seed with 'repeatable', and else None, is required"
+            )
+        self.plan, self.layout = plan, plan.layout
+        agents = self.layout.agents
+        self.agent = require_integer("agent", agent, 0, agents - 1)
+        _, self._problem, self._privatizer, channel, self._policy = (parts := plan.make())
+        self._mechanism, self._noise = self._privatizer.mechanism, noise
+        self._clip = getattr(self._privatizer.env, "_clip", None)
+        if noise == "secret" and not (
+            type(self._mechanism) in (Gaussian, Laplace)
+            and getattr(self._mechanism, "_pair", "as_given") == "as_given"
+        ):
+            raise UnfitError(
+                f"the plan's mechanism is a {type(self._mechanism).__name__}; Gaussian or Laplace noise of the arrays "
+                "as given is required where noise is secret"
+            )
+        self._seen = self._problem.alone()
+        messages = {name: space for name, space in channel._inbox_spaces.items() if name != "inbox_mask"}
+        inbox = {**zeros(messages, (1,)), "inbox_mask": np.zeros((1, 1, agents), np.bool_)}
+        self._inbox = Buffers(inbox, 1, messages)
+        self._released = {name: self._seen[f"total_{name}"].copy() for name in self._problem.statistics}
+        self._index = np.zeros((1, 1), np.int64)
+        self._pending: Array | None = None
+        self._last, self._started = 0, False
+        self._measured: dict[str, Any] = {}
+        self._accountant = Accountant(1, 1, adjacencies=tuple(self._problem.sensitivity().changes))
+        self._received: dict[str, list[int]] = {}
+        who = {"plan": plan.identity, "agent": agent, "noise": noise, "seed": seed}
+        self._store = SiloStore(store, json.dumps(who))
+        try:
+            kept = {name: unpack(part, len(part), len(part)) for name, part in self._store.state.items()}
+            header = kept["agent"][0] if kept else {}
+            own = np.array([[header.get("policy_seed", secrets.randbits(64))]], np.uint64)
+            if seed is not None:
+                own = row_seeds([seed], agents)[:, agent : agent + 1]
+            self._policy_seed, self._seed = own, seed
+            self._policy.reset(parts.env.policy_spec, own)
+            if kept:
+                self._restore(kept)
+            else:
+                self._save("policy")
+        except (MessageError, KeyError, UnfitError) as error:
+            self._store.close()
+            if isinstance(error, UnfitError) and not kept:
+                raise
+            raise StoreError(f"store {store} is damaged, or of another version: {error}") from error
+        except BaseException:
+            self._store.close()
+            raise
+
+    @property
+    def round(self) -> int:
+        """How many rounds have been observed."""
+        return int(self._seen["round"][0, 0, 0])
+
+    @property
+    def pending(self) -> Array | None:
+        """The action that waits for its outcome; None between rounds."""
+        return None if self._pending is None else self._pending.copy()
+
+    @property
+    def due(self) -> bool:
+        """Whether the plan has a release after this round, and it has not been made yet."""
+        return self._pending is None and self._last < (t := self.round) and self.layout.schedule.sends(t)
+
+    def act(self, observation: Mapping[str, Any]) -> Array:
+        """Returns the action of the next round.
+
+        Args:
+            observation: What the agent is given before it acts, such as contexts or capacities, by the names of the
+                environment's observation. What follows from outcomes and messages is the silo's own.
+
+        Returns:
+            The action, an element of the environment's action space.
+
+        Raises:
+            TurnError: The last action has no outcome yet, or all rounds have been played.
+            ValueError: The observation does not fit, or changes what the sensitivity rests on, such as capacities.
+        """
+        if self._pending is not None or self.round >= self.plan.rounds:
+            raise TurnError(
+                f"round {self.round} of {self.plan.rounds} has the action {self._pending}; its outcome, or None and a "
+                "further round, is required before an action"
+            )
+        with self._changing(TypeError, ValueError):
+            before = {name: self._seen[name][0, 0].copy() for name in observation if name in self._seen}
+            self._problem.show(observation)
+            if self._started and not all(
+                map(np.array_equal, self._problem.sensitivity().scale.values(), self._scale.values())
+            ):
+                self._problem.show(before)
+                raise ValueError(
+                    "observation changes the sensitivity of releases; that of the first round is required"
+                )
+        with self._changing():
+            changed = ["policy"]
+            if not self._started:
+                self._start()
+                changed.append("mechanism")
+            action = self._policy.act({**self._seen, **self._inbox.views})
+            if isinstance(action, Mapping):
+                raise UnfitError(f"the policy returns {sorted(action)}; an action alone is required of silos")
+            self._pending = np.array(action[0, 0])
+            # The policy has seen them. What is received from here on waits for the next action.
+            for array in self._inbox.arrays.values():
+                array.fill(0)
+            self._save(*changed)
+            return self._pending.copy()
+
+    def observe(self, action: Any, outcome: Any) -> None:
+        """Takes in what came of an action; when this returns, it is kept.
+
+        Args:
+            action: The action that was taken, usually the one that :meth:`act` has returned.
+            outcome: What came of it: the reward, in arms the success of each slot, in procurement the good units.
+
+        Raises:
+            TurnError: No action waits for an outcome.
+            TypeError: An argument has the wrong type.
+            ValueError: An argument is not possible. The action goes on waiting.
+        """
+        if self._pending is None:
+            raise TurnError(f"round {self.round} has no action that waits for an outcome; call act first")
+        with self._changing(TypeError, ValueError):
+            self._problem.take_in(action, outcome)
+            self._pending = None
+        with self._changing():
+            self._mechanism.observe(self._seen)
+            # Most mechanisms do nothing with single rounds.
+            observes = type(self._mechanism).observe is not Mechanism.observe
+            self._save(*["mechanism"] * observes)
+
+    def release(self) -> Message:
+        """Returns what the statistic has grown by since the last release, with noise.
+
+        The privacy that it costs is booked, on disk, before this returns: it is spent even if the message is never
+        sent. The message stays in the store (:attr:`messages`) and may be sent again.
+
+        Raises:
+            TurnError: No release is due.
+            BudgetExhaustedError: The release is not in the mechanism's plan, or would exceed the budget.
+        """
+        if not self.due:
+            raise TurnError(
+                f"no release is due after round {self.round}; one that the plan has, not yet made, is required"
+            )
+        done, most, budget = int(self._index[0, 0]), self._mechanism.max_releases, self._privatizer.budget
+        events = self._mechanism.events(_ONE, self._index)
+        spent = self._accountant.after(events).epsilon_by_agent(**self._measured)[0, 0]
+        if (most is not None and done >= most) or spent > budget.epsilon * (1 + 1e-12):
+            raise BudgetExhaustedError(
+                f"releases is {most} and the budget {budget}; {done} have been made, and another one would spend "
+                f"epsilon {spent:.4g}"
+            )
+        with self._changing():
+            grown = {}
+            for name, released in self._released.items():
+                total = self._seen[f"total_{name}"]
+                grown[name] = total - released
+                released[...] = total
+            if self._clip is not None:
+                ledger = ReleaseLedger()
+                ledger.begin((1, 1), "")
+                grown = ledger.clipped(grown, _ONE, self._clip)
+            if self._noise == "secret":
+                assert isinstance(self._mechanism, AdditiveMechanism)
+                noisy = secret_noise.randomised(self._mechanism, grown, self._index)
+            else:
+                noisy = self._mechanism.randomise(grown, _ONE, self._index)
+            self._book(events)
+            arrays = {name: np.array(array[0, 0], np.float64) for name, array in noisy.items()}
+            self._last = self.round
+            message = Message(self.plan.identity, self.agent, done + 1, self.round, arrays)
+            self._save("mechanism", release=(done + 1, _written(events), message.encode()))
+        return message
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of all releases so far, in order, to be sent again where they were lost."""
+        return [Message.decode(packet, self.layout) for *_, packet in self._store.releases]
+
+    @property
+    def totals(self) -> Arrays:
+        """The silo's own statistics, sums over its rounds by name, without noise: for nobody but itself."""
+        return {name: self._seen[f"total_{name}"][0, 0].copy() for name in self._problem.statistics}
+
+    @property
+    def received(self) -> dict[int, int]:
+        """The number of the last message that was received of each silo, by the silo's number."""
+        return {int(sender): number for sender, (number, _) in self._received.items()}
+
+    def receive(self, messages: Iterable[bytes]) -> None:
+        """Takes in messages of other silos; the policy sees them when it acts next, those of one sender added up.
+
+        Args:
+            messages: Messages as bytes. If one is refused, none is taken in.
+
+        Raises:
+            MessageError: A message is malformed, of another plan, not finite, this silo's own, a repeat, or older than
+                one that was received from its sender.
+        """
+        found, received = [], {sender: list(last) for sender, last in self._received.items()}
+        for packet in messages:
+            one = Message.decode(packet, self.layout)
+            number, round_ = received.get(str(one.sender), (0, 0))
+            if one.sender == self.agent:
+                raise MessageError(
+                    f"message {one.number} is of silo {one.sender}, this one; one of others is required"
+                )
+            if one.number <= number or one.round <= round_:
+                raise MessageError(
+                    f"message {one.number} of silo {one.sender}, of round {one.round}, is a repeat or out of turn; one "
+                    f"after message {number}, of round {round_}, is required"
+                )
+            received[str(one.sender)] = [one.number, one.round]
+            found.append(one)
+        with self._changing():
+            self._received = received
+            for one in found:
+                self._inbox.arrays["inbox_mask"][0, 0, one.sender] = True
+                for name, array in one.arrays.items():
+                    self._inbox.arrays[f"inbox_{name}"][0, one.sender] += array
+            self._save()
+
+    def privacy(self) -> Claim:
+        """Returns the privacy guarantee of all releases that this silo has booked."""
+        return self._claims()[0]
+
+    def report(self, **measured: float) -> PrivacyReport:
+        """Returns a report on the privacy of all releases that this silo has booked.
+
+        Args:
+            **measured: What was measured besides and belongs into it, such as ``audited_epsilon`` or ``regret``.
+        """
+        subject = {
+            "kind": "silo",
+            "environment": self._problem.metadata["name"],
+            "agents": self.layout.agents,
+            "silo": self.agent,
+            "plan": self.plan.identity,
+            "rounds_played": self.round,
+            "rounds_planned": self.plan.rounds,
+        }
+        sampling = secret_noise.SAMPLING if self._noise == "secret" else FLOATING
+        books = self._claims, self._accountant, self._mechanism, self._clip
+        return make_report(subject, self._claims(), *books, sampling, measured)
+
+    def _claims(self, **asked: Any) -> list[Claim]:
+        return [self._accountant.epsilon(**{**self._measured, **asked})]
+
+    def close(self) -> None:
+        """Closes the store."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        """Returns the silo, whose store is closed at the end of the block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        """Starts mechanism and books; what the sensitivity rests on has been shown."""
+        sensitivity = self._problem.sensitivity()
+        self._scale = sensitivity.scale
+        if self._clip is not None:
+            sensitivity = sensitivity.clipped(self._clip)
+        generators, names = [], []
+        if self._seed is None:
+            sensitivity = secret_noise.rounded(sensitivity, self.plan.rounds)
+        else:
+            generators = [noise_streams([self._seed], self.layout.agents, None, 0)[0][self.agent]]
+            names = noise_names([self._seed], None, 0)
+        self._mechanism.start(sensitivity, self.plan.rounds, generators)
+        self._measured, as_agent = self._privatizer.measured(sensitivity)
+        adjacencies = tuple(sensitivity.changes)
+        self._accountant = Accountant(1, 1, None, 0, adjacencies, self._noise, names, as_agent)
+        self._started = True
+
+    def _book(self, events: Mapping[Event, Array]) -> None:
+        """Books the next release."""
+        for event, times in events.items():
+            self._accountant.record(event, times)
+        self._index += 1
+
+    @contextmanager
+    def _changing(self, *harmless: type[Exception]) -> Iterator[None]:
+        """Closes the store if an error leaves the silo and its store apart; opened again, both are as they were.
+
+        Args:
+            *harmless: Errors before which nothing has changed.
+        """
+        try:
+            yield
+        except harmless:
+            raise
+        except BaseException:
+            self._store.close()
+            raise
+
+    def _save(self, *parts: str, release: tuple[int, str, bytes] | None = None) -> None:
+        """Writes the agent's state and further parts that have changed, ``policy`` or ``mechanism``."""
+        header = {
+            "policy_seed": int(self._policy_seed[0, 0]),
+            "pending": None if self._pending is None else self._pending.tolist(),
+            "last": self._last,
+            "received": self._received,
+        }
+        own = {f"{part}/{name}": a for part, arrays in self._own().items() for name, a in arrays.items()}
+        state = {"agent": pack(header, own)}
+        for part in parts:
+            values, arrays = numbers_of(getattr(self, f"_{part}"))
+            state[part] = pack({"values": values}, arrays)
+        self._store.save(state, release)
+
+    def _own(self) -> dict[str, Arrays]:
+        return {"seen": self._problem._observation, "inbox": self._inbox.arrays, "released": self._released}
+
+    def _restore(self, kept: Mapping[str, tuple[dict[str, Any], Arrays]]) -> None:
+        """Restores the state, and books all releases anew; what was booked must be the same."""
+        header, arrays = kept["agent"]
+        for part, own in self._own().items():
+            for name, array in own.items():
+                array[...] = arrays[f"{part}/{name}"]
+        set_numbers(self._policy, kept["policy"][0]["values"], kept["policy"][1])
+        self._last, self._received = header["last"], header["received"]
+        if header["pending"] is not None:
+            self._pending = np.array(header["pending"])
+        if self.round or self._pending is not None:
+            self._start()
+            for number, event, _ in self._store.releases:
+                events = self._mechanism.events(_ONE, self._index)
+                if _written(events) != event or number != self._index[0, 0] + 1:
+                    raise StoreError(
+                        f"store {self._store.path} has release {number} as {event}; the plan does not"
+                    )
+                self._book(events)
+            set_numbers(self._mechanism, kept["mechanism"][0]["values"], kept["mechanism"][1])
+
+
+def _written(events: Mapping[Event, Array]) -> str:
+    """Returns events as text, for the store."""
+    return json.dumps([{**asdict(event), "times": int(times[0, 0])} for event, times in events.items()])

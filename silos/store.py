@@ -1,0 +1,139 @@
+"""A silo's store: one file of SQLite, in which every call of the silo is one transaction.
+
+The file has the state after the last call, and for good every release: which events it has booked, and the message. A
+process may be killed at any moment. What had been committed is then there, and nothing else. Releases are committed to
+the disk before anything is returned (SQLite's ``synchronous=FULL``), so that they survive a loss of power; other calls
+of the last moments may get lost with the power, not with the process.
+"""
+
+import ctypes
+import os
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from weakref import WeakSet
+
+
+class StoreError(RuntimeError):
+    """Raised when a store cannot be used: another process has it, it belongs to another plan, or a write has failed."""
+
+
+_OPEN: WeakSet["SiloStore"] = WeakSet()
+
+
+def _never_closed() -> None:
+    """Keeps the files of a process that has been copied open in the copy for good.
+
+    SQLite does not know of the copy: closing a file there would take away the log that the process itself goes on with.
+    """
+    for store in list(_OPEN):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._file))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_never_closed)
+
+
+class SiloStore:
+    """The file of one silo; while it is open no other process can open it.
+
+    Example:
+        >>> from tempfile import mkdtemp
+        >>> path = Path(mkdtemp()) / "silo.db"
+        >>> store = SiloStore(path, "silo 0 of a plan")
+        >>> store.save({"policy": b"a state"}, (1, "an event", b"a message"))
+        >>> store.close()
+        >>> store = SiloStore(path, "silo 0 of a plan")
+        >>> store.state, store.releases
+        ({'policy': b'a state'}, [(1, 'an event', b'a message')])
+    """
+
+    def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+        """Opens the file, or makes it.
+
+        Args:
+            path: Path of the file.
+            identity: Whose store it is; it is written to a new file, and compared with that of an old one.
+
+        Raises:
+            StoreError: Another process has the store open, it is somebody else's, or the file is no store.
+        """
+        self.path, self._process = Path(path), os.getpid()
+        self._full: bool | None = None
+        try:
+            # It holds statistics without noise, which are for nobody else.
+            self.path.touch(0o600)
+            self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+            _OPEN.add(self)
+        except (OSError, sqlite3.Error) as error:
+            raise StoreError(f"store {self.path} cannot be opened: {error}") from None
+        try:
+            # The lock is held until the file is closed or the process ends, however it ends.
+            self._file.execute("PRAGMA locking_mode=EXCLUSIVE")
+            self._file.execute("PRAGMA journal_mode=WAL")
+            self._file.execute("BEGIN IMMEDIATE")
+            self._file.execute(
+                "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL)"
+            )
+            self._file.execute(
+                "CREATE TABLE IF NOT EXISTS state (part TEXT PRIMARY KEY, value BLOB NOT NULL)"
+            )
+            self._file.execute(
+                "CREATE TABLE IF NOT EXISTS releases "
+                "(number INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL)"
+            )
+            self._file.execute("INSERT OR IGNORE INTO identity VALUES (1, ?)", [identity])
+            self._file.execute("COMMIT")
+            ((found,),) = self._file.execute("SELECT text FROM identity")
+        except sqlite3.Error as error:
+            self._file.close()
+            raise StoreError(
+                f"store {self.path} cannot be opened, or another process has it: {error}"
+            ) from None
+        if found != identity:
+            self._file.close()
+            raise StoreError(f"store {self.path} is of {found!r}; one of {identity!r} is required")
+
+    @property
+    def state(self) -> dict[str, bytes]:
+        """The parts of the state that were saved last, by name; empty in a new store."""
+        return dict(self._file.execute("SELECT part, value FROM state"))
+
+    @property
+    def releases(self) -> list[tuple[int, str, bytes]]:
+        """Number, event and message of every release, in order."""
+        return self._file.execute("SELECT number, event, message FROM releases ORDER BY number").fetchall()
+
+    def save(self, state: Mapping[str, bytes], release: tuple[int, str, bytes] | None = None) -> None:
+        """Writes parts of the state, and with them a release if one is given, in one transaction.
+
+        Args:
+            state: The parts that have changed, by name.
+            release: Number, event and message of a release; its number must be new.
+
+        Raises:
+            StoreError: The write has failed, as on a full disk; the file is as it was, and closed. Or this process is a
+                copy (``fork``) of the one that has opened it.
+        """
+        if os.getpid() != self._process:
+            raise StoreError(f"store {self.path} was opened by process {self._process}; open it in this one")
+        try:
+            if self._full is not (release is not None):
+                self._full = release is not None
+                self._file.execute(f"PRAGMA synchronous={'FULL' if release else 'NORMAL'}")
+            self._file.execute("BEGIN IMMEDIATE")
+            self._file.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
+            if release is not None:
+                self._file.execute("INSERT INTO releases VALUES (?, ?, ?)", release)
+            self._file.execute("COMMIT")
+            if release is not None:
+                # A copy of the main file alone, without the log beside it, has booked all releases, too.
+                self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            self._file.close()
+            raise StoreError(f"store {self.path} cannot be written and is closed: {error}") from error
+
+    def close(self) -> None:
+        """Closes the file, so that another process may open it; in a copy (``fork``) of the process, does nothing."""
+        if os.getpid() == self._process:
+            self._file.close()

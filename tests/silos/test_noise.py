@@ -1,0 +1,59 @@
+"""Secret noise has the law that it claims, on a grid that says nothing about what it was added to."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from silo_runs import noisy, plan_of
+
+from fedbandit_envs.core.privacy import Change, Sensitivity
+from fedbandit_envs.silos import Silo
+from fedbandit_envs.silos.noise import STEPS, SecretDraws, randomised, rounded
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplace
+
+
+@pytest.mark.parametrize(("kind", "law"), [("normal", stats.norm), ("laplace", stats.laplace)])
+@pytest.mark.parametrize(("size", "number"), [(1, 10_000), (4, 60_000)])
+def test_integers_have_the_rounded_law(kind, law, size, number):
+    # A false alarm in one of a thousand seeds, for each of the four.
+    draws = SecretDraws(np.random.default_rng(5).bytes)
+    drawn = np.array([getattr(draws, kind)(size) for _ in range(number)])
+    ends = np.arange(-4 * size, 4 * size + 2) - 0.5
+    expected = np.diff(law.cdf(ends / size))
+    found = np.histogram(drawn, ends)[0]
+    rest = 1 - expected.sum(), len(drawn) - found.sum()
+    assert stats.chisquare([*found, rest[1]], len(drawn) * np.array([*expected, rest[0]])).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    "mechanism", [Gaussian(epsilon=1.0, delta=1e-5, releases=2), Laplace(epsilon=1.0, releases=2)]
+)
+def test_a_release_lies_on_the_grid_and_has_the_variance_that_it_announces(mechanism):
+    plain = Sensitivity({"sums": np.full((1, 1, 400), 0.7)}, {"one-observation": Change(2, 1.5)})
+    sensitivity = rounded(plain, rounds=1000)
+    # Rounding counts: two steps in each number, beside errors of sums.
+    assert sensitivity.changes["one-observation"].norm == pytest.approx(1.5 + 2 * 20 / STEPS, abs=1e-8)
+    mechanism.start(sensitivity, 10, [])
+    statistic = {"sums": np.linspace(-1e5, 1e5, 400).reshape(1, 1, 400) / 3}
+    releases = [randomised(mechanism, statistic, np.zeros((1, 1), int)) for _ in range(25)]
+    step = sensitivity.scale["sums"][0, 0, 0] / STEPS
+    noise = np.concatenate([(one["sums"] - statistic["sums"]).ravel() for one in releases])
+    for one in releases:
+        counts = one["sums"] / step
+        assert np.abs(counts - np.rint(counts)).max() < 1e-4
+    variance = releases[0]["sums_noise_variance"][0, 0]
+    # Of 10,000 draws; a false alarm in one of ten thousand runs.
+    assert noise.var() == pytest.approx(variance[0], rel=0.06 if isinstance(mechanism, Gaussian) else 0.13)
+    assert len(np.unique(noise)) == len(noise)
+    with pytest.raises(OverflowError, match="the statistic has"):
+        randomised(mechanism, {"sums": np.full((1, 1, 400), 1e12)}, np.zeros((1, 1), int))
+
+
+def test_claims_of_secret_noise_keep_to_the_plan(tmp_path):
+    plan = plan_of("linear", 8, baseline="fedbandit_envs.baselines.linear:FedUCB", stack=noisy())
+    with Silo(plan, 0, tmp_path / "0.db") as silo:
+        for _ in range(8):
+            silo.observe(silo.act({"contexts": np.full((6, 3), 0.5)}), 1.0)
+            if silo.due:
+                silo.release()
+        assert 0.9999 < silo.privacy().epsilon <= 1.0
+        assert silo.privacy().noise == "secret"
