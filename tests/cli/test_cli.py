@@ -7,8 +7,8 @@ import sys
 from importlib.metadata import version
 from runpy import run_module
 
-import mine
 import numpy as np
+import own_policies
 import pytest
 from pairs import every_second
 from registered import few, small
@@ -199,7 +199,7 @@ def test_wrong_words_are_explained(own, words, message):
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """The current folder, with a policy of the user's own."""
-    shutil.copy(mine.__file__, tmp_path)
+    shutil.copy(own_policies.__file__, tmp_path / "mine.py")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

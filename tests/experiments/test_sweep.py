@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-import mine
 import numpy as np
+import own_policies
 import pytest
 
 from fedbandit_envs import experiments, make_federation
@@ -16,7 +16,7 @@ from fedbandit_envs.experiments.sweep import sweep_runs, write_tables
 
 pandas = pytest.importorskip("pandas")
 
-OWN = Path(mine.__file__).read_text()
+OWN = Path(own_policies.__file__).read_text()
 ARMS = {"env_id": "FedArms-v0", "rounds": 12, "seeds": 3, "settings": {"arms": 4}}
 
 

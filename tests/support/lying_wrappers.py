@@ -17,6 +17,10 @@ class Nothing(FederatedWrapper):
     layer = "observation"
 
 
+class OfData(FederatedWrapper):
+    layer = "data"
+
+
 class ClaimsWithoutNoise(GaussianPrivatizer):
     """release has no '.*_noise_variance', but privacy\\(\\) is finite"""
 
@@ -113,10 +117,8 @@ class QuotaThatDoesNotBind(Quota):
         return np.asarray(senders, bool) & (self._left > 0)
 
 
-class ReleasesWhatIsNotAllowed(FederatedWrapper):
+class ReleasesWhatIsNotAllowed(OfData):
     """and for all whom allowed_senders leaves out"""
-
-    layer = "data"
 
     def allowed_senders(self, senders):
         return np.zeros_like(self.env.allowed_senders(senders))
@@ -125,18 +127,14 @@ class ReleasesWhatIsNotAllowed(FederatedWrapper):
         return self.env._release(np.ones_like(sends))
 
 
-class SendsForTheSilent(FederatedWrapper):
+class SendsForTheSilent(OfData):
     """allowed_senders lets agents send that do not want to"""
-
-    layer = "data"
 
     def allowed_senders(self, senders):
         return np.ones_like(self.env.allowed_senders(senders))
 
 
-class Taps(FederatedWrapper):
-    layer = "data"
-
+class Taps(OfData):
     def _release(self, sends):
         self.raw = self.env._release(sends)
         return self.raw
@@ -160,10 +158,8 @@ class FollowsTheBest(Arm):
         )
 
 
-class TranslatesByOthers(FederatedWrapper):
+class TranslatesByOthers(OfData):
     """the first agent's action, beside others, is"""
-
-    layer = "data"
 
     def __init__(self, env):
         super().__init__(env)

@@ -1,4 +1,4 @@
-"""Policies in a user's own file: tests write a copy of it into the current folder."""
+"""Policies in a user's own file, which tests copy into the current folder as `mine.py`."""
 
 import os
 
