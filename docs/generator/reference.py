@@ -12,7 +12,7 @@ from typing import Any
 from generator.folder import Folder
 from generator.markup import first_sentence, reference_to, table, toctree
 
-FOLDERS = ("wrappers", "baselines", "samba", "silos", "experiments", "leaderboard", "papers")
+FOLDERS = ("wrappers", "baselines", "samba", "silos", "experiments", "functional", "leaderboard", "papers")
 """Folders that the reference describes beside the environments'. Commands have their `--help`."""
 
 

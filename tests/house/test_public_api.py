@@ -19,6 +19,7 @@ PACKAGES = (
     "",
     "baselines",
     "experiments",
+    "functional",
     "leaderboard",
     "samba",
     "silos",
