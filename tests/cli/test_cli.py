@@ -157,7 +157,7 @@ OWN = ("run", "mine.py:Constant", "FedArms-v0", "--rounds", 20, "--seeds", 2, "-
         ((*RUN, "--rounds", 0), "rounds is 0"),
         ((*RUN, "--rounds", "1e3"), "--rounds"),
         (("run", "P-FCB", "FedProcurement-v0", "--rounds", 1), "max_cycles is 1; at least 2"),
-        ((*SET, "margin=7"), "margin is 7"),
+        ((*SET, "margin=-7"), "margin is -7"),
         ((*SET, f"margin={'[' * 100_000}"), "margin is '[[["),
         ((*P_FCB, 'privatizer.budget={"epsilon": 0.5, "delta": 0.01}'), "agent_0 (replica 0) has spent"),
         (
