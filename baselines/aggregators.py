@@ -281,9 +281,8 @@ class _BySender(Aggregator):
             known |= arrived
             np.add(sent, weight * observation[f"inbox_{name}"].reshape(sent.shape), out=sent, where=arrived)
             # What an agent has sent to itself is added in full.
-            combined = np.where(own, sent[news], 0.0).sum(axis=1) + self._combined(
-                sent[news], known[news] & ~own
-            )
+            others = self._combined(sent[news], known[news] & ~own)
+            combined = np.where(own, sent[news], 0.0).sum(axis=1) + others
             total[news] = combined.reshape(-1, *total.shape[2:])
 
     def _combined(self, sent: Array, known: Array) -> Array:
@@ -506,9 +505,8 @@ def _know(own_trials, own_successes, received_trials, received_successes, trials
                 # Noise in messages can make the received counts negative, or successes more than trials.
                 received = max(received_trials[r, j, k], 0.0)
                 trials[r, j, k] = own_trials[r, j, k] + received
-                successes[r, j, k] = own_successes[r, j, k] + min(
-                    max(received_successes[r, j, k], 0.0), received
-                )
+                good = min(max(received_successes[r, j, k], 0.0), received)
+                successes[r, j, k] = own_successes[r, j, k] + good
 
 
 class KnownCounts:

@@ -273,11 +273,10 @@ class OwnerGroup(Role):
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan (step 1): every owner pulls its arm once; no messages are sent."""
-        bank = self._algorithm.bank(self._keys, plan.arms, plan.budget)
         self._key = messages.Paillier(self.record, modulus)
-        self.bank = bank
+        self.bank = self._algorithm.bank(self._keys, plan.arms, plan.budget)
         for place, arm in enumerate(self._own):
-            bank.observe(place, next(arm))
+            self.bank.observe(place, next(arm))
         return []
 
     def _open_iteration(self, plan: SambaPlan) -> list[Message]:

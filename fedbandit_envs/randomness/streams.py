@@ -225,3 +225,8 @@ class EpisodeSeeds:
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
         return seed if seed is not None else int(self._generator.integers(2**63))
+
+
+def next_episodes(kept: Sequence[EpisodeSeeds], seeds: Sequence[int | None]) -> list[int]:
+    """Returns the seed of each replica's next episode; see :meth:`EpisodeSeeds.next`."""
+    return [each.next(seed) for each, seed in zip(kept, seeds, strict=True)]
