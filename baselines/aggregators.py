@@ -263,9 +263,8 @@ class _BySender(Aggregator):
     def _begin(self, inbox: InboxSpec) -> None:
         super()._begin(inbox)
         self._own = np.zeros((*inbox.rows, inbox.senders), np.bool_)
-        self._sent = {
-            name: np.zeros((*self._own.shape, int(np.prod(shape)))) for name, shape in inbox.shapes.items()
-        }
+        sizes = {name: int(np.prod(shape)) for name, shape in inbox.shapes.items()}
+        self._sent = {name: np.zeros((*self._own.shape, size)) for name, size in sizes.items()}
         self._known = {name: np.zeros(sent.shape, np.bool_) for name, sent in self._sent.items()}
 
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:

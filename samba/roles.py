@@ -262,9 +262,8 @@ class OwnerGroup(Role):
         size = len(self._keys)
         if len(setup.means) != size:
             raise ValueError(f"{self.name} has {len(setup.means)} means; {size}, one an owner, are required")
-        self._own = [
-            owner_rewards(mean, own.reward) for mean, own in zip(setup.means, self._keys, strict=True)
-        ]
+        owners = zip(setup.means, self._keys, strict=True)
+        self._own = [owner_rewards(mean, own.reward) for mean, own in owners]
         self._algorithm = _algorithm_of(setup)
         self._algorithm.bank(self._keys, self.arms, self.arms)
         self._masks = Keystream(self._keys[0].mask)

@@ -49,9 +49,8 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    return np.random.Generator(
-        np.random.SFC64(np.random.SeedSequence(_entropy([_name(seed, purpose, *key)])[0]))
-    )
+    sequence = np.random.SeedSequence(_entropy([_name(seed, purpose, *key)])[0])
+    return np.random.Generator(np.random.SFC64(sequence))
 
 
 def _name(*parts: int) -> str:

@@ -101,9 +101,8 @@ class Peers:
                 action = add_entry(action, "send", self._schedule.senders(coming, everyone))
             space = self._federation.single_action_space
             if isinstance(space, spaces.Dict):
-                require_action_entries(
-                    action, list(space), "peers act by their policy, which must choose all of them"
-                )
+                reason = "peers act by their policy, which must choose all of them"
+                require_action_entries(action, list(space), reason)
             self._chosen = action
         return self._chosen
 

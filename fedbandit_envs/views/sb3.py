@@ -57,9 +57,8 @@ class FederationVecEnv(VecEnv):
         self.federation = federation
         self._agents = federation.max_num_agents
         self._episode_seeds = [EpisodeSeeds() for _ in range(replicas)]
-        super().__init__(
-            self._replicas * self._agents, self._learners.observation_space, self._learners.action_space
-        )
+        rows = self._replicas * self._agents
+        super().__init__(rows, self._learners.observation_space, self._learners.action_space)
 
     def reset(self) -> Any:
         """Starts an episode in all replicas.
