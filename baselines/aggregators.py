@@ -263,9 +263,8 @@ class _BySender(Aggregator):
     def _begin(self, inbox: InboxSpec) -> None:
         super()._begin(inbox)
         self._own = np.zeros((*inbox.rows, inbox.senders), np.bool_)
-        self._sent = {
-            name: np.zeros((*self._own.shape, int(np.prod(shape)))) for name, shape in inbox.shapes.items()
-        }
+        sizes = {name: int(np.prod(shape)) for name, shape in inbox.shapes.items()}
+        self._sent = {name: np.zeros((*self._own.shape, size)) for name, size in sizes.items()}
         self._known = {name: np.zeros(sent.shape, np.bool_) for name, sent in self._sent.items()}
 
     def _add(self, observation: Arrays, arrived: Array, exact: Arrays, weight: float) -> None:
@@ -281,9 +280,8 @@ class _BySender(Aggregator):
             known |= arrived
             np.add(sent, weight * observation[f"inbox_{name}"].reshape(sent.shape), out=sent, where=arrived)
             # What an agent has sent to itself is added in full.
-            combined = np.where(own, sent[news], 0.0).sum(axis=1) + self._combined(
-                sent[news], known[news] & ~own
-            )
+            others = self._combined(sent[news], known[news] & ~own)
+            combined = np.where(own, sent[news], 0.0).sum(axis=1) + others
             total[news] = combined.reshape(-1, *total.shape[2:])
 
     def _combined(self, sent: Array, known: Array) -> Array:
@@ -506,9 +504,8 @@ def _know(own_trials, own_successes, received_trials, received_successes, trials
                 # Noise in messages can make the received counts negative, or successes more than trials.
                 received = max(received_trials[r, j, k], 0.0)
                 trials[r, j, k] = own_trials[r, j, k] + received
-                successes[r, j, k] = own_successes[r, j, k] + min(
-                    max(received_successes[r, j, k], 0.0), received
-                )
+                good = min(max(received_successes[r, j, k], 0.0), received)
+                successes[r, j, k] = own_successes[r, j, k] + good
 
 
 class KnownCounts:

@@ -334,7 +334,7 @@ def reproduce(
         }  # fmt: skip
     terminal.require_extra("report", "matplotlib", "pandas")
     with terminal.explained_play(out):
-        for name, one in reproductions.items():
-            terminal.play_missing(name, one.cells, one.folder, workers=workers, scheduler=scheduler)
-            for path in one.report():
+        for name, page in reproductions.items():
+            terminal.play_missing(name, page.cells, page.folder, workers=workers, scheduler=scheduler)
+            for path in page.report():
                 typer.echo(path)

@@ -222,10 +222,8 @@ class RunResult:
             for name in parts[0].keys() - {"rounds", "said", "cpu_seconds"}
         }
         by_name: dict[str, Any] = {kind: {} for kind in _BY_NAME}
-        for stored in parts[0]:
-            kind, _, name = stored.partition("/")
-            if name:
-                by_name[kind][name] = alike[stored]
+        for kind, _, name in (stored.partition("/") for stored in parts[0] if "/" in stored):
+            by_name[kind][name] = alike[f"{kind}/{name}"]
         claims = ([Claim(**claim) for claim in one["claims"]] for one in written)
         return cls(
             rounds=parts[0]["rounds"],

@@ -210,6 +210,8 @@ The runs are on MovieLens with K = 100 arms and N = 1e5 rounds.
 """
 
 _IN_THE_OPEN = ", in the open"
+NODES = {"Comp": "comp", "Controller": "controller", "data customer": "customer", "all owners": "all owners"}
+"""The roles of :func:`shares_of` whose shares a table has, by the heads of its columns."""
 
 
 def _titled(curves: Curves, end: str = "") -> Curves:
@@ -345,10 +347,7 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
         {
             "algorithm": title,
             "CPU seconds": mean_of(result.spent, ",.2f"),
-            "Comp": f"{own['comp']:.1%}",
-            "Controller": f"{own['controller']:.1%}",
-            "data customer": f"{own['customer']:.1%}",
-            "all owners": f"{own['all owners']:.1%}",
+            **{head: f"{own[role]:.1%}" for head, role in NODES.items()},
             "an owner": f"{own['owner']:.2%}",
             "largest owner / smallest": f"{own['largest'] / own['smallest']:.2f}",
         }

@@ -115,10 +115,10 @@ def all_within(values: Iterable[Mean], low: float = -inf, high: float = 1) -> St
     return all_hold(verdict(value, low, high) for value in values)
 
 
-def judged(what: str, values: Iterable[Mean], low: float = -inf, high: float = 1) -> Verdict:
+def judged(what: str, values: Iterable[Mean]) -> Verdict:
     """Returns a line of a table of verdicts: what was measured, all values, and :func:`all_within`."""
     values = list(values)
-    return what, values[0] if len(values) == 1 else joined(values), all_within(values, low, high)
+    return what, values[0] if len(values) == 1 else joined(values), all_within(values)
 
 
 def each_judged(values: Mapping[str, Mean]) -> Iterator[Verdict]:
@@ -168,9 +168,9 @@ def final_regret(result: RunResult) -> Mean:
     return mean_of(regret_by_instance(result))
 
 
-def of_all_agents(result: RunResult, spec: str = ",.0f") -> Mean:
+def of_all_agents(result: RunResult) -> Mean:
     """Returns cumulative regret of all agents together at the horizon, with its 95 % interval over seeds."""
-    return mean_of(result.regret[-1].sum(axis=1), spec)
+    return mean_of(result.regret[-1].sum(axis=1), ",.0f")
 
 
 def over_rounds(result: RunResult) -> dict[int, Mean]:

@@ -62,10 +62,7 @@ LINES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "Fed1-UCB, 10 agents": {"env": {"num_agents": 10}},
         "Fed1-UCB, 1 agent": {"env": {"num_agents": 1}},
         "Fed1-UCB, a pull a phase": {"pulls": 1},
-        "Fed1-UCB-printed": {},
-        "alone": {},
-        "shared": {},
-        "epochs": {},
+        **{line: {} for line in ("Fed1-UCB-printed", "alone", "shared", "epochs")},
     },
     # After its last phase Fed2-UCB changes nothing any more: the rest of the horizon is added on the page.
     "approximate": {

@@ -262,9 +262,8 @@ class OwnerGroup(Role):
         size = len(self._keys)
         if len(setup.means) != size:
             raise ValueError(f"{self.name} has {len(setup.means)} means; {size}, one an owner, are required")
-        self._own = [
-            owner_rewards(mean, own.reward) for mean, own in zip(setup.means, self._keys, strict=True)
-        ]
+        owners = zip(setup.means, self._keys, strict=True)
+        self._own = [owner_rewards(mean, own.reward) for mean, own in owners]
         self._algorithm = _algorithm_of(setup)
         self._algorithm.bank(self._keys, self.arms, self.arms)
         self._masks = Keystream(self._keys[0].mask)
@@ -273,11 +272,10 @@ class OwnerGroup(Role):
 
     def _begin(self, plan: SambaPlan, modulus: int) -> list[Message]:
         """Processes the plan (step 1): every owner pulls its arm once; no messages are sent."""
-        bank = self._algorithm.bank(self._keys, plan.arms, plan.budget)
         self._key = messages.Paillier(self.record, modulus)
-        self.bank = bank
+        self.bank = self._algorithm.bank(self._keys, plan.arms, plan.budget)
         for place, arm in enumerate(self._own):
-            bank.observe(place, next(arm))
+            self.bank.observe(place, next(arm))
         return []
 
     def _open_iteration(self, plan: SambaPlan) -> list[Message]:

@@ -65,9 +65,7 @@ def _centre(
         for j in range(radius.shape[1]):
             e = round_[r, j, 0] % moment.shape[2]
             estimate(inverse[r, j, e], moment[r, j, e], middle[r, j])
-            width = reach(
-                log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], noise_sd, log_failure
-            )
+            width = reach(r, j, e, log_det, log_floor, inflation, bias, noise_sd, log_failure)
             if tilt[r, j, e] > 0.0:
                 square = 0.0
                 for entry in inverse[r, j, e].flat:
@@ -268,8 +266,7 @@ class FairX(FedUCB):
         turn = observation["round"] % self._estimators
         grown = np.take_along_axis(self._ridges.log_det - self._synchronised, turn, axis=2)[..., 0]
         self._send[...] = grown >= self._due / (self._waited + 1.0)
-        if "active" in observation:
-            self._send &= observation["active"][..., 0]
+        self._send &= observation.get("active", self._everyone)[..., 0]
 
     def _pull(self, observation: Arrays) -> Array:
         round_, contexts = observation["round"], observation["contexts"]

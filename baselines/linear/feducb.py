@@ -254,9 +254,8 @@ class FedUCB(LinUCB):
     def _trust(self, made: regressions.Regularisation, news: Array) -> None:
         """Stores the error bounds of the agents that have received messages in this round (``news``)."""
         log_floor = self._dim * np.log(made.least)
-        for held, value in zip(
-            self._confidence, (log_floor, np.ones_like(log_floor), made.bias, made.tilt), strict=True
-        ):
+        bounds = log_floor, np.ones_like(log_floor), made.bias, made.tilt
+        for held, value in zip(self._confidence, bounds, strict=True):
             held[news] = value[news][..., np.newaxis]
         self._spread = np.where(news, made.most - made.least, self._spread)
 

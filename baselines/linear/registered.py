@@ -381,15 +381,8 @@ BASELINES |= {
     ),
 }
 
-PLACEBOS = {
-    "FedUCB-min": "FedUCB-placebo",
-    "FedUCB-weighted": "FedUCB-weighted-placebo",
-    "LDP-FedLinUCB": "LDP-FedLinUCB-placebo",
-    "FedGLB-UCB-private": "FedGLB-UCB-placebo",
-}
-ON_TRUE_DATA = {
-    "FedUCB-weighted": "FedUCB-weighted-true",
-    "LDP-FedLinUCB": "LDP-FedLinUCB-true",
-    "FedGLB-UCB-private": "FedGLB-UCB-true",
-}
+# The names of derived forms begin with these.
+_STEMS = {of: of for of in ("FedUCB-weighted", "LDP-FedLinUCB")} | {"FedGLB-UCB-private": "FedGLB-UCB"}
+PLACEBOS = {"FedUCB-min": "FedUCB-placebo"} | {of: f"{stem}-placebo" for of, stem in _STEMS.items()}
+ON_TRUE_DATA = {of: f"{stem}-true" for of, stem in _STEMS.items()}
 COMPARISON = {"silent": "LinUCB", "paper": "FedUCB-min", "ours": "FedUCB-weighted"}

@@ -66,15 +66,16 @@ class Confidence(NamedTuple):
 
 
 @kernel(inline="always")
-def reach(log_det, log_floor, inflation, bias, noise_sd, log_failure):
-    """Returns the radius, in the norm of V, of a confidence ellipsoid around a ridge estimate.
+def reach(r, j, e, log_det, log_floor, inflation, bias, noise_sd, log_failure):
+    """Returns the radius, in the norm of V, of a confidence ellipsoid around the ridge estimate of one estimator.
 
     It is ``inflation noise_sd sqrt(2 log_failure + log_det - log_floor) + bias``; the term with ``tilt`` of
     :class:`Confidence` is not included.
     """
     # log_det is at least log_floor, except for rounding errors.
-    growth = log_det - log_floor
-    return inflation * noise_sd * np.sqrt(2.0 * log_failure + (0.0 if growth < 0.0 else growth)) + bias
+    growth = log_det[r, j, e] - log_floor[r, j, e]
+    root = np.sqrt(2.0 * log_failure + (0.0 if growth < 0.0 else growth))
+    return inflation[r, j, e] * noise_sd * root + bias[r, j, e]
 
 
 @inner_kernel
@@ -83,9 +84,7 @@ def _bound(
     constant, width, parameter, bound,
 ):  # fmt: skip
     """Writes the upper confidence bounds of one agent's arms by its estimator e; see :func:`choose`."""
-    radius = reach(
-        log_det[r, j, e], log_floor[r, j, e], inflation[r, j, e], bias[r, j, e], noise_sd, log_failure
-    )
+    radius = reach(r, j, e, log_det, log_floor, inflation, bias, noise_sd, log_failure)
     estimate(inverse[r, j, e], moment[r, j, e], parameter[r, j])
     upper_bounds(
         contexts[r, j], inverse[r, j, e], parameter[r, j],
@@ -375,12 +374,9 @@ def floor_eigenvalues(
     lifted = np.maximum(values, ridge)
     lift = (lifted - values).max(axis=-1)
     factor = 1 + (reach + ridge) / lifted.min(axis=-1)
-    confidence = Confidence(
-        gram.shape[-1] * (np.log(ridge) - np.log(factor)),
-        np.sqrt(factor),
-        np.zeros_like(factor),
-        (added + lift) * parameter_bound + error,
-    )
+    log_floor = gram.shape[-1] * (np.log(ridge) - np.log(factor))
+    tilt = (added + lift) * parameter_bound + error
+    confidence = Confidence(log_floor, np.sqrt(factor), np.zeros_like(factor), tilt)
     inverse = (vectors / lifted[:, np.newaxis]) @ np.swapaxes(vectors, -1, -2)
     return inverse, np.log(lifted).sum(axis=-1), confidence
 

@@ -42,9 +42,8 @@ class AverageServer:
     def downloads(self, spec: PolicySpec) -> dict[str, dict[str, object]]:
         """Returns the shape of each array that agents release."""
         # A lost upload is added to the next one, as suits the growth of statistics and no models.
-        self.needs_every_message = not any(
-            f"total_{name}" in spec.observation.spaces for name in spec.release
-        )
+        totals = {f"total_{name}" for name in spec.release}
+        self.needs_every_message = totals.isdisjoint(spec.observation.spaces)
         return downloads_of("float64", **{name: list(box.shape or ()) for name, box in spec.release.items()})
 
     def reset(self, spec: PolicySpec, seeds: Array) -> None:

@@ -1,6 +1,7 @@
 """How arms are chosen and seen: oracles of superarms, action formats, features for neural networks, pictures."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 from gymnasium import spaces
@@ -8,8 +9,8 @@ from gymnasium import spaces
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_valid
 from fedbandit_envs.basics.entry_points import resolve
-from fedbandit_envs.core.actions import OwnActions
-from fedbandit_envs.core.policy_spec import Features, PolicySpec, count_names, judged, laplace
+from fedbandit_envs.core.actions import Estimates, OwnActions
+from fedbandit_envs.core.policy_spec import ActionFormat, Features, PolicySpec, count_names, judged, laplace
 from fedbandit_envs.core.rendering import Picture
 
 Oracle = Callable[[Array, int], Array]
@@ -77,6 +78,17 @@ def arms_by_means(slots: int, choice: Array, observation: Mapping[str, Array]) -
         values = np.where(observation["awake"], values, -np.inf)
     arms = largest(values, slots)
     return arms[..., 0] if slots == 1 else arms
+
+
+def arm_formats(arms: int, slots: int) -> Mapping[str, ActionFormat]:
+    """Returns the action formats of problems with arms, by name.
+
+    Args:
+        arms: Number of arms.
+        slots: Number of arms that an agent pulls in a round.
+    """
+    values = Estimates(arms, partial(arms_by_means, slots), low=0.0)
+    return {"arm": ArmNumbers(arms, slots), "values": values}
 
 
 class ArmsFeatures(Features):

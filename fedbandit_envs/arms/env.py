@@ -1,7 +1,6 @@
 """Bernoulli arms: agents pull arms whose means they share, or nearly so."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ from fedbandit_envs.arms import actions, rounds
 from fedbandit_envs.arms.ratings import DataName
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer, require_number
-from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
 from fedbandit_envs.core.rendering import viewers_of
@@ -206,10 +204,7 @@ class ArmsEnv(Problem, name="arms_v0"):
             max_cycles=max_cycles,
             observation=seen,
             hidden={"mean": spaces.Box(0.0, 1.0, (arms,), np.float64)},
-            action_formats={
-                "arm": actions.ArmNumbers(arms, slots),
-                "values": Estimates(arms, partial(actions.arms_by_means, slots), low=0.0),
-            },
+            action_formats=actions.arm_formats(arms, slots),
             instance_seed=instance_seed,
             render_mode=render_mode,
         )
@@ -228,8 +223,8 @@ class ArmsEnv(Problem, name="arms_v0"):
         self._measure()
 
     def _measure(self) -> None:
-        """Sets ``_best``, the value of each agent's best superarm, against which regret is measured."""
-        best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
+        """Sets each agent's best superarm and ``_best``, its value, against which regret is measured."""
+        best = self._superarms = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
         shape, arms = (*self._best.shape, self._slots), self._distribution.shape[1]
         if best.shape != shape or best.dtype.kind not in "iu" or best.min() < 0 or best.max() >= arms:
             raise ValueError(
@@ -267,8 +262,7 @@ class ArmsEnv(Problem, name="arms_v0"):
 
     def clairvoyant(self, observation: Arrays) -> Array:
         """Returns the best superarm of those that are awake; see :meth:`.Problem.clairvoyant`."""
-        best = self._oracle(np.where(self._awake, self._values, -np.inf), self._slots)
-        return best[..., 0] if self._slots == 1 else best
+        return self._superarms[..., 0] if self._slots == 1 else self._superarms
 
     def _hidden(self) -> Arrays:
         return {"mean": self._means.copy()}

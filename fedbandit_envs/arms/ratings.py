@@ -102,9 +102,8 @@ def table_means(
     """
     require_choice("definition", definition, get_args(Definition))
     require_integer("min_ratings", min_ratings, 0)
-    data, ratings, (users, people), (items, names) = _read_table(
-        table, scale, user, item, rating, [] if agent is None else [agent]
-    )
+    labels = [] if agent is None else [agent]
+    data, ratings, (users, people), (items, names) = _read_table(table, scale, user, item, rating, labels)
     require_number("threshold", threshold, *scale)
     agents, groups = (np.zeros(data.rows, np.int32), [None]) if agent is None else data.labels(agent)
     shape = len(groups), len(names)

@@ -85,8 +85,7 @@ class Means:
         if len(shape) == 2 and spread > 0:
             raise ValueError(f"spread is {spread!r}; 0 is required where each agent's means are given")
         asked = {"num_agents": num_agents, "num_arms": num_arms}
-        sizes = chosen_sizes(asked, shape, {"num_agents": 10, "num_arms": 10}, "means has")
-        self.shape = (sizes["num_agents"], sizes["num_arms"])
+        self.shape = chosen_sizes(asked, shape, {"num_agents": 10, "num_arms": 10}, "means has")
 
     def draw(self, seeds: Sequence[int]) -> Array:
         """Returns every agent's means, float64 ``(replicas, agents, arms)``."""

@@ -181,11 +181,12 @@ def require_array(
 
 def chosen_sizes(
     asked: Mapping[str, int | None], shape: tuple[int, ...], defaults: Mapping[str, int], source: str
-) -> dict[str, int]:
-    """Returns sizes (such as numbers of agents and arms) by name: the user's, else those of given data, else defaults.
+) -> tuple[int, ...]:
+    """Returns sizes (such as numbers of agents and arms): the user's, else those of given data, else defaults.
 
     Args:
-        asked: Sizes that the user has passed as arguments; None where an argument was left out.
+        asked: Sizes by name that the user has passed as arguments, in the order of what is returned; None where an
+            argument was left out.
         shape: The sizes of data that the user has passed: the last of those that are asked for, or fewer.
         defaults: Sizes where the user has passed neither a size nor data.
         source: Name of the data, for the error.
@@ -194,11 +195,12 @@ def chosen_sizes(
         TypeError: A size is no integer.
         ValueError: A size is below 1 or above :data:`MOST_OF_A_SIZE`, or differs from the size of the data.
     """
-    sizes, given = {}, dict(zip(reversed([*asked]), reversed(shape), strict=False))
+    sizes: list[int] = []
+    given = dict(zip(reversed([*asked]), reversed(shape), strict=False))
     for name, value in asked.items():
         if value is not None:
             require_integer(name, value, 1, MOST_OF_A_SIZE)
             if given.get(name, value) != value:
                 raise ValueError(f"{name} is {value}; None or {given[name]}, as {source}, is required")
-        sizes[name] = int({**defaults, **given}[name] if value is None else value)
-    return sizes
+        sizes.append(int({**defaults, **given}[name] if value is None else value))
+    return tuple(sizes)

@@ -213,12 +213,8 @@ class Features(ABC):
         if self._inbox.exists and observation["inbox_mask"].any():
             self._inbox.add(observation)
         split = self.items * len(self.each)
-        rows = self._features.shape[:2]
-        self._write(
-            observation,
-            self._features[..., :split].reshape(*rows, self.items, len(self.each)),
-            self._features[..., split:],
-        )
+        each = self._features[..., :split].reshape(*self._features.shape[:2], self.items, len(self.each))
+        self._write(observation, each, self._features[..., split:])
         if self.shared[-1:] == ("time_left",):
             self._features[..., -1] = 1.0 - 2.0 * observation["round"][..., 0] / self._horizon
         return self._features.copy()

@@ -139,9 +139,8 @@ class Problem(FederatedEnv):
             raise ValueError(f"seeds is {given}; integers >= 0, one a replica, are required")
         rows = (len(seeds), self.max_num_agents)
         self._observation = self._blank(rows)
-        self._info: Arrays = {
-            name: np.zeros(rows, dtype) for name, dtype in {"regret": np.float64, **self.information}.items()
-        }
+        kinds = {"regret": np.float64, **self.information}
+        self._info: Arrays = {name: np.zeros(rows, kind) for name, kind in kinds.items()}
         self._reward = np.zeros(rows)
         self._released = {name: self._observation[f"total_{name}"].copy() for name in self.statistics}
         self._randomness = EpisodeRandomness(seeds, rows[1], own=self._next_active is not None)

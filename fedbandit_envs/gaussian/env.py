@@ -1,18 +1,16 @@
 """Gaussian arms: agents whose means may differ aim at their own best arm, the global one, or a mixture."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from fedbandit_envs.arms.actions import ArmNumbers, arms_by_means, picture
+from fedbandit_envs.arms.actions import arm_formats, picture
 from fedbandit_envs.arms.rounds import Aim, weight_of_own
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import LARGEST, require_number
-from fedbandit_envs.core.actions import Estimates
 from fedbandit_envs.core.policy_spec import Features, PolicySpec
 from fedbandit_envs.core.privacy import Sensitivity
 from fedbandit_envs.core.problem import MOST, Problem
@@ -228,7 +226,6 @@ class GaussianEnv(Problem, name="gaussian_v0"):
         # `alpha` is the weight of own means, `spread` that of agents' means around the global ones.
         self.public = {"alpha": self._weight_of_own, "reward_sd": self._deviation, "spread": float(spread)}
         agents, arms = self._distribution.shape
-        formats = {"arm": ArmNumbers(arms, 1), "values": Estimates(arms, partial(arms_by_means, 1), low=0.0)}
         most = float(MOST)
         super().__init__(
             num_agents=agents,
@@ -238,7 +235,7 @@ class GaussianEnv(Problem, name="gaussian_v0"):
                 "total_rewards": spaces.Box(-most, most, (arms,), np.float64),
             },
             hidden={name: spaces.Box(-most, most, (arms,), np.float64) for name in ("mean", "worth")},
-            action_formats=formats,
+            action_formats=arm_formats(arms, 1),
             instance_seed=instance_seed,
             render_mode=render_mode,
         )

@@ -80,10 +80,9 @@ class GaussianMeans:
                         "agent's means follow"
                     )
         asked = {"num_agents": num_agents, "num_arms": num_arms}
-        sizes = chosen_sizes(asked, shape, {"num_agents": agents, "num_arms": 10}, "means has")
-        self.shape = (sizes["num_agents"], sizes["num_arms"])
-        own = np.ones(sizes["num_arms"]) if self._given is None else self._given
-        own = concentrated(own, sizes["num_agents"]) if law == "concentrated" else own
+        self.shape = chosen_sizes(asked, shape, {"num_agents": agents, "num_arms": 10}, "means has")
+        own = np.ones(self.shape[1]) if self._given is None else self._given
+        own = concentrated(own, self.shape[0]) if law == "concentrated" else own
         self.largest = float(np.abs(own).max())
 
     def draw(self, seeds: Sequence[int]) -> tuple[Array, Array]:

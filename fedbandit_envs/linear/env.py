@@ -138,8 +138,7 @@ class LinearProblem(Problem):
             self._parameter = require_array("parameter", parameter, {1: "(dim,)", 2: "(num_arms, dim)"})
             if np.linalg.norm(self._parameter, axis=-1).max() > 1.0 + 1e-9:
                 raise ValueError(f"parameter is {self._parameter.tolist()}; a norm of at most 1 is required")
-        sizes = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
-        agents, arms, dim = sizes["num_agents"], sizes["num_arms"], sizes["dim"]
+        agents, arms, dim = self._sizes({"num_agents": num_agents, "num_arms": num_arms, "dim": dim})
         named = contexts.get("name") if isinstance(contexts, Mapping) else contexts
         named = named if isinstance(named, str) else ""
         least = {"sphere_and_bias": max(dim, 2), "separated": 2}.get(named, 1)
@@ -203,8 +202,8 @@ class LinearProblem(Problem):
         """Returns the spaces of further entries of the observation, by name; none unless a subclass overrides this."""
         return {}
 
-    def _sizes(self, asked: Mapping[str, int | None]) -> dict[str, int]:
-        """Returns the numbers of agents, arms and dimensions by name, from arguments, given data or defaults."""
+    def _sizes(self, asked: Mapping[str, int | None]) -> tuple[int, ...]:
+        """Returns the numbers of agents, arms and dimensions, from arguments, given data or defaults."""
         parameter = () if self._parameter is None else self._parameter.shape
         fewer, shape = sorted((parameter, self._distribution.shape), key=len)
         if fewer != shape[len(shape) - len(fewer) :]:
@@ -245,9 +244,8 @@ class LinearProblem(Problem):
         common = self._theta if self._theta.ndim == 2 else self._theta[:, 0]
         # The number of rounds may have been changed since the construction.
         self._distribution.deal(self.max_num_agents, arms, self.max_cycles)
-        self._distribution.begin(
-            rounds.Instances(randomness, common, self._across, self._scores, instance_seeds)
-        )
+        instances = rounds.Instances(randomness, common, self._across, self._scores, instance_seeds)
+        self._distribution.begin(instances)
         if "pool_index" in self._observation:
             self._observation["pool_index"] = self._distribution.index
         self._outcomes, self._scratch = randomness.draws(Purpose.OUTCOME), np.empty(rounds.TERMS)

@@ -303,13 +303,7 @@ def of_outer(shape: tuple[int, ...], context_bound: float, reward_bound: float) 
         context_bound: L.
         reward_bound: B.
     """
-    changes = {
-        "one-observation": Change(shape[2] * shape[3], sqrt(2)),
-        "one-observation-added": Change(shape[2] * shape[3], 1.0),
-    }
-    return Sensitivity(
-        {"statistic": np.full(shape, context_bound**2 + reward_bound**2)}, changes, symmetric=True
-    )
+    return _symmetric(np.full(shape, context_bound**2 + reward_bound**2), shape[2] * shape[3], sqrt(2), 1.0)
 
 
 def of_moments(shape: tuple[int, ...], context_bound: float, reward_bound: float) -> Sensitivity:
@@ -329,7 +323,12 @@ def of_moments(shape: tuple[int, ...], context_bound: float, reward_bound: float
     scale[..., -1, -1] = 0.0
     # Entries of y x may differ by more than their scale. A Gaussian release that differs by k scales in an entry is as
     # private as k^2 releases that differ by one, and a Laplace release as k: norm^2 entries or more cover both.
-    norms = {"one-observation": replaced, "one-observation-added": sqrt(1 + bound**2)}
+    return _symmetric(scale, entries, replaced, sqrt(1 + bound**2))
+
+
+def _symmetric(scale: Array, entries: int, replaced: float, added: float) -> Sensitivity:
+    """Returns the sensitivity whose norms are ``replaced`` and ``added``, in units of ``scale``."""
+    norms = {"one-observation": replaced, "one-observation-added": added}
     changes = {name: Change(max(entries, ceil(norm**2 - 1e-9)), norm) for name, norm in norms.items()}
     return Sensitivity({"statistic": scale}, changes, symmetric=True)
 

@@ -18,9 +18,8 @@ class Quantities(OwnActions):
 
     def __init__(self, num_producers: int, max_capacity: int) -> None:
         """Sets the space ``MultiDiscrete([max_capacity + 1] * num_producers)``."""
-        super().__init__(
-            spaces.MultiDiscrete(np.full(num_producers, max_capacity + 1, np.int64), dtype=np.int64)
-        )
+        sizes = np.full(num_producers, max_capacity + 1, np.int64)
+        super().__init__(spaces.MultiDiscrete(sizes, dtype=np.int64))
         self._units = np.arange(max_capacity + 1)
 
     def allowed(self, observation: Mapping[str, Array]) -> Array:

@@ -222,11 +222,9 @@ class ProcurementEnv(Problem, name="procurement_v0"):
             seen["cost"][replica], seen["capacity"][replica] = market.cost, market.capacity
         self._drifts = [stream(seed, Purpose.DRIFT) for seed in randomness.seeds]
         self._outcomes = randomness.draws(Purpose.OUTCOME)
-        self._table = (
-            rounds.outcome_tables(self._quality, self._market.max_capacity)
-            if self._tabled
-            else np.empty((*self._quality.shape, 0, 0), np.int16)
-        )
+        self._table = np.empty((*self._quality.shape, 0, 0), np.int16)
+        if self._tabled:
+            self._table = rounds.outcome_tables(self._quality, self._market.max_capacity)
         self._measure()
 
     def _measure(self) -> None:

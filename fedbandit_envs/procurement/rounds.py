@@ -172,12 +172,12 @@ def make_market(
         ValueError: A name is unknown, or an argument unknown or out of its range.
     """
     asked = {"num_agents": num_agents, "num_producers": num_producers}
-    sizes = chosen_sizes(asked, (), {"num_agents": 10, "num_producers": 30}, "")
+    agents, producers = chosen_sizes(asked, (), {"num_agents": 10, "num_producers": 30}, "")
     if isinstance(spec, Mapping) and "name" not in spec:
-        market = Market.from_arrays(spec, sizes["num_agents"])
+        market = Market.from_arrays(spec, agents)
         chosen_sizes(asked, market.cost.shape, {}, "in the market given")
         return market
-    drawn = partial(MarketDistribution, sizes["num_agents"], sizes["num_producers"], quality_threshold)
+    drawn = partial(MarketDistribution, agents, producers, quality_threshold)
     return make("market", spec, {"uniform": partial(drawn, None), "normal": drawn}, MarketDistribution)
 
 

@@ -49,9 +49,8 @@ def stream(seed: int, purpose: Purpose, *key: int) -> np.random.Generator:
         purpose: The purpose of the draws.
         *key: Further non-negative integers that name a sub-stream of the purpose.
     """
-    return np.random.Generator(
-        np.random.SFC64(np.random.SeedSequence(_entropy([_name(seed, purpose, *key)])[0]))
-    )
+    sequence = np.random.SeedSequence(_entropy([_name(seed, purpose, *key)])[0])
+    return np.random.Generator(np.random.SFC64(sequence))
 
 
 def _name(*parts: int) -> str:
@@ -225,3 +224,8 @@ class EpisodeSeeds:
         if seed is not None or self._generator is None:
             self._generator = np.random.default_rng(seed)
         return seed if seed is not None else int(self._generator.integers(2**63))
+
+
+def next_episodes(kept: Sequence[EpisodeSeeds], seeds: Sequence[int | None]) -> list[int]:
+    """Returns the seed of each replica's next episode; see :meth:`EpisodeSeeds.next`."""
+    return [each.next(seed) for each, seed in zip(kept, seeds, strict=True)]

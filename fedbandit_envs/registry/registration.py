@@ -52,9 +52,8 @@ class Plugin(NamedTuple):
 
     def leave_out(self, reason: object) -> None:
         """Warns that the plug-in is left out, and why."""
-        warnings.warn(
-            f"plug-in {self.name!r} of {self.package} is left out: {reason}", PluginWarning, stacklevel=3
-        )
+        message = f"plug-in {self.name!r} of {self.package} is left out: {reason}"
+        warnings.warn(message, PluginWarning, stacklevel=3)
 
 
 @cache

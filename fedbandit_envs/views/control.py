@@ -101,9 +101,8 @@ class Peers:
                 action = add_entry(action, "send", self._schedule.senders(coming, everyone))
             space = self._federation.single_action_space
             if isinstance(space, spaces.Dict):
-                require_action_entries(
-                    action, list(space), "peers act by their policy, which must choose all of them"
-                )
+                reason = "peers act by their policy, which must choose all of them"
+                require_action_entries(action, list(space), reason)
             self._chosen = action
         return self._chosen
 
@@ -153,8 +152,7 @@ class Rows:
             ValueError: ``action_format`` is unknown, or the problem has no features.
         """
         formats = federation.action_formats
-        if action_format is None:
-            action_format = next(iter(formats))
+        action_format = next(iter(formats)) if action_format is None else action_format
         require_choice("action_format", action_format, formats)
         require_flag("features", features)
         self.federation = federation
@@ -162,9 +160,7 @@ class Rows:
         self._peers = peers
         self.agents = federation.possible_agents[: None if peers is None else 1]
         self.features = _features_of(federation) if features else None
-        self.observation_space = (
-            federation.single_observation_space if self.features is None else self.features.space
-        )
+        self.observation_space = self.features.space if self.features else federation.single_observation_space
         self.action_space = self._format.space
         self.masked = hasattr(self._format, "allowed")
 

@@ -14,7 +14,7 @@ from gymnasium.vector.utils import batch_space
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.privacy import Claim
-from fedbandit_envs.randomness.streams import EpisodeSeeds
+from fedbandit_envs.randomness.streams import EpisodeSeeds, next_episodes
 from fedbandit_envs.views.control import Control, Observation, row_of
 
 
@@ -194,8 +194,7 @@ class FederationVectorEnv(gymnasium.vector.VectorEnv[Observation, Any, Array]):
         return self._restart(seeds)
 
     def _restart(self, seeds: Sequence[int | None]) -> tuple[Any, dict[str, Any]]:
-        episodes = [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
-        observation, info = self._control.reset(episodes)
+        observation, info = self._control.reset(next_episodes(self._episode_seeds, seeds))
         self._over = False
         self._steps = 0
         return observation, self._masked(info)

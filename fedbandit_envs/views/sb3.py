@@ -13,7 +13,7 @@ from fedbandit_envs.core.actions import is_learnable
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.wrapper import layers
-from fedbandit_envs.randomness.streams import EpisodeSeeds
+from fedbandit_envs.randomness.streams import EpisodeSeeds, next_episodes
 from fedbandit_envs.views.control import Observation, Rows, flat, row_of
 
 
@@ -57,9 +57,8 @@ class FederationVecEnv(VecEnv):
         self.federation = federation
         self._agents = federation.max_num_agents
         self._episode_seeds = [EpisodeSeeds() for _ in range(replicas)]
-        super().__init__(
-            self._replicas * self._agents, self._learners.observation_space, self._learners.action_space
-        )
+        rows = self._replicas * self._agents
+        super().__init__(rows, self._learners.observation_space, self._learners.action_space)
 
     def reset(self) -> Any:
         """Starts an episode in all replicas.
@@ -73,9 +72,7 @@ class FederationVecEnv(VecEnv):
         return self._restart(given)
 
     def _restart(self, seeds: Sequence[int | None]) -> Any:
-        observation, info = self._learners.reset(
-            [kept.next(seed) for kept, seed in zip(self._episode_seeds, seeds, strict=True)]
-        )
+        observation, info = self._learners.reset(next_episodes(self._episode_seeds, seeds))
         self.reset_infos = _by_row(info)
         return _copied(observation)
 
