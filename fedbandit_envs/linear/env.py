@@ -401,8 +401,8 @@ class LinearEnv(LinearProblem, name="linear_v0"):
     can be played as it is (`exact`): $\mu$ is then the arm's reward in the row, whether or not it is linear.
 
     Agents know how noisy rewards are, as the papers below assume: `PolicySpec.public` has the sub-Gaussian constant
-    `noise_sd` (sd, or 1/2 for rewards in $[0, 1]$) and `reward_variance`, the largest variance of a reward (its square, or
-    1/8 for Beta rewards and 1/4 for binary ones).
+    `noise_sd` (sd, or 1/2 for rewards in $[0, 1]$) and `reward_variance`, the largest variance of a reward (its
+    square, or 1/8 for Beta rewards and 1/4 for binary ones).
 
     ## Episode End
 
