@@ -81,7 +81,6 @@ class PureFairX(OnRidge):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("statistic", "merit_scale")
-    noise_sd: float = 0.1
     failure: float = 0.05
     steps: int = 3
 

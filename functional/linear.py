@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from fedbandit_envs.baselines.aggregators import reward_variance
 from fedbandit_envs.core.privacy import variance_of
 from fedbandit_envs.functional.draws import (
     exponentials,
@@ -159,27 +160,30 @@ class OnRidge(PurePolicy):
 
     Attributes:
         ridge: Multiple of I in V = ridge I + sum x x^T.
-        noise_sd: R, the sub-Gaussian constant of rewards.
+        noise_sd: R, the sub-Gaussian constant of rewards; None for the environment's.
         parameter_bound: S, an upper bound of the norm of theta*.
         failure: Probability that the confidence bounds fail in some round.
         beta_scale: Factor of the radius.
-        reward_variance: Variance of a reward, by which noise is compared.
+        reward_variance: Variance of a reward, by which noise is compared; None for the environment's.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("statistic",)
     ridge: float = 1.0
-    noise_sd: float = 0.5
+    noise_sd: float | None = None
     parameter_bound: float = 1.0
     failure: float = 0.01
     beta_scale: float = 1.0
-    reward_variance: float = 0.25
+    reward_variance: float | None = None
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
         """Returns a regression without data; see :meth:`PurePolicy.start`."""
         dim, _ = shape = env.released["statistic"]
         zero = jnp.zeros(shape, env.dtype)
         one = jnp.eye(dim - 1, dtype=env.dtype)
+        spec = env.host.policy_spec
+        public = {"noise_sd": spec.public["noise_sd"], "reward_variance": reward_variance(spec)}
         memory = {"shrinkage": one, "moment": zero[0, 1:], "log_growth": zero[0, 0]}
+        memory |= {name: jnp.asarray(value, env.dtype) for name, value in public.items()}
         return {**memory, "received": zero, "noise": zero[0]} if env.federation.exists else memory
 
     def learn(self, params: Arrays, carry: Arrays, observation: Arrays) -> Arrays:
@@ -208,12 +212,14 @@ class OnRidge(PurePolicy):
         others = 0.5 * (received + received.T)
         if (announced := variance_of("inbox_statistic")) in observation:
             noise += jnp.diagonal(observation[announced])
-            others = weighed(others, jnp.maximum(noise.max(), 0.0) / params["reward_variance"])
+            known = params.get("reward_variance", carry["reward_variance"])
+            others = weighed(others, jnp.maximum(noise.max(), 0.0), known)
         total = observation["total_statistic"] + others
         dim = total.shape[0] - 1
         one = jnp.eye(dim, dtype=total.dtype)
         factor = jnp.linalg.cholesky(total[:dim, :dim] / params["ridge"] + one)
         return {
+            **carry,
             "shrinkage": jax.scipy.linalg.cho_solve((factor, True), one),
             "moment": total[:dim, dim],
             "log_growth": 2.0 * jnp.log(jnp.diagonal(factor)).sum(),
@@ -225,21 +231,23 @@ class OnRidge(PurePolicy):
         """Returns the radius of the confidence ellipsoid, in the norm of V (Abbasi-Yadkori et al. 2011, Theorem 2)."""
         deviations = jnp.sqrt(-2.0 * jnp.log(params["failure"]) + jnp.maximum(carry["log_growth"], 0.0))
         bias = jnp.sqrt(params["ridge"]) * params["parameter_bound"]
-        return params["beta_scale"] * (params["noise_sd"] * deviations + bias)
+        return params["beta_scale"] * (params.get("noise_sd", carry["noise_sd"]) * deviations + bias)
 
 
-def weighed(statistic: Array, noise: Array) -> Array:
+def weighed(statistic: Array, variance: Array, reward_variance: Array) -> Array:
     """Returns a sum of [x; y][x; y]^T over exact observations as informative as a noisy one; see :func:`.weighed`.
 
     Args:
         statistic: The noisy sum, symmetric, ``(dim + 1, dim + 1)``.
-        noise: Variance of the noise in an entry, in units of the variance of a reward.
+        variance: Variance of the noise in an entry.
+        reward_variance: Variance of a reward.
     """
     values, vectors = jnp.linalg.eigh(statistic[:-1, :-1])
-    values = jnp.maximum(values, 0.0)
-    share = values / jnp.maximum(values + noise, jnp.finfo(statistic.dtype).tiny)
-    gram = (vectors * (share * values)) @ vectors.T
-    moment = (vectors * share) @ (vectors.T @ statistic[:-1, -1])
+    values, tiny = jnp.maximum(values, 0.0), jnp.finfo(statistic.dtype).tiny
+    kept = jnp.sqrt(jnp.maximum(values**2 - 2 * (len(values) + 1) * variance, 0.0))
+    share = kept / jnp.maximum(kept + variance / reward_variance, tiny)
+    gram = (vectors * (share * kept)) @ vectors.T
+    moment = (vectors * (share * (kept / jnp.maximum(values, tiny)))) @ (vectors.T @ statistic[:-1, -1])
     return jnp.block([[gram, moment[:, None]], [moment[None], statistic[-1:, -1:]]])
 
 

@@ -1,7 +1,7 @@
 """Procurement in the twin: the market, Greedy SSA by sorting, SS-UCB and Laplace's index."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array, lax
 
 from fedbandit_envs.functional.draws import words
-from fedbandit_envs.functional.environment import Played, RowProblem
+from fedbandit_envs.functional.environment import Environment, Played, RowProblem
 from fedbandit_envs.functional.federation import Arrays, lacks
 from fedbandit_envs.functional.policies import OnCounts
 from fedbandit_envs.procurement.oracle import FEASIBILITY_TOLERANCE
@@ -103,17 +103,17 @@ def good_units(draw: Array, units: Array, quality: Array, most: int) -> Array:
     return jnp.where(flipped, units - rare, rare)
 
 
-def procure(quality: Array, observation: Arrays, margin: Any = 0.0) -> Array:
+def procure(quality: Array, sure: Array, observation: Arrays) -> Array:
     """Returns the quantities of Greedy SSA for given qualities, int32; see :func:`.oracle.procure` of the package.
 
     Args:
         quality: Qualities or estimates of them in [0, 1], ``(producers,)``.
+        sure: Qualities for which the quality constraint is kept, same shape.
         observation: The agent's observation.
-        margin: Summand that is added to the quality threshold.
     """
     capacity = observation["capacity"]
     value = observation["unit_revenue"] * quality - observation["cost"]
-    slack = quality - (observation["quality_threshold"] + margin)
+    slack = sure - observation["quality_threshold"]
     all_that_pays = jnp.where((value > 0) | ((value == 0) & (slack >= 0)), capacity, 0)
     # Where that has too little quality: all of S1 and S3, and a knapsack of units of S2, and of S3 to give back.
     whole = jnp.where((slack > 0) | ((slack == 0) & (value >= 0)), capacity, 0)
@@ -132,9 +132,19 @@ def procure(quality: Array, observation: Arrays, margin: Any = 0.0) -> Array:
 
 @dataclass(frozen=True)
 class ByQuality(OnCounts):
-    """The base class of policies that buy by Greedy SSA as if an index of each producer were its quality."""
+    """The base class of policies that buy by Greedy SSA as if an index of each producer were its quality.
+
+    Attributes:
+        margin: Number of standard deviations by which the quality constraint is kept for posterior means; 0 to keep it
+            for the indices. See :class:`fedbandit_envs.baselines.procurement.QualityIndex`.
+    """
 
     needs: ClassVar[tuple[str, ...]] = ("delivered", "good")
+    margin: float = field(default=0.0, kw_only=True)
+
+    def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
+        """Returns a memory of quantities, and of messages; see :meth:`OnCounts.start`."""
+        return {**super().start(env, params, key), "quantity": jnp.zeros(env.released["good"], jnp.int32)}
 
     @abstractmethod
     def quality(self, params: Arrays, carry: Arrays, round_: Array, units: Array, good: Array) -> Array:
@@ -152,20 +162,14 @@ class ByQuality(OnCounts):
         """Returns quantities, int32 ``(producers,)``; see :meth:`PurePolicy.act`."""
         carry, own, received = self.known(carry, observation)
         units, good = (mine + theirs for mine, theirs in zip(own, received, strict=True))
-        quality = self.quality(params, carry, observation["round"] + 1, units, good)
-        margin = self.margin(params, observation, units, good)
-        return carry, procure(jnp.minimum(quality, 1.0), observation, margin)
-
-    def margin(self, params: Arrays, observation: Arrays, units: Array, good: Array) -> Any:
-        """Returns what is added to the quality threshold that the oracle keeps: 0 unless a policy has a safe margin.
-
-        Args:
-            params: The policy's parameters.
-            observation: The agent's observation.
-            units: Numbers of known units, own and received, ``(producers,)``.
-            good: Numbers of good units among them, same shape.
-        """
-        return 0.0
+        quality = jnp.minimum(self.quality(params, carry, observation["round"] + 1, units, good), 1.0)
+        sure, bought = quality, carry["quantity"]
+        if self.margin:
+            sure = (good + 1.0) / (units + 2.0)
+            variance = (bought**2 * (sure * (1.0 - sure) / (units + 3.0))).sum()
+            sure -= params["margin"] * jnp.sqrt(variance) / jnp.maximum(bought.sum(), 1)
+        quantity = procure(quality, sure, observation)
+        return {**carry, "quantity": quantity}, quantity
 
 
 @dataclass(frozen=True)
@@ -196,7 +200,8 @@ class PureSSUCB(ByQuality):
         """Returns quantities, int32 ``(producers,)``; see :meth:`PurePolicy.act`."""
         carry, quantity = super().act(params, carry, observation)
         explores = observation["round"] < self.exploration_rounds
-        return carry, jnp.where(explores, jnp.minimum(observation["capacity"], 1), quantity)
+        quantity = jnp.where(explores, jnp.minimum(observation["capacity"], 1), quantity)
+        return {**carry, "quantity": quantity}, quantity
 
 
 @dataclass(frozen=True)

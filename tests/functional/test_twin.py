@@ -38,13 +38,6 @@ def private(mechanism, gap=8, **kwargs):
     return [["ContinualPrivatizer", kwargs], server]
 
 
-class WithMargin(twin.PureSSUCB):
-    """A policy of one's own: SS-UCB with a margin."""
-
-    def margin(self, params, observation, units, good):
-        return 0.05
-
-
 # Id, arguments, wrappers, and the policy of the twin and of the package.
 CASES = {
     "UCB1": ("FedArms-v0", {"spread": 0.2, "regret": 0.5}, [], twin.PureUCB1(), arms.UCB1()),
@@ -82,7 +75,7 @@ CASES = {
     "LinUCB-pool": ("FedLogistic-v0", {"num_agents": 2}, [], twin.PureLinUCB(), LinUCB()),
     "SS-UCB": (
         *("FedProcurement-v0", {"num_agents": 3, "num_producers": 8}, []),
-        *(WithMargin(0.5), SSUCB(radius_scale=0.5, margin=0.05)),
+        *(twin.PureSSUCB(0.5, margin=2.0), SSUCB(radius_scale=0.5, margin=2.0)),
     ),
     "SS-UCB-told": (
         *("FedProcurementNormal-v0", {"num_agents": 3}, CHANNEL),
