@@ -212,7 +212,7 @@ class OnRidge(PurePolicy):
         others = 0.5 * (received + received.T)
         if (announced := variance_of("inbox_statistic")) in observation:
             noise += jnp.diagonal(observation[announced])
-            known = params.get("reward_variance", carry["reward_variance"])
+            known = {**carry, **params}["reward_variance"]
             others = weighed(others, jnp.maximum(noise.max(), 0.0), known)
         total = observation["total_statistic"] + others
         dim = total.shape[0] - 1
@@ -231,7 +231,7 @@ class OnRidge(PurePolicy):
         """Returns the radius of the confidence ellipsoid, in the norm of V (Abbasi-Yadkori et al. 2011, Theorem 2)."""
         deviations = jnp.sqrt(-2.0 * jnp.log(params["failure"]) + jnp.maximum(carry["log_growth"], 0.0))
         bias = jnp.sqrt(params["ridge"]) * params["parameter_bound"]
-        return params["beta_scale"] * (params.get("noise_sd", carry["noise_sd"]) * deviations + bias)
+        return params["beta_scale"] * ({**carry, **params}["noise_sd"] * deviations + bias)
 
 
 def weighed(statistic: Array, variance: Array, reward_variance: Array) -> Array:

@@ -1,7 +1,7 @@
 """The package does not grow unnoticed; `python benchmarks/count_lines.py` prints where its lines are.
 
 The bounds are what it had when they were last changed. They fall, and rise only with a capability: the functional twin
-has 1,088 lines, silos and reports 1,099. Version 1.0.0rc1 had 29,620 code lines, 411 files, 1,010 public definitions,
+has 1,101 lines, silos and reports 1,099. Version 1.0.0rc1 had 29,620 code lines, 411 files, 1,010 public definitions,
 340 of them classes, and 479 private ones.
 """
 
@@ -24,7 +24,7 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 24_334, size.lines
+    assert size.total <= 24_347, size.lines
     assert size.files <= 202
 
 
