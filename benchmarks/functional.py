@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fedbandit_envs.functional import PureLinUCB, PureSSUCB, PureUCB1, make
-from fedbandit_envs.functional.rollout import _played
+from fedbandit_envs.functional.rollouts import _played
 
 TOLD = [
     ["GaussianPrivatizer", {"noise_multiplier": 5.0}],

@@ -26,7 +26,7 @@ from fedbandit_envs.functional.gaussian import GaussianArms, PureGaussianUCB
 from fedbandit_envs.functional.linear import LinearArms, PureLinUCB
 from fedbandit_envs.functional.policies import PurePolicy
 from fedbandit_envs.functional.procurement import Procurement, PureLaplaceIndex, PureSSUCB
-from fedbandit_envs.functional.rollout import rollout
+from fedbandit_envs.functional.rollouts import rollout
 from fedbandit_envs.gaussian.env import GaussianEnv
 from fedbandit_envs.linear.env import LinearEnv
 from fedbandit_envs.procurement.env import ProcurementEnv
