@@ -316,9 +316,10 @@ class RunSpec:
             "version": version("fedbandit-envs"),
         }
 
-    @cached_property
+    @property
     def form(self) -> Baseline:
         """The baseline that plays; constants that were tuned by epsilon are those for the privatizer's epsilon."""
+        # It is not kept: other processes are sent the run, and cannot import a policy's file by its name.
         baseline = find_baseline(self.baseline)
         if not baseline.by_epsilon:
             return baseline
