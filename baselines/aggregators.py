@@ -515,7 +515,8 @@ class KnownCounts:
     received outcomes.
 
     Attributes:
-        trials: Numbers of outcomes, float64 ``(replicas, agents, values)``; :meth:`update` writes them.
+        trials: Numbers of outcomes after the last :meth:`update`, ``(replicas, agents, values)``; float64, or where
+            nothing is received the observation's own array, which the environment's next round overwrites.
         successes: Numbers of successes among them, same shape.
         received: The started aggregator of received counts; None where agents receive no messages or ignore them.
 
@@ -551,14 +552,15 @@ class KnownCounts:
             self.received = pool.start(count_inbox(spec, rows, trials, successes))
 
     def update(self, observation: Arrays) -> None:
-        """Adds newly received messages, and writes what is known now.
+        """Adds newly received messages, and keeps what is known now.
 
         Args:
             observation: Own counts as ``total_x``, and messages, see :meth:`Aggregator.add`.
         """
         own = {name: observation[f"total_{name}"] for name in self._names}
         if self.received is None:
-            self.trials[...], self.successes[...] = own.values()
+            # No copy, which would take longer than many an index.
+            self.trials, self.successes = own.values()
             return
         if observation["inbox_mask"].any():
             self.received.add(observation, exact=own)

@@ -59,7 +59,8 @@ class Size(NamedTuple):
     @property
     def top(self) -> int:
         """Code lines of the folders above SAMBA: experiments, leaderboard, papers, lab and commands."""
-        return sum(n for folder, n in self.lines.items() if folder.split("/")[0] in FLOORS[5:])
+        above = FLOORS[FLOORS.index("experiments") :]
+        return sum(n for folder, n in self.lines.items() if folder.split("/")[0] in above)
 
     @property
     def num_classes(self) -> int:

@@ -168,9 +168,9 @@ class Rule:
     def _learn(self, observation: Arrays) -> None:
         """Updates the numbers of pulls and successes of all arms: own counts plus the aggregate of received counts."""
         self._known.update(observation)
-        # Views are made anew, since those of a copied or unpickled policy would be arrays of their own.
-        known = (self._known.trials, self._known.successes)
-        self._pulls, self._sums = (counts.reshape(self._scores.shape) for counts in known)
+        # Made anew in every round, since views in a copied or unpickled policy would be arrays of their own.
+        flat = (counts.reshape(self._scores.shape) for counts in (self._known.trials, self._known.successes))
+        self._pulls, self._sums = (counts.astype(np.float64, copy=False) for counts in flat)
 
 
 class EpsilonGreedy(Rule):

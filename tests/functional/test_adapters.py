@@ -1,15 +1,13 @@
 """The twin behind Gymnasium's functional API and JaxMARL's: their own loops run it."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.envs.functional_jax_env import FunctionalJaxEnv, FunctionalJaxVectorEnv
 
-jax = pytest.importorskip("jax", reason="jax is not installed: the extra 'jax' has it")
-
-import jax.numpy as jnp  # noqa: E402
-from gymnasium.envs.functional_jax_env import FunctionalJaxEnv, FunctionalJaxVectorEnv  # noqa: E402
-
-from fedbandit_envs.functional import make  # noqa: E402 - it imports jax
-from fedbandit_envs.functional.adapters import ByAgent, OneAgent  # noqa: E402
+from fedbandit_envs.functional import make
+from fedbandit_envs.functional.adapters import ByAgent, OneAgent
 
 # Observations of arms in the order of names: inbox_mask, round, then pulls and successes of each arm.
 ROUND, PULLS = 1, slice(2, 6)

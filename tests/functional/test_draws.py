@@ -1,19 +1,16 @@
 """The twin's random numbers: the package's own to the bit, and noise of the right law."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from compiled import from_python
 from scipy import stats
 
+from fedbandit_envs import functional as twin
+from fedbandit_envs.functional import draws
 from fedbandit_envs.randomness import draws as package
 from fedbandit_envs.randomness.streams import Purpose, row_keys
-
-jax = pytest.importorskip("jax", reason="jax is not installed: the extra 'jax' has it")
-
-import jax.numpy as jnp  # noqa: E402
-
-from fedbandit_envs import functional as twin  # noqa: E402 - it imports jax
-from fedbandit_envs.functional import draws  # noqa: E402
 
 KEYS = row_keys(range(30), 4, Purpose.OUTCOME)
 ROUND = 17

@@ -2,9 +2,11 @@
 
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
 
+from fedbandit_envs import functional as twin
 from fedbandit_envs.baselines import arms, gaussian
 from fedbandit_envs.baselines.exposure import FairX
 from fedbandit_envs.baselines.linear import FedUCB, LinUCB
@@ -13,15 +15,11 @@ from fedbandit_envs.baselines.procurement import PFCB, SSUCB, LaplaceIndex
 from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments import simulate
 from fedbandit_envs.experiments.result import claims_of
+from fedbandit_envs.functional.environment import COMMON, axes
+from fedbandit_envs.functional.policies import Indexed
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
-
-jax = pytest.importorskip("jax", reason="jax is not installed: the extra 'jax' has it")
-
-from fedbandit_envs import functional as twin  # noqa: E402 - it imports jax
-from fedbandit_envs.functional.environment import COMMON, axes  # noqa: E402
-from fedbandit_envs.functional.policies import Indexed  # noqa: E402
 
 CHANNEL = [["Channel", {"schedule": {"name": "doubling", "start": 1, "stop": None}}]]
 SERVER = [["Server", {"schedule": "every_round", "answers": "every_round", "echo": False}]]

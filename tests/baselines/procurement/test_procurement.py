@@ -54,6 +54,13 @@ def noisy(env):
     return Channel(private, schedule={"name": "fixed_gap", "gap": 2})
 
 
+def known(policy, observation):
+    """Units, and good ones, that a policy knew when it acted; own ones are the environment's, which has gone on."""
+    counts = policy._known
+    own = observation["total_delivered"], observation["total_good"]
+    return own if counts.received is None else (counts.trials, counts.successes)
+
+
 @pytest.mark.parametrize("carry", [lambda env: env, noisy])
 def test_laplace_index_by_hand(carry):
     # A threshold so low that all that pays may be bought.
@@ -62,7 +69,7 @@ def test_laplace_index_by_hand(carry):
     )
     policy = LaplaceIndex(0.6, pool="precision")
     for action, observation, _ in played(env, policy):
-        units, good = policy._known.trials, policy._known.successes
+        units, good = known(policy, observation)
         index = np.minimum((good + 1) / (units + 2) + 0.6 / np.sqrt(units + 1), 1)
         pays = np.where(index > observation["cost"], observation["capacity"], 0)
         assert (pays * (index - 0.1)).sum(axis=-1).min() >= 0
@@ -74,8 +81,9 @@ def test_laplace_index_by_hand(carry):
 def test_thompson_draws_from_the_posterior(carry):
     """By Kolmogorov and Smirnov, at 1e-4; received units count in fractions."""
     policy = ThompsonProcurement(pool="precision")
-    *_, _ = played(carry(parallel_env(num_agents=20, num_producers=30, max_cycles=8)), policy, range(4), 8)
-    units, good = policy._known.trials, policy._known.successes
+    env = carry(parallel_env(num_agents=20, num_producers=30, max_cycles=8))
+    *_, (_, observation, _) = played(env, policy, range(4), 8)
+    units, good = known(policy, observation)
     assert ((units % 1 > 0).any()) == (carry is noisy)
     assert kstest(beta.cdf(policy._index, good + 1, units - good + 1).ravel(), "uniform").pvalue > 1e-4
 
