@@ -7,7 +7,6 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines import arms
 from fedbandit_envs.baselines.baseline import Baseline, listed
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex
-from fedbandit_envs.baselines.tuned import constants
 
 _AUER = "Auer, Cesa-Bianchi, Fischer (Machine Learning 2002)"
 _SUTTON = "Sutton, Barto (2018), chapter 2"
@@ -58,14 +57,6 @@ BASELINES: dict[str, Baseline] = {
         "Patil, Ghalme, Nair, Narahari (JMLR 2021)",
         learner="UCB1",
     ),
-    "UCB1-weighted": _baseline(
-        arms.UCB1,
-        "UCB1-tuned that also uses noisy counts of others, weighted by their precision",
-        "this project",
-        **_PRIVATE,
-        pool="precision",
-        **constants("UCB1-tuned"),
-    ),
     "MOSS-weighted": _baseline(
         arms.UCB1,
         "MOSS with the radius sqrt(0.1 ln(T / n) / n) on own counts and noisy ones of others, weighted by precision",
@@ -87,7 +78,6 @@ for _name, _policy, _paper in (("UCB1", arms.UCB1, _AUER), ("Thompson", arms.Tho
             _policy, _summary.format(_name), f"{_paper}, federated", **_wrappers
         )
 
-_WEIGHTED = ("UCB1-weighted", "MOSS-weighted")
-PLACEBOS = {of: f"{of}-placebo" for of in ("Priv-UCB1", "Priv-Thompson", *_WEIGHTED)}
-ON_TRUE_DATA = {of: f"{of}-true" for of in _WEIGHTED}
+PLACEBOS = {of: f"{of}-placebo" for of in ("Priv-UCB1", "Priv-Thompson", "MOSS-weighted")}
+ON_TRUE_DATA = {"MOSS-weighted": "MOSS-weighted-true"}
 COMPARISON = {"silent": "MOSS", "paper": "Priv-UCB1", "ours": "MOSS-weighted"}

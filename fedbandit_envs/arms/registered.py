@@ -1,6 +1,6 @@
 """The registration of Bernoulli arms: ids with their settings, tuning, and the leaderboard's suite."""
 
-from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
+from fedbandit_envs.registry.problems import Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
 _UNRELIABLE = {
     "topology": "ring",
@@ -11,8 +11,7 @@ _UNRELIABLE = {
 }
 
 # UCB1's scale is a factor under the square root in its confidence radius, and must be positive.
-_SCALES = {"scale": tuple(round(2.0 * radius**2, 6) for radius in RADII if radius > 0)}
-_OF_MOSS = {"scale": (0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)}
+_WITH_MESSAGES = {"scale": (0.00625, 0.0125, 0.025, 0.05)}
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.arms.env:ArmsEnv",
@@ -30,16 +29,18 @@ PROBLEM = RegisteredProblem(
     },
     tuning=TuningSpec(
         grids={
-            **dict.fromkeys(("UCB1", "Priv-UCB1", "UCB1-weighted", "UCB1-weighted-true"), _SCALES),
-            **dict.fromkeys(("MOSS", "MOSS-weighted", "MOSS-weighted-true"), _OF_MOSS),
+            "UCB1": {"scale": (0.02, 0.08, 0.18, 0.5)},
+            "Priv-UCB1": {"scale": (0.005, 0.02, 0.08, 0.18)},
+            "MOSS": {"scale": (0.1, 0.15, 0.2, 0.25, 0.3)},
+            **dict.fromkeys(("MOSS-weighted", "MOSS-weighted-true"), _WITH_MESSAGES),
         },
         seeds=200,
     ),
     suite=SuiteSpec(
         tasks={"uniform": ("FedArms-v0", {}), "movielens": ("FedArmsMovieLens-v1", {"num_arms": 10})},
         reference="uniform-arms",
-        full=(100_000, 20),
-        quick=(2_000, 10),
-        version=2,
+        full=(100_000, 200),
+        quick=(2_000, 200),
+        version=3,
     ),
 )

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from fedbandit_envs.registry.problems import RADII, Panel, Preset, RegisteredProblem, SuiteSpec, TuningSpec
+from fedbandit_envs.registry.problems import Panel, Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
 # Contexts of ten arms, drawn once uniformly on [0, 1]^5 / sqrt(5). With fixed contexts the merit of an arm stays the
 # same in all rounds.
@@ -25,7 +25,7 @@ PROBLEM = RegisteredProblem(
     tuning=TuningSpec(
         grids={
             "FairX-LinUCB": {"prior_variance": (0.03, 0.1, 0.3), "beta_scale": _RADII},
-            "Priv-FairX-LinUCB": {"beta_scale": RADII},
+            "Priv-FairX-LinUCB": {"beta_scale": (*_RADII, 0.1)},
             "Priv-FairX-weighted": _WEIGHTED,
             "Priv-FairX-weighted-true": _WEIGHTED,
         },
@@ -35,6 +35,9 @@ PROBLEM = RegisteredProblem(
     suite=SuiteSpec(
         tasks={"exponential": ("FedExposure-v0", {}), "noisy": ("FedExposureNoisy-v0", {})},
         reference="equal-shares",
+        full=(30_000, 50),
+        quick=(1_000, 50),
+        version=2,
     ),
     lab_choices={"The same arms in every round": {"contexts": _SAME_ARMS}},
     lab_panels=(

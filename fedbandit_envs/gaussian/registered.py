@@ -1,6 +1,6 @@
 """The registration of Gaussian arms: ids with their settings, and tuning."""
 
-from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
+from fedbandit_envs.registry.problems import Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
 COMMON = (0.70, 0.71, 0.72, 0.73, 0.74, 0.75, 0.76, 0.765, 0.77, 0.79)
 """The global means of Shi and Shen's experiments (AAAI 2021)."""
@@ -28,7 +28,7 @@ PROBLEM = RegisteredProblem(
     # Of the three ids, this is the one in which an agent's own data tell it its best arm. Constants of the baselines
     # that communicate are their servers'.
     tuning=TuningSpec(
-        grids={name: {"radius_scale": RADII} for name in _TUNED},
+        grids={name: {"radius_scale": (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)} for name in _TUNED},
         seeds=40,
         tasks=SuiteSpec({"sampled": ("FedGaussianSampled-v0", {})}, reference="", full=(20_000, 20)),
     ),

@@ -1,6 +1,6 @@
 """The registration of linear bandits: ids with their settings, tuning, and the leaderboard's suite."""
 
-from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
+from fedbandit_envs.registry.problems import Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
 _HE = {
     "num_agents": 15,
@@ -61,8 +61,8 @@ _SMALL_TABLE = {
     "labels": ["a", "a", "b", "b", "c", "c"],
 }
 
-# The radius may be small where received data are many. The ridge matters little.
-_WEIGHTED = {"ridge": (0.1,), "beta_scale": (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4)}
+# The ridge matters little.
+_RADII = {"ridge": (0.1,), "beta_scale": (0.05, 0.1, 0.2, 0.3, 0.4)}
 
 PROBLEM = RegisteredProblem(
     federation="fedbandit_envs.linear.env:LinearEnv",
@@ -86,16 +86,17 @@ PROBLEM = RegisteredProblem(
     },
     tuning=TuningSpec(
         grids={
-            "LinUCB": {"ridge": (0.03, 0.1, 0.3), "beta_scale": (0.1, 0.2, 0.3, 0.4, 0.5)},
-            "FedUCB-min": {"beta_scale": RADII},
-            "FedUCB-weighted": _WEIGHTED,
-            "FedUCB-weighted-true": _WEIGHTED,
+            **dict.fromkeys(("LinUCB", "FedUCB-weighted", "FedUCB-weighted-true"), _RADII),
+            "FedUCB-min": {"beta_scale": (0.05, 0.1, 0.2, 0.3)},
         },
         seeds=40,
     ),
     suite=SuiteSpec(
         tasks={"band": ("FedLinear-v0", {}), "ball": ("FedLinearBall-v0", {})},
         reference="random-arm",
+        full=(30_000, 50),
+        quick=(1_000, 50),
+        version=2,
     ),
     more_suites={
         "classification": SuiteSpec(

@@ -1,9 +1,9 @@
 """The registration of procurement: ids with their settings, tuning, and the leaderboard's suite."""
 
-from fedbandit_envs.registry.problems import RADII, Preset, RegisteredProblem, SuiteSpec, TuningSpec
+from fedbandit_envs.registry.problems import Preset, RegisteredProblem, SuiteSpec, TuningSpec
 
-_MARGINS = {"margin": (0.0, 1.5, 3.0, 6.0)}
-_OF_SS_UCB = {"radius_scale": RADII, "exploration_rounds": (0,), **_MARGINS}
+_MARGINS = {"margin": (0.0, 1.5, 3.0)}
+_OF_SS_UCB = {"radius_scale": (0.1, 0.2, 0.3, 0.5), "exploration_rounds": (0,), **_MARGINS}
 _THOMPSON = "Thompson-procurement"
 
 PROBLEM = RegisteredProblem(
@@ -16,8 +16,8 @@ PROBLEM = RegisteredProblem(
     },
     tuning=TuningSpec(
         grids={
-            **dict.fromkeys(("SS-UCB", "P-FCB", "P-FCB-weighted", "P-FCB-weighted-true"), _OF_SS_UCB),
-            "Laplace-index": {"width": (0.0, 0.1, 0.2, 0.4, 0.8, 1.6), **_MARGINS},
+            **dict.fromkeys(("SS-UCB", "P-FCB"), _OF_SS_UCB),
+            "Laplace-index": {"width": (0.1, 0.2, 0.4, 0.8), **_MARGINS},
             **dict.fromkeys((_THOMPSON, f"{_THOMPSON}-weighted", f"{_THOMPSON}-weighted-true"), _MARGINS),
         },
         seeds=100,
@@ -26,7 +26,8 @@ PROBLEM = RegisteredProblem(
         tasks={"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},
         reference="uniform-random",
         adjacency="one-quantity",
-        full=(100_000, 20),
-        quick=(2_000, 10),
+        full=(100_000, 100),
+        quick=(2_000, 100),
+        version=2,
     ),
 )

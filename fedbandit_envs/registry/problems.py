@@ -76,10 +76,6 @@ class TuningSpec(NamedTuple):
         return self.names.get(baseline, f"{baseline}-tuned")
 
 
-RADII = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
-"""Factors of the papers' confidence radius that tuning tries."""
-
-
 class Panel(NamedTuple):
     """A bar chart of per-arm shares that the lab draws after a run.
 

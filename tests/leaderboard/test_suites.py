@@ -16,16 +16,16 @@ from fedbandit_envs.registry.registration import make_federation
 # Digests are of all arguments, defaults too.
 # Whoever changes one raises the suite's version: results of another suite are other results.
 FROZEN = {
-    "procurement": (1, "b0fb9e4c57579c3ec403b8c0f37d9c70907d584a7d39fe1e53962ce99a36867b"),
-    "procurement-quick": (1, "a66162f971734471000dba7acb8fac0cade7351528a8be75e0a033ca3253d007"),
-    "linear": (1, "43321b3500c92e65a4e74f8cb16fb8f96a823f09652b99e5b3eb4652606042fd"),
-    "linear-quick": (1, "3ff000d66c27858fec473bca95533a230d2bbe4dad09938a56737fc5016220c2"),
+    "procurement": (2, "f89a6220cedafb0f040b839b891b148bf506fb3544a14944727186273f9682a8"),
+    "procurement-quick": (2, "c67daa71e690a06ceb682bf333cb7d19076cc4f2069b73a1cffd13e409664f93"),
+    "linear": (2, "2e66bf43c7517a3591f6c8570a4f9dcefcd288d65ec11490f4190db87e888275"),
+    "linear-quick": (2, "701e7d355203e1c76388784a25b469ab6770482b9009f4694971ddf19af5cdad"),
     "classification": (1, "a65cd8a9e35a08e91cd10294933db30429ee41bdd72c937b99109d5cca7f8637"),
     "classification-quick": (1, "ee08a7f625a04511e185d84390a6107bcf29081fb63a48f19653c55ea9c052e3"),
-    "exposure": (1, "85da69aef13382c651d20316ed04f2bfb5e5e31572b08261cbae394199214b17"),
-    "exposure-quick": (1, "7c3615a1dad5ca8c1ea6c444f9359818bb0f2d5a7fc6a999f21baddae489c053"),
-    "arms": (2, "a9c6d7267dd045036bebd117e66e9fbb510068a955589fcbc8e61a0f9af658c5"),
-    "arms-quick": (2, "f58329152b33055184ade3fc602bb0a33b4833e9a2c284b1fb7289d19011ef64"),
+    "exposure": (2, "39fd6b854401fe68c37b0b300e636691a48a6cd43d675c529b3180b733689bfc"),
+    "exposure-quick": (2, "75b5286bc65685018424c7b4fab335ae26b0b626464232aef7fa31a56b6899d2"),
+    "arms": (3, "d49f40e1b0b9024c9ca4e17ff512335a3b7962d54d8e22686908a07138ef15d8"),
+    "arms-quick": (3, "52120aa8ba973ea7af85ddf611c104398072b4a0076a0e95a9fd429cb544afa6"),
 }
 
 
