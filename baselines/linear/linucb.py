@@ -60,11 +60,22 @@ class UniformArm:
 
 
 class LinUCB:
-    """LinUCB on an agent's own data: upper confidence bounds from one ridge regression for all arms (Li et al. 2010).
+    r"""LinUCB on an agent's own data: upper confidence bounds from one ridge regression for all arms (Li et al. 2010).
 
-    Pulls the arm with the largest <x, V^-1 b> + beta ||x||_{V^-1}, where V = ridge I + sum x x^T and b = sum y x. The
-    radius beta is beta_scale (noise_sd sqrt(2 ln(1/failure) + log det V - d ln ridge) + sqrt(ridge) parameter_bound)
-    for contexts of dimension d (Abbasi-Yadkori et al. 2011, Theorem 2), or Li et al.'s constant alpha.
+    From the contexts $x_s$ of the arms that were pulled and their rewards $y_s$, and with ``ridge`` as $\lambda$,
+
+    $$V = \lambda I + \sum_s x_s x_s^\top, \qquad b = \sum_s y_s x_s$$
+
+    it pulls the arm whose context $x$ has the largest
+
+    $$\langle x, V^{-1} b \rangle + \beta \, \sqrt{x^\top V^{-1} x}$$
+
+    For contexts of dimension $d$ the radius is (Abbasi-Yadkori et al. 2011, Theorem 2)
+
+    $$\beta = c \left( \sigma \sqrt{2 \ln(1 / \delta) + \ln \det V - d \ln \lambda} + \sqrt{\lambda} \, S \right)$$
+
+    with $c$ for ``beta_scale``, $\sigma$ for ``noise_sd``, $\delta$ for ``failure`` and $S$ for ``parameter_bound``; or
+    it is Li et al.'s constant ``alpha``.
 
     Example:
         >>> import numpy as np

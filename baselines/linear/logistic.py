@@ -256,11 +256,15 @@ def slope_of(spec: PolicySpec, slope: float | None) -> float:
 
 
 class UCBGLM(LinUCB):
-    """Pulls the arm with the largest <x, w> + beta ||x||_{V^-1} of own data, or of all data that a server is told.
+    r"""UCB-GLM on own data, or on all data that a server is told (Li, Lu and Zhou 2017).
 
-    w maximises the likelihood with a ridge penalty, V = ridge I + sum x x^T, and beta = beta_scale (R / c) sqrt((d / 2)
-    ln(1 + 2 n / d) + ln(1 / failure)), where R is ``noise_sd``, c ``slope`` and n the number of observations at the end
-    of the episode (Li, Lu and Zhou 2017). With ``Server(policy="glm")`` and a
+    It pulls the arm whose context $x$ has the largest $\langle x, w \rangle + \beta \sqrt{x^\top V^{-1} x}$. Here $w$
+    maximises the likelihood with a ridge penalty, $V = \lambda I + \sum_s x_s x_s^\top$ with the ridge $\lambda$, and
+
+    $$\beta = a \, \frac{R}{c} \sqrt{\frac{d}{2} \ln(1 + 2 n / d) + \ln(1 / \delta)}$$
+
+    with $a$ for ``beta_scale``, $R$ for ``noise_sd``, $c$ for ``slope``, $\delta$ for ``failure``, and $n$ the number
+    of observations at the end of the episode. With ``Server(policy="glm")`` and a
     :class:`~fedbandit_envs.baselines.linear.TellingReporter` around the environment, w and V come from the server.
 
     Example:
