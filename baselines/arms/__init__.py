@@ -233,7 +233,7 @@ class UCB1(Rule):
 
     In round $t$ it pulls the arm
 
-    $$\operatorname{argmax}_i \; \frac{s_i}{n_i} + \sqrt{\frac{c \, \ell}{n_i}}$$
+    $$\operatorname{argmax}_i \; \frac{s_i}{n_i} + \sqrt{c \, \ell / n_i}$$
 
     where $n_i$ is the number of known pulls of arm $i$, $s_i$ the sum of their rewards, and $c$ is ``scale``. With the
     horizon $T$, ``logarithm`` chooses $\ell$: $\ln t$ (``"round"``), $\ln T$ (``"horizon"``) or $\max(\ln(T / n_i), 0)$

@@ -261,7 +261,7 @@ class UCBGLM(LinUCB):
     It pulls the arm whose context $x$ has the largest $\langle x, w \rangle + \beta \sqrt{x^\top V^{-1} x}$. Here $w$
     maximises the likelihood with a ridge penalty, $V = \lambda I + \sum_s x_s x_s^\top$ with the ridge $\lambda$, and
 
-    $$\beta = a \, \frac{R}{c} \sqrt{\frac{d}{2} \ln(1 + 2 n / d) + \ln(1 / \delta)}$$
+    $$\beta = a \, \frac{R}{c} \sqrt{(d / 2) \ln(1 + 2 n / d) + \ln(1 / \delta)}$$
 
     with $a$ for ``beta_scale``, $R$ for ``noise_sd``, $c$ for ``slope``, $\delta$ for ``failure``, and $n$ the number
     of observations at the end of the episode. With ``Server(policy="glm")`` and a
@@ -327,12 +327,17 @@ class UCBGLM(LinUCB):
 
 
 class FedGLB(LinUCB):
-    """LinUCB on the products <x, w> of an online model w in place of rewards (Li and Wang 2022, FedGLB-UCB).
+    r"""LinUCB on the products <x, w> of an online model w in place of rewards (Li and Wang 2022, FedGLB-UCB).
 
-    An agent pulls the arm with the largest <x, A^-1 b> + alpha ||x||_{A^-1}, with A = kappa I + sum x x^T over all
-    agents' contexts before the last synchronisation and its own since, kappa = ridge / c, and c a lower bound of the
-    logistic function's slope. With each observation (x, y) it adds z = <x, w> times x to b, and takes the step w' = w -
-    (1 / (1 + exp(-z)) - y) / c A^-1 x, which is moved to the nearest point of the ball ||w|| <= S in the norm of A. At
+    An agent pulls the arm whose context $x$ has the largest
+    $\langle x, A^{-1} b \rangle + \alpha \sqrt{x^\top A^{-1} x}$ with $A = \kappa I + \sum x x^\top$ over all agents'
+    contexts before the last synchronisation and its own since, $\kappa = \lambda / c$ for the ridge $\lambda$, and $c$
+    a lower bound of the logistic function's slope. With each observation $(x, y)$ it adds $z x$ to $b$ for
+    $z = \langle x, w \rangle$, and takes the step
+
+    $$w' = w - \frac{1}{c} \left( \frac{1}{1 + e^{-z}} - y \right) A^{-1} x$$
+
+    which is moved to the nearest point of the ball of radius $S$ in the norm of $A$. At
     a synchronisation the server (:class:`~fedbandit_envs.baselines.servers.LogisticServer`) sends G = sum x x^T, a
     model, which becomes w, beta_server (0 before) and B; b becomes G times the model. Where messages are noisy, agents
     keep their own data: they add G and G times the model to A and b, and w becomes A^-1 b.

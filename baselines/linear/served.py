@@ -132,7 +132,7 @@ class LocalUCB:
 
     The bound of arm $i$ is
 
-    $$m_i + \sigma \sqrt{\frac{2 \ln(1 + t \ln(t)^2)}{n_i}}$$
+    $$m_i + \sigma \sqrt{2 \ln(1 + t \ln(t)^2) / n_i}$$
 
     with the mean $m_i$ of its rewards, its number of pulls $n_i$ and the number $t$ of pulls of all arms. Arms without
     pulls come first. With normal rewards $\sigma$ is their standard deviation, with others 0.5. It is the

@@ -297,7 +297,7 @@ class SSUCB(QualityIndex):
 
     In round $t$ a producer $i$ with $W_i$ known units, $Y_i$ of them good, has the bound
 
-    $$u_i = \min \left( 1, \; \frac{Y_i}{W_i} + c \sqrt{\frac{3 \ln t}{2 W_i}} \right)$$
+    $$u_i = \min ( 1, \; Y_i / W_i + c \sqrt{3 \ln t / (2 W_i)} )$$
 
     with $c$ for ``radius_scale``, or 1 while $W_i = 0$. The agent buys the quantities $l_i$, up to capacities, with the
     largest revenue $\sum_i l_i (\rho u_i - c_i)$ under the constraint $\sum_i l_i u_i \ge \alpha \sum_i l_i$; Greedy
@@ -485,11 +485,11 @@ class PFCB(SSUCB):
     An agent estimates the quality of producer $i$ as $Y_i / W_i$, from $W_i$ known units of which $Y_i$ were good. In
     round $t$ one of $n$ agents accepts the report of another one, $w$ units of which $y$ were good, if (Procedure 1)
 
-    $$\left| \frac{y}{w} - \frac{Y_i}{W_i} \right| \le \omega_1 \sqrt{\frac{3 \ln(n t)}{2 W_i}}$$
+    $$| y / w - Y_i / W_i | \le \omega_1 \sqrt{3 \ln(n t) / (2 W_i)}$$
 
     Then it adds $\omega_2 w$ to $W_i$ and $\omega_2 y$ to $Y_i$. It buys as if the quality were
 
-    $$u_i = \min \left( 1, \; \frac{Y_i}{W_i} + \sqrt{\frac{3 \ln t}{2 W_i}} \right)$$
+    $$u_i = \min ( 1, \; Y_i / W_i + \sqrt{3 \ln t / (2 W_i)} )$$
 
     that is the quantities $l_i$, up to capacities, with the largest revenue $\sum_i l_i (\rho u_i - c_i)$ under the
     constraint $\sum_i l_i u_i \ge \alpha \sum_i l_i$.

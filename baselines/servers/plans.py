@@ -66,7 +66,7 @@ class EliminationServer(_ArmServer):
     times and uploads its pulls and sums of rewards of the phase. From all uploads so far the server computes $e_k$, the
     average of the agents' sample means of arm $k$, and the radius
 
-    $$B = \sqrt{c_1 \sigma^2 \eta \ln T} + \sqrt{\frac{c_2 \sigma_c^2 \ln T}{M(p)}}, \qquad
+    $$B = \sqrt{c_1 \sigma^2 \eta \ln T} + \sqrt{c_2 \sigma_c^2 \ln(T) / M(p)}, \qquad
     \eta = \frac{1}{M(p)^2} \sum_m \frac{1}{n_m}$$
 
     where $n_m$ is the number of pulls of the arm by agent $m$. It drops arms with $e_k + B < \max_l (e_l - B)$. Then
@@ -170,7 +170,7 @@ class EpochServer(_ArmServer):
 
     The bound of arm $k$ is
 
-    $$e_k + c \sqrt{2 \ln T \left( \frac{\sigma^2}{M n_k} + \frac{v_k}{(M n_k)^2} \right)}$$
+    $$e_k + c \sqrt{2 \ln T \, ( \sigma^2 / (M n_k) + v_k / (M n_k)^2 )}$$
 
     with $c$ for ``radius_scale``, where each of $M$ agents has pulled the arm $n_k$ times, $e_k$ is the sum of all
     agents' rewards of the arm divided by $M n_k$, and $v_k$ the variance of the privacy noise in that sum, 0 if uploads
@@ -243,16 +243,17 @@ class EpochServer(_ArmServer):
 
 
 class PersonalServer(_ArmServer):
-    """Has agents explore for each other and for themselves, in phases of growing length.
+    r"""Has agents explore for each other and for themselves, in phases of growing length.
 
-    The mixed mean of an arm is alpha (the agent's sample mean) + (1 - alpha) (the average of all agents' sample means).
-    At the start all arms remain for all agents. In phase p = 1, 2, ..., with f(p) = growth^p ln(T):
+    The mixed mean of an arm is $\alpha$ times the agent's sample mean plus $1 - \alpha$ times the average of all
+    agents' sample means. At the start all arms remain for all agents. In phase $p = 1, 2, \ldots$, with
+    $f(p) = g^p \ln T$ and $g$ for ``growth``:
 
-    1. Each agent pulls every arm that remains for somebody ceil((1 - alpha) f(p)) times, then every arm that remains
-       for itself ceil(M alpha f(p)) more times. An agent that is done before the others pulls its best arm until they
-       are (:class:`~fedbandit_envs.baselines.gaussian.PersonalPulls`); these pulls count, too.
+    1. Each agent pulls every arm that remains for somebody $\lceil (1 - \alpha) f(p) \rceil$ times, then every arm that
+       remains for itself $\lceil M \alpha f(p) \rceil$ more times. An agent that is done before the others pulls its
+       best arm until they are (:class:`~fedbandit_envs.baselines.gaussian.PersonalPulls`); these pulls count, too.
     2. Each agent uploads its sample means, and is asked with their averages which arms remain for it. It answers by the
-       radius B = sqrt(c sd^2 ln(T) / (M F(p))), F(p) = f(1) + ... + f(p)
+       radius $B = \sqrt{c \sigma^2 \ln T / (M F(p))}$ with $F(p) = f(1) + \cdots + f(p)$
        (:class:`~fedbandit_envs.baselines.gaussian.PersonalReporter`).
     3. If a single arm remains for an agent, the agent keeps it for good, and its set of remaining arms is empty from
        then on; it explores on for others. When all sets are empty there are no more phases and messages.

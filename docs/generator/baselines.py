@@ -109,8 +109,8 @@ def _wrappers(baseline: Baseline) -> str:
     lines = []
     for number, (part, wrapping) in enumerate(baseline.wrappers.items(), 1):
         with_arguments = f"<br>`{arguments(wrapping.kwargs)}`" if wrapping.kwargs else ""
-        does = prose(wrapping.make).partition("\n")[0]
-        lines.append(f"{number}. **{part}**: {reference_to(wrapping.make)}. {does}{with_arguments}")
+        does = re.split(r"\.?\n|; see |\.$", prose(wrapping.make))[0]
+        lines.append(f"{number}. **{part}**: {reference_to(wrapping.make)}. {does}.{with_arguments}")
     return "\n".join(["Wrappers around the environment, innermost first:", "", *lines])
 
 

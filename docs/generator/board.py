@@ -115,7 +115,12 @@ def _best(ranked: list[dict[str, Any]]) -> str:
         [suite, *(_shown(first[suite, one]) if (suite, one) in first else "" for one in tracks)]
         for suite in suites
     ]
-    return table(["problem", *tracks], cells)
+    return _ranked_table(["problem", *tracks], cells)
+
+
+def _ranked_table(head: list[str], lines: list[list[str]]) -> str:
+    """Returns a table whose first column stays in sight on a phone."""
+    return "\n\n".join(["````{container} ranked", table(head, lines), "````"])
 
 
 def _ranking(suite: str, ranked: list[dict[str, Any]]) -> str:
@@ -136,7 +141,15 @@ def _ranking(suite: str, ranked: list[dict[str, Any]]) -> str:
     if not one["failures_known"]:
         notes.append("Failed runs are unknown.")
     notes.append(f"[All {len(ranked)} rows]({FULL}/leaderboard.md#{slug(suite)}).")
-    return "\n\n".join([f"### {suite}", " ".join(notes), table(["track", *_PLACES, "entries"], lines)])
+    return "\n\n".join(
+        [
+            f"### {suite}",
+            " ".join(notes),
+            "````{container} ranked",
+            table(["track", *_PLACES, "entries"], lines),
+            "````",
+        ]
+    )
 
 
 def results(name: str, docs: Path) -> str:
@@ -161,4 +174,4 @@ def results(name: str, docs: Path) -> str:
         if row["name"] == name
     ]
     heads = ["suite", "track", "rank", "regret / best silence's", "epsilon claimed", "seeds"]
-    return table(heads, lines) if lines else ""
+    return _ranked_table(heads, lines) if lines else ""

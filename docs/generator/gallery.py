@@ -10,28 +10,63 @@ from fedbandit_envs.papers.catalogue import experiments
 from fedbandit_envs.papers.page import read_numbers
 from generator.folder import Folder
 
-_LEFT_OUT = {"random", "alone, a regression for each arm", "FedUCB-min, epsilon = 1"}
-_SHOWN = {
+_SHOWN: dict[str, dict[str, tuple[str, str, tuple[str, ...]]]] = {
     "Papers": {
-        "pfcb": ("pfcb-exp2-paper", "uniform-20"),
-        "fairx": ("fairx-exp4-paper", "all"),
-        "feducb": ("feducb-horizon-small-rounds1000000", "all"),
-        "feducb_critique": ("feducb-critique-small", "noise"),
-        "local_trust": ("local-trust-small-agents", "agents"),
-        "samba": ("samba-fig8c-paper-movielens", "movielens"),
-        "fedlinucb": ("fedlinucb-paper-regret-15", "regret-15"),
-        "servers": ("fed-pe-small", "all"),
-        "unlike": ("fed-ucb-paper-approximate", "approximate"),
+        "pfcb": ("pfcb-exp2-paper", "uniform-20", ("P-FCB", "P-FCB-placebo", "FCB", "FCB-checked")),
+        "fairx": (
+            "fairx-exp4-paper",
+            "all",
+            ("Priv-FairX-LinUCB", "Priv-FairX-weighted", "Fed-FairX-LinUCB", "FairX-LinUCB-greedy"),
+        ),
+        "feducb": (
+            "feducb-horizon-small-rounds1000000",
+            "all",
+            ("FedUCB-printed", "FedUCB", "LinUCB", "FedUCB-nonprivate"),
+        ),
+        "feducb_critique": (
+            "feducb-critique-small",
+            "noise",
+            ("FedUCB-printed", "FedUCB", "noise of M agents: M^(-1/4)", "Corollary 1: M^(-1/2)"),
+        ),
+        "local_trust": (
+            "local-trust-small-agents",
+            "agents",
+            ("local", "aggregator, half honest", "server", "true data"),
+        ),
+        "samba": ("samba-fig8c-paper-movielens", "movielens", ("Thompson", "UCB", "Softmax", "Pursuit")),
+        "fedlinucb": (
+            "fedlinucb-paper-regret-15",
+            "regret-15",
+            ("LinUCB", "Async-LinUCB", "FedLinUCB", "OFUL-shared"),
+        ),
+        "servers": ("fed-pe-small", "all", ("alone", "Fed-PE", "Fed-PE-enhanced", "all shared")),
+        "unlike": (
+            "fed-ucb-paper-approximate",
+            "approximate",
+            ("alone", "10 agents from the start", "Fed2-UCB", "Fed2-UCB-printed"),
+        ),
     },
     "Questions that papers leave open": {
-        "private_federation": ("private-federation-small", "procurement"),
-        "private_budget": ("private-budget-small", "arms"),
-        "trust": ("trust-small-linear-event", "linear-event"),
-        "byzantine": ("byzantine-paper", "garbage"),
-        "classification": ("classification-small", "unlike"),
+        "private_federation": (
+            "private-federation-small",
+            "procurement",
+            ("paper's form", "placebo", "weighted", "true data"),
+        ),
+        "private_budget": ("private-budget-small", "arms", ("tree", "honaker", "blt", "sqrt_toeplitz")),
+        "trust": ("trust-small-linear-event", "linear-event", ("placebo", "local", "server", "true data")),
+        "byzantine": (
+            "byzantine-paper",
+            "garbage",
+            ("LinUCB", "FedUCB-nonprivate", "FedUCB-trimmed-mean", "FedUCB-trimmed"),
+        ),
+        "classification": (
+            "classification-small",
+            "unlike",
+            ("alone", "placebo", "FedUCB-weighted, epsilon = 1", "all shared"),
+        ),
     },
 }
-"""The picture's name and the panel that stand for a page, in the order of the list."""
+"""The picture, the panel and the lines that stand for a page. Up to four lines have their legend inside the panel."""
 
 _PLURAL = {"holds": "hold", "does **not** hold": "do **not** hold"}
 
@@ -42,11 +77,11 @@ def write(folder: Folder, docs: Path) -> None:
     parts = []
     for heading, pages in _SHOWN.items():
         parts += [f"## {heading}", "````{container} figures"]
-        for page, (stem, panel) in pages.items():
+        for page, (stem, panel, names) in pages.items():
             path = docs / "reproductions" / f"{page}.md"
             newest = max(one.stat().st_mtime for one in (path, Path(__file__)))
             if not folder.keep(f"gallery/{page}.png", newest):
-                folder.write(f"gallery/{page}.png", _picture(docs, page, stem, panel))
+                folder.write(f"gallery/{page}.png", _picture(docs, page, stem, panel, names))
             parts.append(_card(page, path.read_text(), _caption(stem, panel), verdicts.get(page, Counter())))
         parts.append("````")
     folder.write("gallery/list.inc", "\n\n".join(parts) + "\n")
@@ -82,8 +117,8 @@ def _verdicts(docs: Path) -> dict[str, Counter[str]]:
     return found
 
 
-def _picture(docs: Path, page: str, stem: str, panel: str) -> bytes:
-    """Returns one panel of a picture, drawn from the page's numbers with large letters, as PNG."""
+def _picture(docs: Path, page: str, stem: str, panel: str, names: tuple[str, ...]) -> bytes:
+    """Returns some lines of one panel of a picture, drawn from the page's numbers with large letters, as PNG."""
     lines: dict[str, dict[float, tuple[float, float, float]]] = {}
     for row in read_numbers(docs / "reproductions" / f"{page}.csv.gz"):
         name = "-".join(part for part in (row["experiment"], row["scale"], row["settings"]) if part)
@@ -93,7 +128,7 @@ def _picture(docs: Path, page: str, stem: str, panel: str) -> bytes:
             low, high = (float(row[end] or value) for end in ("low", "high"))
             lines.setdefault(row["name"], {})[float(row["x"])] = (value, low, high)
             experiment = experiments()[row["experiment"]]
-    curves = {name: curve_of(points) for name, points in lines.items() if name not in _LEFT_OUT}
+    curves = {name: curve_of(lines[name]) for name in names}
     axes = {**experiment.axes, **experiment.panel_axes.get(panel, {})}
     made = io.BytesIO()
     figure_of({"": curves}, axes, "", text_scale=1.4).savefig(made, format="png")
