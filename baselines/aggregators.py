@@ -396,7 +396,23 @@ class MedianOfMeans(_BySender):
 
 @dataclass
 class Precision(Aggregator):
-    """An aggregator that replaces noisy sums by statistics of as many exact observations as are equally informative.
+    r"""An aggregator that replaces noisy sums by statistics of as many exact observations as are equally informative.
+
+    **Counts.** A message says that $y$ of $w$ outcomes were successes. Its noise has the variances $v_y$ and $v_w$ and
+    the covariance $v_{wy}$. With $r = y / w$, clipped to $[0, 1]$, it counts as
+
+    $$n = \frac{q (1 - q) \, w^2}{v_y - 2 r v_{wy} + r^2 v_w + q (1 - q) w}$$
+
+    exact outcomes, $n r$ of them successes, or as none where $w \le 4 \sqrt{v_w}$. For the unknown success probability
+    $q$ stands $(Y + 1) / (W + 2)$, clipped to $[0.02, 0.98]$, of all outcomes that were known before: $Y$ successes of
+    $W$.
+
+    **Gram matrices.** Let $g_i$ be the eigenvalues of the sum of all received Gram matrices, $\nu$ the variance of the
+    noise in it, and $R^2$ the variance of a reward. In the direction of eigenvector $i$ the sum counts as
+
+    $$k_i = \frac{h_i^2}{h_i + \nu / R^2}, \qquad h_i = \sqrt{\max(g_i^2 - 2 (d + 1) \nu, \, 0)}$$
+
+    exact observations, and the moment is multiplied by $k_i / g_i$. Where $g_i \le 0$, $k_i$ is 0.
 
     Attributes:
         reward_variance: R^2 > 0, the variance of one reward, used for Gram matrices; None for the environment's public

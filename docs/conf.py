@@ -10,13 +10,15 @@ sys.path.insert(0, str(HERE))
 project = "fedbandit-envs"
 author = "the fedbandit-envs developers"
 metadata = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
-release = metadata["version"]
+version = release = metadata["version"]
+# What is built between two releases is neither of them.
+released = "## Unreleased" not in (HERE.parent / "CHANGELOG.md").read_text()
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generator", "generator.formulas"]
 exclude_patterns = ["_build", "generator", "paper"]
 
 html_theme = "furo"
-html_title = f"fedbandit-envs {release}"
+html_title = f"fedbandit-envs {release}" if released else f"fedbandit-envs, changed since {release}"
 html_favicon = "favicon.svg"
 html_static_path = ["static"]
 html_extra_path = ["leaderboard/croissant.json"]

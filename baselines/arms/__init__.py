@@ -174,7 +174,10 @@ class Rule:
 
 
 class EpsilonGreedy(Rule):
-    """Epsilon-greedy: scores arms by their mean rewards; with probability epsilon a random arm is pulled.
+    r"""Epsilon-greedy: with probability epsilon pulls a random arm, else the arm with the largest mean reward.
+
+    With $n_i$ pulls of arm $i$ and $s_i$ the sum of their rewards, the arm with the largest mean is
+    $\operatorname{argmax}_i s_i / n_i$.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -202,7 +205,10 @@ class EpsilonGreedy(Rule):
 
 
 class EpsilonDecreasing(Rule):
-    """Epsilon-decreasing: scores arms by their mean rewards; pulls a random arm with probability min(1, 1 / log2(t)).
+    r"""Epsilon-decreasing: epsilon-greedy with an epsilon that shrinks over rounds.
+
+    In round $t$ it pulls a random arm with probability $\min(1, 1 / \log_2 t)$, else the arm $i$ with the largest mean
+    $s_i / n_i$ of its rewards, where $s_i$ is their sum and $n_i$ their number.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -223,13 +229,21 @@ LogName = Literal["round", "horizon", "horizon_per_pull"]
 
 
 class UCB1(Rule):
-    """UCB1: scores arms by the upper confidence bounds ``mean + sqrt(scale ln t / n)`` after n pulls, in round t.
+    r"""UCB1: pulls the arm with the largest upper confidence bound of its mean reward.
 
-    With ``scale=2`` this is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA). With ``scale=2`` and ln T, the logarithm
-    of the horizon, in place of ln t it is the thesis' form of UCB1 (Algorithm 2.1); with ``scale=1.5`` and ln T the
-    scores are CUCB's bounds (Algorithm 2.3). With ln(T / n), or 0 where n > T, the bonus shrinks as in MOSS (Audibert
-    and Bubeck, COLT 2009), which divides T by the number of arms, too. Arms are then explored early, and a smaller
-    scale suffices for the same probability to miss the best arm.
+    In round $t$ it pulls the arm
+
+    $$\operatorname{argmax}_i \; \frac{s_i}{n_i} + \sqrt{c \, \ell / n_i}$$
+
+    where $n_i$ is the number of known pulls of arm $i$, $s_i$ the sum of their rewards, and $c$ is ``scale``. With the
+    horizon $T$, ``logarithm`` chooses $\ell$: $\ln t$ (``"round"``), $\ln T$ (``"horizon"``) or $\max(\ln(T / n_i), 0)$
+    (``"horizon_per_pull"``). An agent that receives counts adds them to its own $n_i$ and $s_i$, as they are or as the
+    aggregator ``pool`` weighs them.
+
+    $c = 2$ and $\ln t$ is UCB1 (Auer, Cesa-Bianchi and Fischer 2002; SAMBA); $c = 2$ and $\ln T$ is the thesis' form of
+    it (Algorithm 2.1); $c = 1.5$ and $\ln T$ gives CUCB's bounds (Algorithm 2.3). With $\ln(T / n_i)$ the bonus shrinks
+    as in MOSS (Audibert and Bubeck, COLT 2009), which divides $T$ by the number of arms, too. Arms are then explored
+    early, and a smaller scale suffices for the same probability to miss the best arm.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -271,7 +285,10 @@ class UCB1(Rule):
 
 
 class ThompsonSampling(Rule):
-    """Thompson sampling: scores each arm by a draw from Beta(1 + successes, 1 + failures) (Thompson 1933).
+    r"""Thompson sampling: pulls the arm with the largest draw from the posterior of its mean (Thompson 1933).
+
+    The draw of arm $i$ is from $\text{Beta}(1 + s_i, 1 + n_i - s_i)$, with $n_i$ known pulls of which $s_i$ were
+    successes: the posterior after a uniform prior. An agent that receives counts adds them to its own.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -293,7 +310,10 @@ class ThompsonSampling(Rule):
 
 
 class Softmax(Rule):
-    """Softmax: scores arms by exp(mean / temperature), and pulls an arm with probability proportional to its score.
+    r"""Softmax: pulls an arm with probability proportional to the exponential of its mean reward.
+
+    With the mean $m_i = s_i / n_i$ of the rewards of arm $i$ and the temperature $\tau$, that probability is
+    $\exp(m_i / \tau) / \sum_k \exp(m_k / \tau)$.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -323,7 +343,10 @@ class Softmax(Rule):
 
 
 class Pursuit(Rule):
-    """Pursuit: pulls arms with probabilities that move towards 1 for the arm with the largest mean, else towards 0.
+    r"""Pursuit: pulls arms with probabilities that move towards 1 for the arm with the largest mean, else towards 0.
+
+    The probability $p_i$ of arm $i$ is $1 / K$ at first, for $K$ arms. In each round it becomes
+    $(1 - \beta) p_i + \beta$ for the arm with the largest mean, and $(1 - \beta) p_i$ for the others.
 
     A round has two iterations: the first scores arms by their means, to find the arm with the largest, and the second
     by the probabilities, which have been moved.
@@ -372,9 +395,10 @@ class Pursuit(Rule):
 
 
 class CUCB(UCB1):
-    """CUCB: an oracle picks arms by ``mean + sqrt(3 ln T / (2 n))`` (Chen et al. 2013; thesis, Algorithm 2.3).
+    r"""CUCB: an oracle picks the set of arms by upper confidence bounds (Chen et al. 2013; thesis, Algorithm 2.3).
 
-    T is the horizon, and n the number of pulls of the arm.
+    The bound of arm $i$ is $s_i / n_i + \sqrt{3 \ln T / (2 n_i)}$, with $n_i$ pulls, the sum $s_i$ of their rewards and
+    the horizon $T$.
 
     Example:
         >>> from fedbandit_envs import arms_v0
@@ -437,12 +461,13 @@ LEARNERS: dict[str, Any] = {policy.__name__: policy for policy in _ALL}
 
 
 class FairLearn:
-    """FAIR-LEARN around any learner (Patil, Ghalme, Nair and Narahari 2021; thesis, Algorithm 4.1).
+    r"""FAIR-LEARN around any learner (Patil, Ghalme, Nair and Narahari 2021; thesis, Algorithm 4.1).
 
-    Arm i is guaranteed ``share_i (t - 1)`` pulls by each agent before round t. If some arm falls short of its guarantee
-    by more than the tolerance, the arm with the largest deficit is pulled (the first of several), else the arm that the
-    learner chooses. Only the agent's own pulls and the rounds in which it has acted count. A sleeping arm counts as
-    having no deficit.
+    Arm $i$ with the share $r_i$ is guaranteed $r_i (t - 1)$ pulls by each agent before round $t$. With $n_i$ pulls it
+    lacks $r_i (t - 1) - n_i$. If some arm lacks more than the tolerance, the arm that lacks most is pulled (the first
+    of several), else the arm that the learner chooses: UCB1's, with the largest $s_i / n_i + \sqrt{2 \ln t / n_i}$ for
+    the sum $s_i$ of rewards, unless another learner is given. Only the agent's own pulls and the rounds in which it has
+    acted count. A sleeping arm counts as having no deficit.
 
     Example:
         >>> from fedbandit_envs import arms_v0

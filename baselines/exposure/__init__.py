@@ -176,13 +176,28 @@ SOLVERS: dict[SolverName, int] = {"frank_wolfe": 3, "projected_gradient": 10}
 
 
 class FairX(FedUCB):
-    """FairX-LinUCB (Wang et al. 2021), on own data or also on received data (thesis, Algorithm 6.1).
+    r"""FairX-LinUCB (Wang et al. 2021), on own data or also on received data (thesis, Algorithm 6.1).
 
-    The matrix V, the moment b and the confidence radius are FedUCB's, which without a channel are LinUCB's. Fair shares
-    of arms are proportional to their merits under a parameter. The policy uses the parameter of the confidence
-    ellipsoid under which fair shares would have the largest expected reward, see
-    :mod:`fedbandit_envs.baselines.exposure`. With different settings of Channel and privatizer this policy is
-    the thesis' baseline B0, Fed-FairX-LinUCB, Priv-FairX-LinUCB, B1 or B2.
+    Under a parameter $\theta$ the fair share of an arm is proportional to its merit $f$:
+
+    $$\pi_i(\theta) = \frac{f(\langle \theta, x_i \rangle)}{\sum_k f(\langle \theta, x_k \rangle)}$$
+
+    The policy plays $\pi(\theta)$ for the parameter of the confidence ellipsoid under which fair shares would have the
+    largest expected reward:
+
+    $$\max_\theta \; \sum_i \pi_i(\theta) \, \langle \theta, x_i \rangle \qquad \text{where} \quad
+    (\theta - V^{-1} b)^\top V \, (\theta - V^{-1} b) \le \beta^2$$
+
+    For contexts $x_s$ that were drawn and their rewards $y_s$, $V = \lambda I + \sum_s x_s x_s^\top$ and
+    $b = \sum_s y_s x_s$, on own and received data, and
+
+    $$\beta = c \left( \sigma \sqrt{2 \ln(1 / \delta) + \ln \det V - d \ln \lambda} + \sqrt{\lambda} \, S \right)$$
+
+    with $c$ for ``beta_scale``, $\lambda$ for the ridge, $\sigma$ for ``noise_sd``, $\delta$ for ``failure`` and $S$
+    for ``parameter_bound``. Noise in received data makes $V$ and $\beta$ larger, as in
+    :class:`~fedbandit_envs.baselines.linear.feducb.FedUCB`. Solvers are in :mod:`fedbandit_envs.baselines.exposure`.
+    With different settings of Channel and privatizer this policy is the thesis' baseline B0, Fed-FairX-LinUCB,
+    Priv-FairX-LinUCB, B1 or B2.
 
     Where agents choose when to send, they ask to as soon as log det V - log det S reaches D / (number of rounds since
     the last synchronisation + 1), where S is the V of the last synchronisation (FedUCB's line 12). Unlike FedUCB's, the

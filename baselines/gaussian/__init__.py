@@ -12,10 +12,11 @@ from fedbandit_envs.core.policy_spec import InboxTotals, PolicySpec
 
 
 class GaussianUCB:
-    """Pulls the arm with the largest mean + radius_scale sqrt(2 sd^2 ln t / n), from own and received rewards.
+    r"""Pulls the arm with the largest upper confidence bound from own and received rewards.
 
-    n is the number of pulls, own and received, mean the average of their rewards, and sd their known standard
-    deviation. Arms without pulls come first. Where all agents hear all others in every round, all pull the same arm,
+    The bound of arm $i$ in round $t$ is $m_i + c \sqrt{2 \sigma^2 \ln t / n_i}$: $n_i$ is the number of pulls, own and
+    received, $m_i$ the mean of their rewards, $\sigma$ their known standard deviation, and $c$ is ``radius_scale``.
+    Arms without pulls come first. Where all agents hear all others in every round, all pull the same arm,
     and the bound is that of the global mean.
 
     Example:
@@ -138,11 +139,11 @@ class PlannedPulls:
 
 
 class PersonalPulls(PlannedPulls):
-    """The agents' side of PF-UCB: an agent that waits for others pulls the arm that it deems best (Shi et al. 2021).
+    r"""The agents' side of PF-UCB: an agent that waits for others pulls the arm that it deems best (Shi et al. 2021).
 
     That is the arm which the agent keeps for good, if it has one, and else that with the largest mixed mean among the
-    arms that remain for it: alpha (own sample mean) + (1 - alpha) (average of all agents' sample means at the last
-    upload).
+    arms that remain for it: $\alpha m_{ji} + (1 - \alpha) \frac{1}{M} \sum_k m_{ki}$ for agent $j$ of $M$ and arm $i$,
+    with the sample means $m_{ki}$ of all agents at the last upload.
 
     Example:
         >>> from fedbandit_envs import make_federation

@@ -208,14 +208,17 @@ PPO = (
 
 
 class LearnedIndex:
-    """An index policy whose exploration bonus a network computes for each item, an arm or a producer.
+    r"""An index policy whose exploration bonus a network computes for each item, an arm or a producer.
 
-    An item has the index ``(1 + estimate) / 2 + 2 network(features) doubt``: its estimated value in [-1, 1], scaled to
-    [0, 1], and a bonus proportional to the uncertainty of the estimate, the feature ``doubt`` (in linear problems
-    ``width``). The policy plays the action that would be best if the indices were the true values: it pulls the arms
-    with the largest ones, or procures by Greedy SSA (Deva et al. 2021), for which indices are clipped to [0, 1]. With a
-    network whose output is always 0 it does not explore. Only the agent's own data are used, also where agents receive
-    those of others.
+    Item $i$ has the index
+
+    $$\frac{1 + e_i}{2} + 2 \, g(z_i) \, d_i$$
+
+    where $e_i$ is its estimated value in $[-1, 1]$, $d_i$ the uncertainty of the estimate, which is the feature
+    ``doubt`` (in linear problems ``width``), $z_i$ all of its features, and $g$ the network. The policy plays the
+    action that would be best if the indices were the true values: it pulls the arms with the largest ones, or procures
+    by Greedy SSA (Deva et al. 2021), for which indices are clipped to [0, 1]. With a network whose output is always 0
+    it does not explore. Only the agent's own data are used, also where agents receive those of others.
 
     The packaged networks were trained at a horizon of 500 rounds; the share of rounds left is one of their features.
 

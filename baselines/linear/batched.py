@@ -69,12 +69,17 @@ def released_constants(
 
 
 class BatchedLinUCB(FedUCB):
-    """LinUCB on all agents' released data and on its own data since the last synchronisation.
+    r"""LinUCB on all agents' released data and on its own data since the last synchronisation.
 
-    At a synchronisation an agent drops its own data: from then on it uses what it has released of them, with noise. V
-    is ridge I plus the sum of all released Gram matrices plus that of own data since. The radius in round t is
-    beta_scale (sqrt(ridge) parameter_bound + noise_sd sqrt(d ln(1 + t M / (d ridge)) + ln(1 / failure))) for M agents
-    and contexts of dimension d. Noise enters through the ridge alone, see :func:`released_constants`. Where noise makes
+    At a synchronisation an agent drops its own data: from then on it uses what it has released of them, with noise. $V$
+    is $\lambda I$ plus the sum of all released Gram matrices plus that of own data since, and $b$ the same sum of
+    moments. The agent pulls the arm whose context $x$ has the largest
+    $\langle x, V^{-1} b \rangle + \beta_t \sqrt{x^\top V^{-1} x}$. For $M$ agents and contexts of dimension $d$
+
+    $$\beta_t = c \left( \sqrt{\lambda} \, S + \sigma \sqrt{d \ln(1 + t M / (d \lambda)) + \ln(1 / \delta)} \right)$$
+
+    with $c$ for ``beta_scale``, $\lambda$ for ``ridge``, $S$ for ``parameter_bound``, $\sigma$ for ``noise_sd`` and
+    $\delta$ for ``failure``. Noise enters through the ridge alone, see :func:`released_constants`. Where noise makes
     V indefinite, its inverse is used as it is, and negative squared widths count as 0.
 
     Example:

@@ -28,9 +28,21 @@ ThresholdName = Literal["wang", "li"]
 
 
 class FedUCB(LinUCB):
-    """LinUCB on own and received data, with confidence bounds that take the noise into account.
+    r"""LinUCB on own and received data, with confidence bounds that take the noise into account.
 
-    An agent's matrix V is the sum of its own x x^T, the received Gram matrices, and shift I. Own data are exact and are
+    An agent pulls the arm whose context $x$ has the largest
+    $\langle x, V^{-1} b \rangle + \beta \sqrt{x^\top V^{-1} x}$ with
+
+    $$V = \rho I + \sum_{\text{own}} x_s x_s^\top + \sum_{\text{received}} (G + N), \qquad
+    b = \sum_{\text{own}} y_s x_s + \sum_{\text{received}} (u + h)$$
+
+    for contexts $x_s$ and rewards $y_s$, Gram matrices $G$ and moments $u$ of others, and their noise $N$ and $h$.
+    Without noise the shift $\rho$ is the ridge $\lambda$, and
+
+    $$\beta = c \left( \sigma \sqrt{2 \ln(1 / \delta) + \ln \det V - d \ln \lambda} + \sqrt{\lambda} \, S \right)$$
+
+    with $c$ for ``beta_scale``, $\sigma$ for ``noise_sd``, $\delta$ for ``failure`` and $S$ for ``parameter_bound``.
+    Noise makes both larger. Own data are exact and are
     used for ever, unless the channel also delivers an agent's own messages to it (an echo): then, as printed in the
     paper, an agent learns from the released, noisy version of its own data, and keeps exact data only until it has
     released them. The effect of the noise on V and on the estimate is derived in
@@ -52,9 +64,12 @@ class FedUCB(LinUCB):
     Messages may hold several statistics (:class:`~fedbandit_envs.wrappers.releases.Interleaved`): then the agent has
     as many estimators and uses them in turn, which is Algorithm 3's subsampling.
 
-    Where agents choose when to send, they ask to as soon as log det(V + x x^T + (rho_max - rho_min) I) - log det S
-    reaches D / (number of rounds since the last synchronisation + 1), where S is the V of the last synchronisation
-    (Algorithm 1, line 12), and rho_min and rho_max bound the eigenvalues of shift and noise together.
+    Where agents choose when to send, they ask to as soon as (Algorithm 1, line 12)
+
+    $$\ln \det \left( V + x x^\top + (\rho_{\max} - \rho_{\min}) I \right) - \ln \det V' \ge \frac{D}{k + 1}$$
+
+    where $V'$ is the $V$ of the last synchronisation, $k$ the number of rounds since, and $\rho_{\min}$ and
+    $\rho_{\max}$ bound the eigenvalues of shift and noise together.
 
     Example:
         >>> import numpy as np
@@ -296,13 +311,16 @@ def _require_server(spec: PolicySpec, echo: bool) -> None:
 
 
 class FedLinUCB(LinUCB):
-    """Asynchronous LinUCB on the server's data alone (He, Wang, Min and Gu 2022, Algorithm 1).
+    r"""Asynchronous LinUCB on the server's data alone (He, Wang, Min and Gu 2022, Algorithm 1).
 
-    An agent pulls the arm with the largest <x, Sigma_m^-1 b_m> + beta ||x||_{Sigma_m^-1}, where (Sigma_m, b_m) is its
-    last download, at first lambda I and 0. It does not use its own data before they have been to the server and back.
-    Let Sigma_loc be the sum of x x^T since its last upload: in the round in which det(Sigma_m + Sigma_loc) exceeds
-    (1 + alpha) det(Sigma_m), the agent uploads these data and downloads the server's. It needs a server with
-    ``echo=True``.
+    Agent $m$ pulls the arm whose context $x$ has the largest
+
+    $$\langle x, \Sigma_m^{-1} b_m \rangle + \beta \sqrt{x^\top \Sigma_m^{-1} x}$$
+
+    where $(\Sigma_m, b_m)$ is its last download, at first $\lambda I$ and 0. It does not use its own data before they
+    have been to the server and back. Let $\Sigma_{\text{loc}}$ be the sum of $x_s x_s^\top$ since its last upload: in
+    the round in which $\det(\Sigma_m + \Sigma_{\text{loc}}) > (1 + \alpha) \det \Sigma_m$, the agent uploads these data
+    and downloads the server's. It needs a server with ``echo=True``.
 
     Example:
         >>> import numpy as np
@@ -395,11 +413,14 @@ class FedLinUCB(LinUCB):
 
 
 class AsyncLinUCB(FedUCB):
-    """Asynchronous LinUCB on an agent's own and downloaded data (Li and Wang 2022, Async-LinUCB).
+    r"""Asynchronous LinUCB on an agent's own and downloaded data (Li and Wang 2022, Async-LinUCB).
 
-    An agent uses its own data at once, and the data of others as soon as the server sends them. It uploads in a round
-    in which det(V_m) exceeds gamma_U det(V_m - dV_m), where V_m is the matrix of all its data and dV_m that of its own
-    data since its last upload. It needs a server with ``echo=False``, whose ``answers`` are sent by the determinant
+    Agent $m$ pulls the arm whose context $x$ has the largest
+    $\langle x, V_m^{-1} b_m \rangle + \beta \sqrt{x^\top V_m^{-1} x}$, where $V_m$ is $\lambda I$ plus the sum of
+    $x_s x_s^\top$ of its data, and $b_m$ the sum of rewards times contexts. It uses its own data at once, and the data
+    of others as soon as the server sends them. It uploads in a round in which
+    $\det V_m > \gamma_U \det(V_m - \Delta V_m)$, where $\Delta V_m$ is the matrix of its own data since its last
+    upload. It needs a server with ``echo=False``, whose ``answers`` are sent by the determinant
     criterion with the paper's gamma_D.
 
     Example:

@@ -60,11 +60,22 @@ class UniformArm:
 
 
 class LinUCB:
-    """LinUCB on an agent's own data: upper confidence bounds from one ridge regression for all arms (Li et al. 2010).
+    r"""LinUCB on an agent's own data: upper confidence bounds from one ridge regression for all arms (Li et al. 2010).
 
-    Pulls the arm with the largest <x, V^-1 b> + beta ||x||_{V^-1}, where V = ridge I + sum x x^T and b = sum y x. The
-    radius beta is beta_scale (noise_sd sqrt(2 ln(1/failure) + log det V - d ln ridge) + sqrt(ridge) parameter_bound)
-    for contexts of dimension d (Abbasi-Yadkori et al. 2011, Theorem 2), or Li et al.'s constant alpha.
+    From the contexts $x_s$ of the arms that were pulled and their rewards $y_s$, and with ``ridge`` as $\lambda$,
+
+    $$V = \lambda I + \sum_s x_s x_s^\top, \qquad b = \sum_s y_s x_s$$
+
+    it pulls the arm whose context $x$ has the largest
+
+    $$\langle x, V^{-1} b \rangle + \beta \, \sqrt{x^\top V^{-1} x}$$
+
+    For contexts of dimension $d$ the radius is (Abbasi-Yadkori et al. 2011, Theorem 2)
+
+    $$\beta = c \left( \sigma \sqrt{2 \ln(1 / \delta) + \ln \det V - d \ln \lambda} + \sqrt{\lambda} \, S \right)$$
+
+    with $c$ for ``beta_scale``, $\sigma$ for ``noise_sd``, $\delta$ for ``failure`` and $S$ for ``parameter_bound``; or
+    it is Li et al.'s constant ``alpha``.
 
     Example:
         >>> import numpy as np
@@ -249,20 +260,20 @@ def _choose(contexts, inverse, parameter, alpha, narrow, arm, level):
 
 
 class SupLinUCB:
-    """SupLinUCB on own data, one parameter for all arms (Chu et al. 2011, Algorithm SupLinUCB).
+    r"""SupLinUCB on own data, one parameter for all arms (Chu et al. 2011, Algorithm SupLinUCB).
 
-    The policy keeps S = ceil(ln T) ridge regressions, called levels, but at least one, for T rounds. A round goes
-    through the levels s = 1 to S, starting with all arms. At level s an arm with context x has a confidence interval of
-    width alpha sqrt(x^T V^-1 x):
+    The policy keeps $S = \lceil \ln T \rceil$ ridge regressions, called levels, but at least one, for $T$ rounds. A
+    round goes through the levels $s = 1$ to $S$, starting with all arms. At level $s$ an arm with context $x$ has a
+    confidence interval of width $\alpha \sqrt{x^\top V_s^{-1} x}$ around $\langle x, V_s^{-1} b_s \rangle$:
 
-    * If all widths are at most 1/sqrt(T), the arm with the largest upper bound is pulled, and no level learns.
-    * Otherwise, if all widths are at most 2^-s, the arms whose upper bound is within 2^(1-s) of the largest are kept,
-      and the round goes on to level s + 1.
-    * Otherwise the arm with the largest width is pulled, and level s alone learns from it. (The paper leaves open which
-      one of the arms wider than 2^-s is pulled.)
+    * If all widths are at most $1 / \sqrt{T}$, the arm with the largest upper bound is pulled, and no level learns.
+    * Otherwise, if all widths are at most $2^{-s}$, the arms whose upper bound is within $2^{1 - s}$ of the largest are
+      kept, and the round goes on to level $s + 1$.
+    * Otherwise the arm with the largest width is pulled, and level $s$ alone learns from it. (The paper leaves open
+      which one of the arms wider than $2^{-s}$ is pulled.)
 
-    Ties go to the lowest index. Every round ends at one of the levels: 2^-S is below 1/sqrt(T), so that at level S the
-    second case cannot occur.
+    Ties go to the lowest index. Every round ends at one of the levels: $2^{-S}$ is below $1 / \sqrt{T}$, so that at
+    level $S$ the second case cannot occur.
 
     References:
         W. Chu, L. Li, L. Reyzin, R. E. Schapire: Contextual Bandits with Linear Payoff Functions. AISTATS 2011.
@@ -419,11 +430,12 @@ def _choose_hybrid(contexts, inverse, parameter, coupling, shared_inverse, share
 
 
 class HybridLinUCB:
-    """LinUCB with a shared parameter and one for each arm (Li et al. 2010, Algorithm 2), on own data.
+    r"""LinUCB with a shared parameter and one for each arm (Li et al. 2010, Algorithm 2), on own data.
 
-    Models the reward as <z, beta> + <x, theta_a>, where z is x or its first dimensions, and pulls the arm with the
-    largest ridge estimate of this reward plus alpha times the estimate's standard deviation; ties go to the lowest
-    index. A round takes O(K d^2) operations for K arms and contexts of dimension d.
+    Models the reward of arm $a$ as $\langle z, \beta \rangle + \langle x, \theta_a \rangle$, where $z$ is the context
+    $x$ or its first dimensions. With the ridge estimate $r_a$ of this reward and its standard deviation $s_a$ it pulls
+    the arm with the largest $r_a + \alpha s_a$; ties go to the lowest index. A round takes O(K d^2) operations for K
+    arms and contexts of dimension d.
 
     Example:
         >>> import numpy as np
@@ -478,12 +490,16 @@ class HybridLinUCB:
 
 
 def disjoint_linucb(alpha: float = 1.0, ridge: float = 1.0) -> HybridLinUCB:
-    """Returns LinUCB with a parameter for each arm and no shared one (Li et al. 2010, Algorithm 1), on own data.
+    r"""Returns LinUCB with a parameter for each arm and no shared one (Li et al. 2010, Algorithm 1), on own data.
 
-    It pulls the arm with the largest <x, A_a^-1 b_a> + alpha sqrt(x^T A_a^-1 x), where A_a = ridge I + sum x x^T and
-    b_a = sum y x over the rounds in which arm a was pulled; ties go to the lowest index. It is made for contexts that
-    belong to fixed arms. In environments that draw new contexts in each round and have one parameter for all arms, it
-    learns this parameter separately for each arm index.
+    It pulls the arm $a$ with the largest
+
+    $$\langle x_a, A_a^{-1} b_a \rangle + \alpha \sqrt{x_a^\top A_a^{-1} x_a}, \qquad
+    A_a = \lambda I + \sum x x^\top, \quad b_a = \sum y x$$
+
+    with $\lambda$ for ``ridge`` and sums over the rounds in which arm $a$ was pulled; ties go to the lowest index. It
+    is made for contexts that belong to fixed arms. In environments that draw new contexts in each round and have one
+    parameter for all arms, it learns this parameter separately for each arm index.
 
     Args:
         alpha: Factor of the estimate's standard deviation in the upper bound, >= 0.

@@ -256,11 +256,15 @@ def slope_of(spec: PolicySpec, slope: float | None) -> float:
 
 
 class UCBGLM(LinUCB):
-    """Pulls the arm with the largest <x, w> + beta ||x||_{V^-1} of own data, or of all data that a server is told.
+    r"""UCB-GLM on own data, or on all data that a server is told (Li, Lu and Zhou 2017).
 
-    w maximises the likelihood with a ridge penalty, V = ridge I + sum x x^T, and beta = beta_scale (R / c) sqrt((d / 2)
-    ln(1 + 2 n / d) + ln(1 / failure)), where R is ``noise_sd``, c ``slope`` and n the number of observations at the end
-    of the episode (Li, Lu and Zhou 2017). With ``Server(policy="glm")`` and a
+    It pulls the arm whose context $x$ has the largest $\langle x, w \rangle + \beta \sqrt{x^\top V^{-1} x}$. Here $w$
+    maximises the likelihood with a ridge penalty, $V = \lambda I + \sum_s x_s x_s^\top$ with the ridge $\lambda$, and
+
+    $$\beta = a \, \frac{R}{c} \sqrt{(d / 2) \ln(1 + 2 n / d) + \ln(1 / \delta)}$$
+
+    with $a$ for ``beta_scale``, $R$ for ``noise_sd``, $c$ for ``slope``, $\delta$ for ``failure``, and $n$ the number
+    of observations at the end of the episode. With ``Server(policy="glm")`` and a
     :class:`~fedbandit_envs.baselines.linear.TellingReporter` around the environment, w and V come from the server.
 
     Example:
@@ -323,12 +327,17 @@ class UCBGLM(LinUCB):
 
 
 class FedGLB(LinUCB):
-    """LinUCB on the products <x, w> of an online model w in place of rewards (Li and Wang 2022, FedGLB-UCB).
+    r"""LinUCB on the products <x, w> of an online model w in place of rewards (Li and Wang 2022, FedGLB-UCB).
 
-    An agent pulls the arm with the largest <x, A^-1 b> + alpha ||x||_{A^-1}, with A = kappa I + sum x x^T over all
-    agents' contexts before the last synchronisation and its own since, kappa = ridge / c, and c a lower bound of the
-    logistic function's slope. With each observation (x, y) it adds z = <x, w> times x to b, and takes the step w' = w -
-    (1 / (1 + exp(-z)) - y) / c A^-1 x, which is moved to the nearest point of the ball ||w|| <= S in the norm of A. At
+    An agent pulls the arm whose context $x$ has the largest
+    $\langle x, A^{-1} b \rangle + \alpha \sqrt{x^\top A^{-1} x}$ with $A = \kappa I + \sum x x^\top$ over all agents'
+    contexts before the last synchronisation and its own since, $\kappa = \lambda / c$ for the ridge $\lambda$, and $c$
+    a lower bound of the logistic function's slope. With each observation $(x, y)$ it adds $z x$ to $b$ for
+    $z = \langle x, w \rangle$, and takes the step
+
+    $$w' = w - \frac{1}{c} \left( \frac{1}{1 + e^{-z}} - y \right) A^{-1} x$$
+
+    which is moved to the nearest point of the ball of radius $S$ in the norm of $A$. At
     a synchronisation the server (:class:`~fedbandit_envs.baselines.servers.LogisticServer`) sends G = sum x x^T, a
     model, which becomes w, beta_server (0 before) and B; b becomes G times the model. Where messages are noisy, agents
     keep their own data: they add G and G times the model to A and b, and w becomes A^-1 b.

@@ -68,12 +68,13 @@ class TellingReporter:
 
 
 class ServedLinUCB:
-    """Pulls the arm with the largest <x, theta> + beta ||x||_{V^-1}, with the server's estimate theta and V^-1.
+    r"""Pulls the arm with the largest upper confidence bound from the server's estimate.
 
-    Both are the agent's last download from a :class:`~fedbandit_envs.baselines.servers.RidgeServer` or, with a theta
-    and a V for each arm, a :class:`~fedbandit_envs.baselines.servers.DisjointServer`; before the first, theta is 0 and
-    V = ridge I. An agent uses no own data but those that have been to the server, and does no linear algebra but
-    products.
+    With the server's $\theta$ and $V^{-1}$ it is the arm whose context $x$ has the largest
+    $\langle x, \theta \rangle + \beta \sqrt{x^\top V^{-1} x}$. Both are the agent's last download from a
+    :class:`~fedbandit_envs.baselines.servers.RidgeServer` or, with a theta and a V for each arm, a
+    :class:`~fedbandit_envs.baselines.servers.DisjointServer`; before the first, theta is 0 and V = ridge I. An agent
+    uses no own data but those that have been to the server, and does no linear algebra but products.
 
     Example:
         >>> from fedbandit_envs import linear_v0
@@ -127,11 +128,15 @@ class ServedLinUCB:
 
 
 class LocalUCB:
-    """Pulls the arm with the largest mean + sd sqrt(2 ln(1 + t ln(t)^2) / n) of an agent's own rewards.
+    r"""Pulls the arm with the largest upper confidence bound from an agent's own rewards.
 
-    n is the number of pulls of the arm, t of all arms. Arms without pulls come first. With normal rewards sd is their
-    standard deviation, with others 0.5. It is the asymptotically optimal UCB with which the program of Huang et al.
-    (2021) compares Fed-PE.
+    The bound of arm $i$ is
+
+    $$m_i + \sigma \sqrt{2 \ln(1 + t \ln(t)^2) / n_i}$$
+
+    with the mean $m_i$ of its rewards, its number of pulls $n_i$ and the number $t$ of pulls of all arms. Arms without
+    pulls come first. With normal rewards $\sigma$ is their standard deviation, with others 0.5. It is the
+    asymptotically optimal UCB with which the program of Huang et al. (2021) compares Fed-PE.
 
     Example:
         >>> from fedbandit_envs import make_federation

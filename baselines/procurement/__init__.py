@@ -293,11 +293,16 @@ def _upper_confidence_bounds(
 
 
 class SSUCB(QualityIndex):
-    """SS-UCB: procures the best quantities as if upper confidence bounds were the true qualities (Deva et al. 2021).
+    r"""SS-UCB: procures the best quantities as if upper confidence bounds were the true qualities (Deva et al. 2021).
 
-    In round t a producer with W_i delivered units, Y_i of them good, has the bound ``min(1, Y_i / W_i + radius_scale
-    sqrt(3 ln t / (2 W_i)))``, or 1 while W_i = 0. An oracle computes the quantities for these bounds. The P-FCB paper
-    uses SS-UCB as a baseline.
+    In round $t$ a producer $i$ with $W_i$ known units, $Y_i$ of them good, has the bound
+
+    $$u_i = \min ( 1, \; Y_i / W_i + c \sqrt{3 \ln t / (2 W_i)} )$$
+
+    with $c$ for ``radius_scale``, or 1 while $W_i = 0$. The agent buys the quantities $l_i$, up to capacities, with the
+    largest revenue $\sum_i l_i (\rho u_i - c_i)$ under the constraint $\sum_i l_i u_i \ge \alpha \sum_i l_i$; Greedy
+    SSA computes them. An agent that receives counts adds them to $W_i$ and $Y_i$, as ``pool`` weighs them. The P-FCB
+    paper uses SS-UCB as a baseline.
 
     Example:
         >>> import numpy as np
@@ -346,10 +351,15 @@ class SSUCB(QualityIndex):
 
 
 class LaplaceIndex(QualityIndex):
-    """Procures by Greedy SSA (Deva et al. 2021) as if an index of each producer were its true quality.
+    r"""Procures by Greedy SSA (Deva et al. 2021) as if an index of each producer were its true quality.
 
-    The index is Laplace's estimate plus a bonus that does not depend on the round: for a producer with W_i delivered
-    units, Y_i of them good, it is ``min(1, (Y_i + 1) / (W_i + 2) + width / sqrt(W_i + 1))``.
+    The index is Laplace's estimate plus a bonus that does not depend on the round. For a producer with $W_i$ known
+    units, $Y_i$ of them good, and $b$ for ``width`` it is
+
+    $$u_i = \min \left( 1, \; \frac{Y_i + 1}{W_i + 2} + \frac{b}{\sqrt{W_i + 1}} \right)$$
+
+    The agent buys the quantities $l_i$, up to capacities, with the largest revenue $\sum_i l_i (\rho u_i - c_i)$ under
+    the constraint $\sum_i l_i u_i \ge \alpha \sum_i l_i$.
 
     Example:
         >>> import numpy as np
@@ -382,9 +392,13 @@ class LaplaceIndex(QualityIndex):
 
 
 class ThompsonProcurement(QualityIndex):
-    """Thompson sampling: procures by Greedy SSA as if draws from posteriors were the true qualities (Thompson 1933).
+    r"""Thompson sampling: procures by Greedy SSA as if draws from posteriors were the true qualities (Thompson 1933).
 
-    The posterior of a producer's quality is Beta(1 + good units, 1 + defective units).
+    For a producer with $W_i$ known units, $Y_i$ of them good, $u_i$ is drawn from
+    $\text{Beta}(1 + Y_i, \, 1 + W_i - Y_i)$. The agent buys the quantities $l_i$, up to capacities, with the largest
+    revenue $\sum_i l_i (\rho u_i - c_i)$ under the constraint $\sum_i l_i u_i \ge \alpha \sum_i l_i$. With a margin the
+    constraint is kept for posterior means in place of draws, and for a higher threshold (:class:`QualityIndex`). An
+    agent that receives counts adds them to $W_i$ and $Y_i$, as ``pool`` weighs them.
 
     Example:
         >>> import numpy as np
@@ -466,14 +480,23 @@ def _accept(
 
 
 class PFCB(SSUCB):
-    """P-FCB: SS-UCB whose estimates of qualities include the units that other agents report.
+    r"""P-FCB: SS-UCB whose estimates of qualities include the units that other agents report.
 
-    An agent estimates the quality of a producer as Y / W, from W known units of which Y were good. A report of another
-    agent, w units of which y were good, is accepted in round t by one of n agents if ``|y / w - Y / W| <= omega1
-    sqrt(3 ln(n t) / (2 W))``; then ``W += omega2 w`` and ``Y += omega2 y`` (Procedure 1). With noisy messages the
-    printed procedure diverges, since w may be negative or tiny. The guards refuse w <= 0 and y outside [0, w], and skip
-    the comparison while W = 0, so that W stays positive and Y / W a probability. With ``check=False`` and exact
-    messages this is FCB.
+    An agent estimates the quality of producer $i$ as $Y_i / W_i$, from $W_i$ known units of which $Y_i$ were good. In
+    round $t$ one of $n$ agents accepts the report of another one, $w$ units of which $y$ were good, if (Procedure 1)
+
+    $$| y / w - Y_i / W_i | \le \omega_1 \sqrt{3 \ln(n t) / (2 W_i)}$$
+
+    Then it adds $\omega_2 w$ to $W_i$ and $\omega_2 y$ to $Y_i$. It buys as if the quality were
+
+    $$u_i = \min ( 1, \; Y_i / W_i + \sqrt{3 \ln t / (2 W_i)} )$$
+
+    that is the quantities $l_i$, up to capacities, with the largest revenue $\sum_i l_i (\rho u_i - c_i)$ under the
+    constraint $\sum_i l_i u_i \ge \alpha \sum_i l_i$.
+
+    With noisy messages the printed procedure diverges, since $w$ may be negative or tiny. The guards refuse $w \le 0$
+    and $y$ outside $[0, w]$, and skip the comparison while $W_i = 0$, so that $W_i$ stays positive and $Y_i / W_i$ a
+    probability. With ``check=False`` and exact messages this is FCB.
 
     An aggregator (``pool``) combines the accepted reports. With the aggregator ``sum``, the reports of a round are
     compared one after the other, each with the estimate that includes the accepted ones before it, as printed. With

@@ -22,30 +22,35 @@ _LONGEST = 40
 
 
 class PhasedServer:
-    """Eliminates arms of agents in phases that double, for fixed features and a parameter theta_a for each arm a.
+    r"""Eliminates arms of agents in phases that double, for fixed features and a parameter $\theta_a$ for each arm $a$.
 
-    At the start each agent i pulls each of its K arms once. Phase p = 1, 2, ... has 2^p + K rounds. Before each:
+    At the start each agent $i$ pulls each of its $K$ arms once. Phase $p = 1, 2, \ldots$ has $2^p + K$ rounds. Before
+    each:
 
-    1. Each agent uploads its sums of rewards y, times x_ia / ||x_ia||^2 for its features x_ia of arm a. The server
-       divides their growth by the numbers of pulls of the phase, which it knows: u_ia. The first upload tells it the
-       directions e_ia = u_ia / ||u_ia||, up to their signs, which do not matter.
-    2. The server estimates theta_a = V_a^+ sum_i f_ia u_ia with V_a = sum_i f_ia e_ia e_ia^T, where f_ia are the pulls
-       that it planned, and sends theta_a and V_a^+ to all agents. Data of earlier phases are not used.
+    1. Each agent uploads its sums of rewards, times $x_{ia} / (x_{ia}^\top x_{ia})$ for its features $x_{ia}$ of arm
+       $a$. The server divides their growth by the numbers of pulls of the phase, which it knows: $u_{ia}$. The first
+       upload tells it the directions $e_{ia}$ of $u_{ia}$, of length 1, up to their signs, which do not matter.
+    2. The server estimates $\theta_a = V_a^+ \sum_i f_{ia} u_{ia}$ with $V_a = \sum_i f_{ia} e_{ia} e_{ia}^\top$, where
+       $f_{ia}$ are the pulls that it planned, and sends $\theta_a$ and $V_a^+$ to all agents. Data of earlier phases
+       are not used.
     3. Each agent drops arms by confidence bounds and reports which arms are left and which is the best one
        (:class:`~fedbandit_envs.baselines.linear.served.PhasedReporter`).
-    4. The server divides 2^p pulls of each agent among its arms by an optimal design
-       (:func:`~fedbandit_envs.baselines.servers.phases.optimal_design`), rounded up: f_ia. In what is left of the
-       phase's rounds an agent pulls its best arm; these rewards count in u_ia.
+    4. The server divides $2^p$ pulls of each agent among its arms by an optimal design
+       (:func:`~fedbandit_envs.baselines.servers.phases.optimal_design`), rounded up: $f_{ia}$. In what is left of the
+       phase's rounds an agent pulls its best arm; these rewards count in $u_{ia}$.
 
-    The squared radius is alpha sd^2 x^T V_a^+ x / l^2 for the standard deviation sd of rewards and the smallest norm l
-    of features, with alpha = min(2 ln(2 M K H / delta), 2 ln(K H / delta) + d ln k + d) for M agents and the H
-    phases that begin within the episode. Here k is the smallest of 1, 1.1, 1.2, ... with k d >= 2 ln(K H / delta) + d
-    ln k + d.
+    The squared radius is $\alpha \sigma^2 x^\top V_a^+ x / l^2$ for the standard deviation $\sigma$ of rewards and the
+    smallest norm $l$ of features. For $M$ agents and the $H$ phases that begin within the episode
 
-    With ``enhanced`` bounds come from all phases together: data of the start have the weight n = 1, data of phase p the
-    weight n = 2^p, N is the sum of the weights, and the radius is sd sqrt(S ln(a S)) / N with S = d K / M + sum n^2
-    x^T V_a^+ x / l^2 and a = M (M K / delta)^2 / (K d). With ``collaborative`` the server is told the norms of
-    features, observations count in V_a = sum_i f_ia x_ia x_ia^T by their features' norm, and l is 1.
+    $$\alpha = \min \left( 2 \ln(2 M K H / \delta), \; 2 \ln(K H / \delta) + d \ln k + d \right)$$
+
+    where $k$ is the smallest of 1, 1.1, 1.2, ... with $k d \ge 2 \ln(K H / \delta) + d \ln k + d$.
+
+    With ``enhanced`` bounds come from all phases together: data of the start have the weight $n = 1$, data of phase $p$
+    the weight $n = 2^p$, $N$ is the sum of the weights, and the radius is $\sigma \sqrt{S \ln(a S)} / N$ with
+    $S = d K / M + \sum n^2 x^\top V_a^+ x / l^2$ and $a = M (M K / \delta)^2 / (K d)$. With ``collaborative`` the
+    server is told the norms of features, observations count in $V_a = \sum_i f_{ia} x_{ia} x_{ia}^\top$ by their
+    features' norm, and $l$ is 1.
 
     Agents upload totals, so that no message may be lost. They are written by a reporter; ``BASELINES["Fed-PE"].wrap``
     puts both around an environment.

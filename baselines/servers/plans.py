@@ -60,16 +60,21 @@ class _ArmServer:
 
 
 class EliminationServer(_ArmServer):
-    """Drops arms whose upper confidence bound is below the lower one of another arm, phase by phase.
+    r"""Drops arms whose upper confidence bound is below the lower one of another arm, phase by phase.
 
-    In every phase p = 1, 2, ... each of the M(p) agents that have joined so far pulls each remaining arm f times and
-    uploads its pulls and sums of rewards of the phase. From all uploads so far the server computes est_k, the average
-    of the agents' sample means of arm k, and the radius B = sqrt(c1 sd^2 eta ln(T)) + sqrt(c2 spread^2 ln(T) / M(p)),
-    where eta is the sum over agents of 1/n_m, divided by M(p)^2, and n_m the number of pulls of the arm by agent m. It
-    drops arms with est_k + B < max_l (est_l - B). Then g(p + 1) more agents join. When one arm is left, all agents that
-    have joined pull it to the end, without further messages; nobody joins any more.
+    In every phase $p = 1, 2, \ldots$ each of the $M(p)$ agents that have joined so far pulls each remaining arm $f$
+    times and uploads its pulls and sums of rewards of the phase. From all uploads so far the server computes $e_k$, the
+    average of the agents' sample means of arm $k$, and the radius
 
-    The server knows the standard deviations sd of rewards and ``spread`` of agents' means from the environment. It
+    $$B = \sqrt{c_1 \sigma^2 \eta \ln T} + \sqrt{c_2 \sigma_c^2 \ln(T) / M(p)}, \qquad
+    \eta = \frac{1}{M(p)^2} \sum_m \frac{1}{n_m}$$
+
+    where $n_m$ is the number of pulls of the arm by agent $m$. It drops arms with $e_k + B < \max_l (e_l - B)$. Then
+    $g(p + 1)$ more agents join. When one arm is left, all agents that have joined pull it to the end, without further
+    messages; nobody joins any more.
+
+    The server knows the standard deviations $\sigma$ of rewards and $\sigma_c$ (``spread``) of agents' means from the
+    environment. It
     looks for the globally best arm, whatever the environment's aim is.
 
     Example:
@@ -161,13 +166,17 @@ class EliminationServer(_ArmServer):
 
 
 class EpochServer(_ArmServer):
-    """Chooses the arm that all agents pull in an epoch: the one with the largest upper bound of the global mean.
+    r"""Chooses the arm that all agents pull in an epoch: the one with the largest upper bound of the global mean.
 
-    The bound is est_k + radius_scale sqrt(2 ln(T) (sd^2 / (M n_k) + v_k / (M n_k)^2)), where each agent has pulled the
-    arm n_k times, est_k is the sum of all agents' rewards of the arm divided by M n_k, and v_k the variance of the
-    privacy noise in that sum, 0 if uploads say nothing of noise. The epoch lasts max(shortest, floor(n_k / 2)) rounds;
-    at its end all agents upload once. Arms that were never pulled come first. Numbers of pulls are those that were
-    planned, so that no message may be lost and all agents must act in every round.
+    The bound of arm $k$ is
+
+    $$e_k + c \sqrt{2 \ln T \, ( \sigma^2 / (M n_k) + v_k / (M n_k)^2 )}$$
+
+    with $c$ for ``radius_scale``, where each of $M$ agents has pulled the arm $n_k$ times, $e_k$ is the sum of all
+    agents' rewards of the arm divided by $M n_k$, and $v_k$ the variance of the privacy noise in that sum, 0 if uploads
+    say nothing of noise. The epoch lasts $\max(L, \lfloor n_k / 2 \rfloor)$ rounds with $L$ for ``shortest``; at its
+    end all agents upload once. Arms that were never pulled come first. Numbers of pulls are those that were planned, so
+    that no message may be lost and all agents must act in every round.
 
     Example:
         >>> from fedbandit_envs import gaussian_v0
@@ -234,16 +243,17 @@ class EpochServer(_ArmServer):
 
 
 class PersonalServer(_ArmServer):
-    """Has agents explore for each other and for themselves, in phases of growing length.
+    r"""Has agents explore for each other and for themselves, in phases of growing length.
 
-    The mixed mean of an arm is alpha (the agent's sample mean) + (1 - alpha) (the average of all agents' sample means).
-    At the start all arms remain for all agents. In phase p = 1, 2, ..., with f(p) = growth^p ln(T):
+    The mixed mean of an arm is $\alpha$ times the agent's sample mean plus $1 - \alpha$ times the average of all
+    agents' sample means. At the start all arms remain for all agents. In phase $p = 1, 2, \ldots$, with
+    $f(p) = g^p \ln T$ and $g$ for ``growth``:
 
-    1. Each agent pulls every arm that remains for somebody ceil((1 - alpha) f(p)) times, then every arm that remains
-       for itself ceil(M alpha f(p)) more times. An agent that is done before the others pulls its best arm until they
-       are (:class:`~fedbandit_envs.baselines.gaussian.PersonalPulls`); these pulls count, too.
+    1. Each agent pulls every arm that remains for somebody $\lceil (1 - \alpha) f(p) \rceil$ times, then every arm that
+       remains for itself $\lceil M \alpha f(p) \rceil$ more times. An agent that is done before the others pulls its
+       best arm until they are (:class:`~fedbandit_envs.baselines.gaussian.PersonalPulls`); these pulls count, too.
     2. Each agent uploads its sample means, and is asked with their averages which arms remain for it. It answers by the
-       radius B = sqrt(c sd^2 ln(T) / (M F(p))), F(p) = f(1) + ... + f(p)
+       radius $B = \sqrt{c \sigma^2 \ln T / (M F(p))}$ with $F(p) = f(1) + \cdots + f(p)$
        (:class:`~fedbandit_envs.baselines.gaussian.PersonalReporter`).
     3. If a single arm remains for an agent, the agent keeps it for good, and its set of remaining arms is empty from
        then on; it explores on for others. When all sets are empty there are no more phases and messages.

@@ -6,7 +6,7 @@ Docstrings, the registries and the files that lie in the repository are the only
 from pathlib import Path
 from typing import Any
 
-from generator import baselines, copied, environments, pictures, reference, wrappers
+from generator import baselines, board, copied, environments, gallery, pictures, reference, wrappers
 from generator.folder import Folder
 from generator.markup import adapt, leave_out
 
@@ -27,6 +27,6 @@ def generate(docs: Path) -> None:
         docs: The folder of the documentation.
     """
     folder = Folder(docs / "generated")
-    for part in (environments, wrappers, baselines, reference, pictures, copied):
+    for part in (environments, wrappers, board, baselines, reference, pictures, gallery, copied):
         part.write(folder, docs)
     folder.remove_others()

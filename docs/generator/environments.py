@@ -13,7 +13,16 @@ from fedbandit_envs.registry.problems import Registered
 from fedbandit_envs.wrappers.transport.viewer import render_federation
 from generator.film import cast, rollout, thumbnail
 from generator.folder import Folder
-from generator.markup import as_json, docstring_page, first_sentence, problem_of, reference_to, table, toctree
+from generator.markup import (
+    as_json,
+    docstring_page,
+    first_sentence,
+    indexed,
+    problem_of,
+    reference_to,
+    table,
+    toctree,
+)
 
 _SOURCES = ("fedbandit_envs", "wrappers", "baselines", "docs/generator")
 
@@ -27,10 +36,10 @@ def write(folder: Folder, docs: Path) -> None:
     changed = max(path.stat().st_mtime for of in _SOURCES for path in (docs.parent / of).rglob("*.py"))
     for environment, registered in entries.items():
         name, first = problem_of(environment), registered[0].env_id
-        folder.write(f"environments/{name}.png", rollout(first))
         folder.write(f"environments/{name}.md", _page(environment, registered))
-        if not folder.keep(f"environments/{name}.gif", changed):
-            folder.write(f"environments/{name}.gif", thumbnail(first))
+        for ending, film in (("png", rollout), ("gif", thumbnail)):
+            if not folder.keep(f"environments/{name}.{ending}", changed):
+                folder.write(f"environments/{name}.{ending}", film(first))
     index = [
         "# Environments",
         "Each problem is one class with several registered ids. `gymnasium.make(id)` is one learning agent among\n"
@@ -75,6 +84,7 @@ def _page(environment: type, registered: list[Registered]) -> str:
     name = problem_of(environment)
     first, player = registered[0].env_id, cast(name)[1]
     parts = [
+        indexed(*(entry.env_id for entry in registered), *(entry.pettingzoo for entry in registered)),
         f"# {title.rstrip('.')}",
         f"![{first} in rounds 1, 4, 16, 64 and 256, played by {player}]({name}.png)",
         f"*`{first}` after 1, 4, 16, 64 and 256 rounds, played by"

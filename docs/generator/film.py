@@ -30,8 +30,8 @@ _MOST_AGENTS = 10
 _DRAWN = (1, 4, 16, 64, 256)
 # Problems without lines in the comparison pages.
 _CAST = {"gaussian": ("Gaussian-UCB-shared", "Gaussian-UCB-tuned")}
-# All of its agents pull one arm, so that they begin slowly.
-_ROUNDS = {"gaussian": 8000}
+# Agents of the first pull one arm together, so that they begin slowly; those of the second send from round 512 on.
+_ROUNDS = {"gaussian": 8000, "exposure": 2000}
 
 
 def play(

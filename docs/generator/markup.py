@@ -8,7 +8,12 @@ from itertools import groupby
 from typing import Any
 
 _ROLE = re.compile(r":(class|func|meth|mod|data|attr):`([^`]+)`")
+_SECTION = re.compile(r"^(Args|Attributes|Example|Raises|Returns):$", flags=re.MULTILINE)
+_ARGUMENT = re.compile(r"^ {4}\*{0,2}(\w+): ", flags=re.MULTILINE)
+_FORMULA = re.compile(r"\$([^$]+)\$")
+_BLOCK = re.compile(r"^( *)\$\$(.+?)\$\$$", flags=re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r" *\|(---| )")
+_WITH_BAR = re.compile(r"^(?! *\.\. math::).*\|.*$", flags=re.MULTILINE)
 _LITERAL = re.compile(r"(``.+?``)", flags=re.DOTALL)
 _MARKDOWN = "## Description"
 
@@ -16,6 +21,34 @@ _MARKDOWN = "## Description"
 def docstring_page(thing: Any) -> str:
     """Returns a docstring that is a page in Markdown, with its roles as MyST writes them."""
     return _ROLE.sub(r"{py:\1}`\2`", inspect.getdoc(thing) or "")
+
+
+def prose(thing: Any) -> str:
+    """Returns what a docstring says before its sections, in Markdown, with links to what its module has."""
+
+    def link(found: re.Match[str]) -> str:
+        role, target = found.groups()
+        known = hasattr(inspect.getmodule(thing), target.partition(".")[0])
+        return f"{{py:{role}}}`{f'~{thing.__module__}.{target}' if known else target}`"
+
+    return _ROLE.sub(link, _SECTION.split(inspect.getdoc(thing) or "")[0]).strip()
+
+
+def arguments_of(maker: Any) -> dict[str, str]:
+    """Returns what the docstring of a class's constructor, or of a function, says of each argument, in Markdown."""
+    found: dict[str, str] = {}
+    for one in reversed(inspect.getmro(maker)) if inspect.isclass(maker) else [maker]:
+        made = vars(one).get("__init__") if inspect.isclass(one) else one
+        for owner, section in ((made, "Args"), (one, "Attributes")):
+            parts = _SECTION.split((inspect.getdoc(owner) or "") if owner else "")
+            for name, text in zip(parts[1::2], parts[2::2], strict=True):
+                if name == section:
+                    described = _ARGUMENT.split(text)[1:]
+                    found |= {
+                        argument: " ".join(_ROLE.sub(r"{py:\1}`\2`", said).split())
+                        for argument, said in zip(described[::2], described[1::2], strict=True)
+                    }
+    return found
 
 
 def adapt(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
@@ -31,9 +64,19 @@ def adapt(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[
 
 def _without_bars(lines: list[str]) -> list[str]:
     """Returns text whose bars are not taken for substitutions; what is literal stays."""
-    parts = _LITERAL.split("\n".join(lines))
-    text = "".join(part if _LITERAL.fullmatch(part) else part.replace("|", "\\|") for part in parts)
-    return text.split("\n")
+    set_apart = _BLOCK.sub(
+        lambda found: f"{found[1]}.. math:: {' '.join(found[2].split())}", "\n".join(lines)
+    )
+    parts = _LITERAL.split(set_apart)
+    return "".join(part if _LITERAL.fullmatch(part) else _with_formulas(part) for part in parts).split("\n")
+
+
+def _with_formulas(text: str) -> str:
+    """Returns text whose formulas between dollars have their role, and whose other bars are escaped."""
+    parts = _FORMULA.split(text)
+    parts[::2] = [_WITH_BAR.sub(lambda line: line[0].replace("|", "\\|"), part) for part in parts[::2]]
+    parts[1::2] = [f":math:`{formula}`" for formula in parts[1::2]]
+    return "".join(parts)
 
 
 def _list_table(rows: list[str]) -> list[str]:
@@ -65,6 +108,11 @@ def reference_to(thing: Any) -> str:
     """Returns a link to where the reference describes a class or function."""
     role = "class" if inspect.isclass(thing) else "func"
     return f"{{py:{role}}}`~{thing.__module__}.{thing.__qualname__}`"
+
+
+def indexed(*names: str) -> str:
+    """Returns entries of the index, by which searching for a name finds the page first."""
+    return "\n".join(["```{eval-rst}", ".. index::", *(f"   single: ! {name}" for name in names), "```"])
 
 
 def first_sentence(thing: Any) -> str:

@@ -6,7 +6,7 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers import WRAPPERS
 from generator.folder import Folder
-from generator.markup import arguments, described, first_sentence, slug, table, toctree
+from generator.markup import arguments, described, first_sentence, indexed, slug, table, toctree
 
 _LAYERS = {
     "data": "what agents experience or hold",
@@ -47,6 +47,7 @@ def _page(name: str, wrapper: type[FederatedWrapper]) -> str:
         f"{name}({', '.join(filter(None, ('env', arguments(one))))})" for one in wrapper.examples
     )
     parts = [
+        indexed(name),
         f"# {name}",
         f"Layer: **{wrapper.layer}**, {_LAYERS[wrapper.layer]}."
         f" Entry point: `{wrapper.__module__}:{wrapper.__qualname__}`.",

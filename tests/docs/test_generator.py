@@ -43,6 +43,17 @@ def test_films_are_of_baselines_that_play(generator):
         assert not alone.wrappers
 
 
+def test_every_paper_that_baselines_cite_is_linked(generator):
+    from generator.sources import linked
+
+    from fedbandit_envs.baselines import BASELINES
+
+    links = re.compile(r"\[[^\]]+\]\(http[^)]+\)")
+    references = {baseline.reference for baseline in BASELINES.own.values()}
+    unlinked = [one for one in references if re.search(r"\d{4}", links.sub("", linked(one)))]
+    assert unlinked == []
+
+
 def test_tables_of_docstrings_become_tables(generator):
     from generator.markup import adapt
 
@@ -60,7 +71,7 @@ def test_formulas_can_be_drawn():
 
     pages = [*ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md")]
     drawn = 0
-    for path in (*pages, *ROOT.glob("fedbandit_envs/*/env.py")):
+    for path in (*pages, *ROOT.glob("fedbandit_envs/*/env.py"), *ROOT.glob("baselines/**/*.py")):
         for formula in re.findall(r"\$+([^$]+)\$+", CODE.sub("", path.read_text())):
             assert tex2mathml(formula).startswith("<math"), (path, formula)
             drawn += 1

@@ -93,15 +93,13 @@ def test_every_public_name_is_in_the_reference():
     assert names - set().union(*(pages()[page].anchors for page in reference)) == set()
 
 
-def test_everything_registered_has_a_page():
-    for name in WRAPPERS:
-        assert (SITE / f"generated/wrappers/{name.lower()}.html").exists()
-    for name in BASELINES:
-        assert (SITE / f"generated/baselines/{name.lower()}.html").exists()
-    environments = "".join(path.read_text() for path in (SITE / "generated/environments").glob("*.html"))
-    for name, entry in REGISTRY.items():
-        assert name in environments
-        assert entry.pettingzoo in environments
+def test_everything_registered_has_a_page_that_the_index_names():
+    index = (SITE / "genindex.html").read_text()
+    for name in (*WRAPPERS, *BASELINES, *REGISTRY, *(entry.pettingzoo for entry in REGISTRY.values())):
+        assert re.search(
+            rf'<a href="generated/(wrappers|baselines|environments)/[^"]*">(<strong>)?{re.escape(name)}<',
+            index,
+        ), name
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +126,11 @@ def browser(tmp_path_factory):
 @pytest.mark.parametrize(("words", "expected"), [
     ("GaussianPrivatizer", "generated/wrappers/gaussianprivatizer.html"),
     ("FedProcurementHomogeneous-v0", "generated/environments/procurement.html"),
-    ("Mironov", "generated/security.html"),
+    ("FedArms-v0", "generated/environments/arms.html"),
+    ("P-FCB", "generated/baselines/p-fcb.html"),
+    ("UCB1-weighted", "generated/baselines/ucb1-weighted.html"),
 ])  # fmt: skip
-def test_search_finds(browser, url, words, expected):
+def test_search_finds_the_page_of_a_name_first(browser, url, words, expected):
     browser.get(f"{url}/search.html?q={words}")
     # Results come one after another.
     found = chromium.until(
@@ -138,8 +138,13 @@ def test_search_finds(browser, url, words, expected):
         "return /finished/.test(document.querySelector('#search-results .search-summary')?.textContent) &&"
         "[...document.querySelectorAll('#search-results li a')].map(link => link.href)",
     )
-    assert any(expected in one for one in found), found
+    assert expected in found[0], found[:3]
     assert browser.get_log("browser") == []
+
+
+def test_the_leaderboard_begins_with_its_ranking():
+    page = (SITE / "leaderboard.html").read_text().partition("<article")[2]
+    assert page.index("generated/baselines/") < page.index("<img")
 
 
 CUT_OFF = """
