@@ -17,7 +17,6 @@ from typed import assert_explained, call
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.experiments.measures import mean_with_interval
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.experiments.spec import RunSpec
