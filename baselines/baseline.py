@@ -19,7 +19,8 @@ from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.registry.registration import Registry, registered
+from fedbandit_envs.core.wrapper import find_wrapper
+from fedbandit_envs.registry.registration import Registry, find_registered, registered
 from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Interleaved, Messages, Reveal, Server
 from fedbandit_envs.wrappers.releases import Placebo
 
@@ -71,9 +72,13 @@ class Baseline:
     only: str = ""
     by_epsilon: Mapping[float, Constants] = field(default_factory=dict)
 
-    def fits(self, federation: type[Any], env_id: str) -> bool:
-        """Returns whether the baseline plays a registered environment, given the environment's class and id."""
-        return issubclass(federation, self.federation) and self.only in ("", env_id)
+    def fits(self, env_id: str) -> bool:
+        """Returns whether the baseline plays a registered environment, given its id."""
+        entry = find_registered(env_id)
+        # Around an environment that comes with a transport there is no room for a baseline's wrappers.
+        full = any(find_wrapper(name).layer == "transport" for name, _ in entry.stack)
+        plays = issubclass(resolve(entry.federation), self.federation) and self.only in ("", env_id)
+        return plays and not (full and self.wrappers)
 
     def wrap(self, env: FederatedEnv, changes: Mapping[str, Mapping[str, Any]] | None = None) -> FederatedEnv:
         """Returns the environment with the baseline's wrappers around it.
@@ -90,7 +95,8 @@ class Baseline:
         problem = getattr(env, "unwrapped", env)
         if not isinstance(problem, self.federation):
             raise ValueError(
-                f"env is a {type(problem).__name__}; this baseline plays {self.federation.__name__}"
+                f"env is a {type(problem).__name__}; this baseline plays {self.federation.__name__}. "
+                "`fedbandit list --env ID` names those that fit an environment"
             )
         arguments = self.wrapper_arguments(env, changes)
         for part, wrapper in self.wrappers.items():

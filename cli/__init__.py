@@ -5,14 +5,16 @@ Each command imports what it needs when it is called, so that ``fedbandit --help
 
 import typer
 
-from fedbandit_envs.cli import audit, lab, leaderboard, listing, run, samba, terminal
+from fedbandit_envs.cli import audit, lab, leaderboard, listing, privacy, run, samba, terminal
 
 app = typer.Typer(
+    cls=terminal.Commands,
+    context_settings={"help_option_names": ["--help", "-h"]},
     no_args_is_help=True,
     add_completion=False,
     # Rich's own markup would take words in square brackets for styles, and not print them.
     rich_markup_mode="markdown",
-    help="Federated bandits: environments and baselines.",
+    help="Federated bandits: environments and baselines. Begin with `fedbandit quickstart`, then `fedbandit list`.",
 )
 
 
@@ -21,6 +23,7 @@ app.command(name="list")(listing.list_)
 for command in (
     run.run,
     run.quickstart,
+    privacy.privacy,
     audit.audit,
     run.reproduce,
     run.sweep,

@@ -24,10 +24,10 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of the noise.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Tests a mechanism's privacy claims by attacks; exit code 1 if one is refuted (by chance 1 in 10,000 attacks).
+    """Tests a mechanism's privacy claims by attacks.
 
-    Delta is that of each release (continual release: of all together), at which claims are attacked. Two releases
-    have P-FCB's decreasing shares.
+    Exit code 1 if a claim is refuted, which one of 10,000 attacks does by chance. Delta is that of each release
+    (continual release: of all together), at which claims are attacked. Two releases have P-FCB's decreasing shares.
 
     Example: `fedbandit audit laplace --epsilon 0.5 --samples 5000`
     """

@@ -13,15 +13,15 @@ from fedbandit_envs.lab import NOTEBOOK
 
 
 def lab(
-    file: Annotated[Path, typer.Argument(help="Your copy of the notebook.")] = Path("fedbandit_lab.py"),
+    file: Annotated[Path, typer.Argument(help="Your copy.", dir_okay=False)] = Path("fedbandit_lab.py"),
     port: Annotated[int, typer.Option(help="Port on the loopback address.", min=1, max=65535)] = 2718,
     browser: Annotated[bool, typer.Option(help="Open the lab in a browser.")] = True,
     code: Annotated[bool, typer.Option(help="Show the cells, to change them, or only forms.")] = True,
 ) -> None:
-    """Opens the lab, a marimo notebook to set up runs and compare their results, until Ctrl-C.
+    """Opens the lab, a notebook to set up runs and compare their results.
 
-    You get a copy of the notebook that you can read and change. Only browsers on this machine can open it, at the
-    address that is printed. Needs the extras `[lab,report]`, and for SAMBA the extra `[secure]`.
+    It is open until Ctrl-C. You get a copy of the notebook that you can read and change. Only browsers on this machine
+    can open it, at the address that is printed. Needs the extras `[lab,report]`, and for SAMBA the extra `[secure]`.
 
     Example: `fedbandit lab --no-browser --port 2718`
     """

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from fedbandit_envs.leaderboard.table import Entry
 
 app = typer.Typer(
-    no_args_is_help=True, help="Ranks baselines and submitted policies by results that anybody can reproduce."
+    cls=terminal.Commands,
+    no_args_is_help=True,
+    help="Ranks baselines and submitted policies by results that anybody can reproduce.",
 )
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help="linear-quick, arms, ... (errors list all).")]
-_OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.")]
+_OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.", file_okay=False)]
 _PublishedOption = Annotated[
     bool, typer.Option("--published", help="Play the seeds of the published rows. Your row then has no rank.")
 ]
@@ -42,7 +44,9 @@ def run(
     on_published: _PublishedOption = False,
     seeds: Annotated[int | None, typer.Option(help="Only the first seeds, at least 20.", min=1)] = None,
 ) -> None:
-    """Runs baselines of a suite on the tracks that they fit. Can be stopped and started again.
+    """Runs baselines of a suite on the tracks that they fit.
+
+    The same command goes on after a stop.
 
     Example: `fedbandit leaderboard run LinUCB --suite linear-quick --out results`
     """
@@ -85,9 +89,10 @@ def submit(
     scheduler: terminal.SchedulerOption = None,
     on_published: _PublishedOption = False,
 ) -> None:
-    """Runs your own policy in a separate process that is sent observations only, and adds its row to the ranking.
+    """Runs your own policy and adds its row to the ranking.
 
-    The code can do what you can: read it before you run it.
+    It plays in a separate process that is sent observations only. The code can do what you can: read it before you run
+    it.
 
     Example: `fedbandit leaderboard submit mine.py:Mine --suite linear-quick --track silent --out mine`
     """
@@ -112,7 +117,7 @@ def submit(
 
 @app.command()
 def verify(
-    results: Annotated[Path, typer.Argument(help="Folder of results.")],
+    results: Annotated[Path, typer.Argument(help="Folder of results.", exists=True, file_okay=False)],
     suite: Annotated[str | None, typer.Option(help="Only rows of this suite.")] = None,
     track: Annotated[str | None, typer.Option(help="Only rows on this track.")] = None,
     entry: Annotated[str | None, typer.Option(help="Only rows of this entry.")] = None,
@@ -121,9 +126,10 @@ def verify(
         bool, typer.Option("--isolated", help="Run each row's replay under bubblewrap: no network, no files.")
     ] = False,
 ) -> None:
-    """Checks rows by playing them again, to the last bit; exit code 1 if a number differs.
+    """Checks rows by playing them again, and says whether they hold.
 
-    A file's entry is a stranger's code: read it first, and use `--isolated` or a container.
+    Exit code 1 if a number differs in its last bit. A file's entry is a stranger's code: read it first, and use
+    `--isolated` or a container.
 
     Example: `fedbandit leaderboard verify results --entry LinUCB --track silent`
     """
@@ -155,15 +161,17 @@ def verify(
             except Exception as error:
                 typer.echo(f"  REFUTED: {type(error).__name__}: {error}")
                 refuted += 1
+    verdict = f"{refuted} of {len(rows)} rows refuted" if refuted else f"all of {len(rows)} rows hold"
+    typer.echo(f"Verdict: {verdict}.")
     raise typer.Exit(1 if refuted else 0)
 
 
 @app.command()
 def report(
     results: Annotated[list[Path], typer.Option(help="Folder of results. Repeatable.")],
-    out: Annotated[Path, typer.Option(help="Folder for the report.")],
+    out: Annotated[Path, typer.Option(help="Folder for the report.", file_okay=False)],
 ) -> None:
-    """Writes `leaderboard.md` and, with the extra `[report]`, `leaderboard.png`. Says which folders have no results.
+    """Writes the ranking of all results: `leaderboard.md` and, with the extra `[report]`, `leaderboard.png`.
 
     Example: `fedbandit leaderboard report --results results --out report`
     """

@@ -13,34 +13,40 @@ Row = dict[str, Any]
 
 
 def list_(
-    problem: Annotated[str | None, typer.Option(help="Only this problem's: arms, linear, ...")] = None,
+    env_id: Annotated[
+        str | None, typer.Option("--env", help="Only this environment and what plays it.")
+    ] = None,
     text: Annotated[str | None, typer.Option(help="Only what is described with this text.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Lists environment ids, baselines, and everything that plug-ins add, with the plug-ins' packages and versions.
+    """Lists environments and baselines, and everything that plug-ins add.
 
-    A terminal gets tables; a file or another program gets names, one a line.
+    A terminal gets a table. A file or another program gets a line for each name, with tabs between the columns.
 
-    Example: `fedbandit list --problem arms --text thompson`
+    Example: `fedbandit list --env FedArms-v0 --text thompson`
     """
+    from fedbandit_envs.baselines import BASELINES
     from fedbandit_envs.basics.checks import require_choice
+    from fedbandit_envs.registry.registration import REGISTRY
 
     rows = _listed()
-    if problem is not None:
+    if env_id is not None:
         with explained(ValueError):
-            require_choice("--problem", problem, dict.fromkeys(row.get("problem") for row in rows))
-        rows = [row for row in rows if row.get("problem") == problem]
+            require_choice("--env", env_id, REGISTRY)
+        names = {env_id, *(name for name, one in BASELINES.items() if one.fits(env_id))}
+        rows = [row for row in rows if row["name"] in names]
     if text is not None:
         rows = [row for row in rows if text.lower() in " ".join(map(str, row.values())).lower()]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
-    elif sys.stdout.isatty():
+    elif rows:
+        heads = ("kind", "name", "about")
         cells = [[str(value) for value in row.values() if value] for row in rows]
-        table = ((kind, name, ", ".join(about)) for kind, name, *about in cells)
-        print_table("", ("kind", "name", "about"), table, whole="name")
-    else:
-        for row in rows:
-            typer.echo(row["name"])
+        table = [(kind, name, ", ".join(about)) for kind, name, *about in cells]
+        if sys.stdout.isatty():
+            print_table("", heads, table, whole="name")
+        else:
+            typer.echo("\n".join(map("\t".join, [heads, *table])))
     if not rows:
         typer.echo("nothing matches", err=True)
 

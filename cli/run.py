@@ -24,15 +24,17 @@ _QUICK = ("uniform-random", "one-of-each", "SS-UCB")
 _CHECKED_ROUNDS, _CHECKED_ROWS = 120, 3
 _CHECK = f"First play {_CHECKED_ROUNDS} rounds, also three rows (seed, agent) alone: actions must agree."
 
+BaselineArgument = Annotated[
+    str, typer.Argument(help="A baseline, or a policy: `file.py:Class`, `module:Class`.")
+]
+EnvArgument = Annotated[str, typer.Argument(help="An environment's id, or `module:Class`.")]
 RoundsOption = Annotated[int, typer.Option(help="Horizon T.")]
 SeedsOption = Annotated[int, typer.Option(help="Number of seeds.")]
 
 
 def run(
-    baseline: Annotated[
-        str, typer.Argument(help="A baseline, or a policy: `file.py:Class`, `module:Class`.")
-    ],
-    env_id: Annotated[str, typer.Argument(help="An environment's id, or `module:Class`.")],
+    baseline: BaselineArgument,
+    env_id: EnvArgument,
     rounds: RoundsOption = 10_000,
     seeds: SeedsOption = 10,
     first_seed: Annotated[int, typer.Option(help="The first seed; the others follow.")] = 0,
@@ -41,10 +43,10 @@ def run(
     stack: Annotated[str, typer.Option(help="Wrappers inside of the baseline's, as a JSON list.")] = "[]",
     as_json: terminal.JsonOption = False,
 ) -> None:
-    """Runs a baseline on all agents of a federation and reports cumulative regret per agent.
+    """Runs a baseline and reports regret per agent and the epsilon that is claimed.
 
-    Names are those of `fedbandit list`; a wrapper is a pair of its name and its arguments. Exit code 2 if the settings
-    are wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows whose actions differ when they
+    `fedbandit list` has the names. A wrapper is a pair of its name and its arguments. Exit code 2 if the settings are
+    wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows whose actions differ when they
     are played alone.
 
     Example: `fedbandit run SS-UCB FedProcurement-v0 --rounds 1000 --seeds 3`
@@ -140,7 +142,7 @@ def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:
 
 
 def sweep(
-    spec: Annotated[Path | None, typer.Argument(help="A TOML file with env_id, policies, grid ...")] = None,
+    spec: Annotated[Path | None, typer.Argument(help="A TOML file.", exists=True, dir_okay=False)] = None,
     env_id: Annotated[str | None, typer.Option("--env", help="An environment, as in `run`.")] = None,
     policies: Annotated[list[str] | None, typer.Option("--policy", help="As in `run`. Repeatable.")] = None,
     grid: Annotated[list[str] | None, typer.Option(help="key=value,value,... Repeatable.")] = None,
@@ -151,13 +153,13 @@ def sweep(
     stack: Annotated[str | None, typer.Option(help="Wrappers inside of the baselines', as in `run`.")] = None,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-sweep"),
+    out: terminal.OutOption = Path("fedbandit-sweep"),
 ) -> None:
-    """Runs policies for all combinations of a grid's values and writes one table. Can be stopped and started again.
+    """Runs policies for all combinations of a grid's values and writes one table.
 
-    A key of the grid is `rounds` or an argument, as in `--set`: `epsilon`, or `env.num_agents`, `policy.scale`,
-    `privatizer.epsilon` and so on where several have it. Options replace what the file says. Needs the extra
-    `[report]`.
+    The same command goes on after a stop. A key of the grid is `rounds` or an argument, as in `--set`: `epsilon`, or
+    `env.num_agents`, `policy.scale`, `privatizer.epsilon` where several have it. A TOML file may have `env_id`,
+    `policies`, `grid` and other options; those on the command line come first. Needs the extra `[report]`.
 
     Example: `fedbandit sweep --env FedArms-v0 --policy Priv-UCB1 --grid epsilon=0.1,1,10 --grid agents=2,10`
     """
@@ -179,6 +181,8 @@ def sweep(
         }
         given = tomllib.loads(spec.read_text("utf-8")) if spec else {}
         given |= {name: value for name, value in options.items() if value is not None}
+        if not {"env_id", "policies", "grid"} <= given.keys():
+            raise ValueError("--env, --policy and --grid are required, or a file that has what they say")
         runs = sweep_runs(**given)
     folder = out / "shards"
     with terminal.explained_play(out):
@@ -197,7 +201,7 @@ def _values(given: Any) -> list[Any]:
 
 
 def plot(
-    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file of `sweep` or `to_frame()`.")],
+    table: Annotated[Path, typer.Argument(help="A table of `sweep`.", exists=True, dir_okay=False)],
     x: Annotated[str, typer.Option(help="Column of the horizontal axis.")],
     y: Annotated[str, typer.Option(help="Column of the vertical axis.")] = "regret",
     by: Annotated[list[str] | None, typer.Option(help="Column that tells curves apart. Repeatable.")] = None,
@@ -206,7 +210,9 @@ def plot(
     log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic vertical axis.")] = False,
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path("plot.png"),
 ) -> None:
-    """Draws a column of a table against another: means and 95 % intervals over seeds. Needs the extra `[report]`.
+    """Draws a column of a table against another: means and 95 % intervals over seeds.
+
+    The table is a CSV or Parquet file of `sweep` or of Python's `to_frame()`. Needs the extra `[report]`.
 
     Example: `fedbandit plot fedbandit-sweep/sweep.csv --x epsilon --by baseline --where agents=10 --log-x`
     """
@@ -216,7 +222,7 @@ def plot(
     terminal.require_extra("report", "matplotlib", "pandas")
     import pandas
 
-    with terminal.explained(ValueError, OSError):
+    with terminal.explained(ValueError, OSError, option=str(table)):
         if table.suffix == ".parquet":
             frame = pandas.read_parquet(table)
         else:
@@ -240,13 +246,14 @@ def tune(
     plan: Annotated[bool, typer.Option("--plan", help="Only say how much there is to play at most.")] = False,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for the constants found.")] = Path("fedbandit-tuning"),
+    out: terminal.OutOption = Path("fedbandit-tuning"),
 ) -> None:
-    """Tunes constants of baselines by expected regret on the tasks of their suites, and chooses the best silent one.
+    """Tunes constants of baselines by expected regret, and chooses the best baseline without communication.
 
-    No experiment plays these seeds. Private forms are tuned at each epsilon of the tracks. Each choice is added to
-    tuned.json; the package has a copy of it, from which `SS-UCB-tuned` and other tuned baselines read their constants.
-    Can be stopped and started again, as long as the package's own files stay the same.
+    Regret is that on the tasks of their suites. No experiment plays these seeds. Private forms are tuned at each
+    epsilon of the tracks. Each choice is added to tuned.json; the package has a copy of it, from which `SS-UCB-tuned`
+    and other tuned baselines read their constants. Can be stopped and started again, as long as the package's own files
+    stay the same.
 
     Example: `fedbandit tune arms --rounds 100 --seeds 4 --out tuning`
     """
@@ -294,14 +301,14 @@ def reproduce(
     data: Annotated[str | None, typer.Option(help="Your ratings, for panels that need them.")] = None,
     workers: terminal.WorkersOption = 2,
     scheduler: terminal.SchedulerOption = None,
-    out: Annotated[Path, typer.Option(help="Folder for results.")] = Path("fedbandit-reproduction"),
+    out: terminal.OutOption = Path("fedbandit-reproduction"),
 ) -> None:
-    """Repeats a paper's experiment and sets the paper's numbers beside ours. Can be stopped and started again.
+    """Repeats a paper's experiment and sets the paper's numbers beside ours.
 
-    With `all`, experiments without the given panel or mode are left out. With `--data`, so are experiments that need no
-    data; without it, panels that need data. Ratings are a CSV or Parquet file with the columns user, item and rating
-    (1 to 5), or JSON: '{"name": "ratings", "table": "my.csv", "scale": [0.5, 5], "user": "who"}'. The scale `small`
-    takes minutes, or some hours. Needs the extra `[report]`.
+    The same command goes on after a stop. With `all`, experiments without the given panel or mode are left out. With
+    `--data`, so are experiments that need no data; without it, panels that need data. Ratings are a CSV or Parquet file
+    with the columns user, item and rating (1 to 5), or JSON: '{"name": "ratings", "table": "my.csv", "scale": [0.5, 5],
+    "user": "who"}'. The scale `small` takes minutes, or some hours. Needs the extra `[report]`.
 
     Example: `fedbandit reproduce fed-pe --scale tiny --out reproduction`
     """
@@ -312,8 +319,8 @@ def reproduce(
 
     known = experiments()
     if experiment is None:
-        for name, one in known.items():
-            typer.echo(f"{name}: {one.title}. {one.shows}.")
+        rows = ((name, one.title, one.shows) for name, one in known.items())
+        terminal.print_table("", ("experiment", "of", "shows"), rows, whole="experiment")
         return
     with terminal.explained(ValueError, TypeError, OSError, ending=[ImportError]):
         table = None if data is None else read_value(data)

@@ -47,9 +47,10 @@ def samba(
     plain: Annotated[bool, typer.Option("--plain", help="Run without encryption: same reward.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Runs a bandit algorithm on a vertical federation (each arm has its own data owner) with encrypted scores (SAMBA).
+    """Runs a bandit algorithm on encrypted scores (SAMBA).
 
-    Exit code 2 if the settings are wrong; 1 if the run has ended without a result. Needs the extra `[secure]`.
+    The federation is vertical: each arm has its own data owner. Exit code 2 if the settings are wrong; 1 if the run has
+    ended without a result. Needs the extra `[secure]`.
 
     Example: `fedbandit samba --algorithm ucb --arms 5 --budget 100`
     """
@@ -84,7 +85,9 @@ def samba_keys(
     seed: SeedOption = None,
     tls: Annotated[bool, typer.Option(help="Issue certificates, which links between machines need.")] = True,
 ) -> None:
-    """Creates the keys of one run, in a folder for each role; give each machine the folder of its role and no other.
+    """Creates the keys of one run of SAMBA, in a folder for each role.
+
+    Give each machine the folder of its role and no other.
 
     Example: `fedbandit samba-keys keys --owners 1 --owners 1`
     """

@@ -1,16 +1,19 @@
 """Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from fedbandit_envs.experiments.store import Cell
@@ -19,8 +22,41 @@ out_console = Console()
 
 WorkersOption = Annotated[int, typer.Option(help="Number of processes.", min=1)]
 SchedulerOption = Annotated[str | None, typer.Option(help="Dask's scheduler, which plays: tcp://HOST:PORT.")]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder for results.", file_okay=False)]
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value: an argument. Repeatable.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+
+
+class Commands(TyperGroup):
+    """Commands whose errors name what else takes an option that one of them does not have."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs a command; an error in its words says what the words may be."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter.__bases__ as error:  # that is click's UsageError
+            if error.ctx is not None and error.ctx.parent is ctx:
+                self._explain(error)
+            raise
+
+    def _explain(self, error: Any) -> None:
+        """Adds to the message of an error what the user may have meant."""
+        command, option = error.ctx.command, getattr(error, "option_name", None)
+        own = [name for one in command.params for name in one.opts if name.startswith("--")]
+        if type(error) in typer.BadParameter.__bases__:
+            error.message += f"; {command.name} has the options {', '.join(own)}"
+        elif option not in own and hasattr(error, "possibilities"):
+            error.possibilities = get_close_matches(option, own, cutoff=0.75)
+            others = [
+                f"`{name}`"
+                for name, other in self.commands.items()
+                for one in other.params
+                if option in one.opts
+            ]
+            if others and not error.possibilities:
+                error.message += f", which is an option of {', '.join(others)}"
+            elif not error.possibilities and "--set" in own:
+                error.message += f"; arguments follow --set, such as --set {option.lstrip('-')}=VALUE"
 
 
 def main(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
@@ -44,7 +80,7 @@ def explained(
     try:
         yield
     except errors as error:
-        raise typer.BadParameter(str(error), param_hint=option) from error
+        raise typer.BadParameter(re.sub(r"^\[Errno \d+\] ", "", str(error)), param_hint=option) from error
     except tuple(ending) as error:
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(1) from error

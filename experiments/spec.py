@@ -18,7 +18,7 @@ from fedbandit_envs.baselines import find_baseline
 from fedbandit_envs.baselines.baseline import Baseline, asked_epsilon
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Arrays, plain
-from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_integer, require_number
+from fedbandit_envs.basics.checks import MOST_OF_A_SIZE, require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import package_digest, resolve
 from fedbandit_envs.core.actions import EntryRequiredError
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -27,7 +27,7 @@ from fedbandit_envs.core.wrapper import Stack, checked, find_wrapper
 from fedbandit_envs.core.wrapper import build as build_stack
 from fedbandit_envs.experiments.result import ROWS_PER_SHARD, RunResult, claims_of, play_started, split_seeds
 from fedbandit_envs.experiments.store import foreign_modules
-from fedbandit_envs.registry.registration import find_registered
+from fedbandit_envs.registry.registration import REGISTRY, find_registered
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 _WRONG = (
@@ -114,6 +114,10 @@ class RunSpec:
         for one in fields(self):
             object.__setattr__(self, one.name, plain(getattr(self, one.name)))
         with refusing():
+            if str(self.baseline) in REGISTRY:
+                raise ValueError(
+                    f"baseline is {self.baseline!r}, an environment's id; the baseline comes first"
+                )
             find_baseline(self.baseline)
             find_registered(self.env_id)
             require_integer("rounds", self.rounds, 1, MOST)
@@ -139,8 +143,12 @@ class RunSpec:
         for key, value in settings.items():
             places = self.places(key)
             if len(places) != 1:
-                among = ", ".join(".".join(place) for place in places or known)
-                raise SettingsError(f"'{key}={value}' is not key=value with a key among {among}")
+                with refusing():
+                    # An ambiguous key, or one with a dot, is told from others by its part.
+                    names = [
+                        ".".join(place) if places or "." in key else place[1] for place in places or known
+                    ]
+                    require_choice(f"key for {self.baseline} on {self.env_id}", key, dict.fromkeys(names))
             ((part, name),) = places
             if name in given[part]:
                 raise SettingsError(f"{key} is {value!r}; {part}.{name} has a value already")

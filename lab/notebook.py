@@ -12,7 +12,6 @@ with app.setup:
 
     from fedbandit_envs import REGISTRY
     from fedbandit_envs.baselines import BASELINES
-    from fedbandit_envs.basics.entry_points import resolve
     from fedbandit_envs.experiments import RunResult, RunSpec, plot
     from fedbandit_envs.experiments.spec import REFUSALS, SettingsError, read_assignments, read_value
     from fedbandit_envs.samba.messages import KNOWS, Record, SecureError, sightings
@@ -32,8 +31,7 @@ def _():
 
 @app.cell
 def _(problem):
-    _federation = resolve(REGISTRY[problem.value].federation)
-    _names = [name for name, one in BASELINES.items() if one.fits(_federation, problem.value)]
+    _names = [name for name, one in BASELINES.items() if one.fits(problem.value)]
     baseline = mo.ui.dropdown(_names, value=_names[0], label="Baseline", searchable=True)
     rounds = mo.ui.number(1, 100_000, value=1000, label="Rounds")
     seeds = mo.ui.number(1, 200, value=5, label="Seeds")

@@ -171,8 +171,10 @@ class ResultTable:
             BoardError: A file is not in the form in which it is written.
         """
         table = cls()
-        if new and not (folder / ENTRIES).exists():
-            return table
+        if not (folder / ENTRIES).exists():
+            if new:
+                return table
+            raise BoardError(f"{folder} has no {ENTRIES}; a folder of results is required")
         try:
             kept = json.loads((folder / ENTRIES).read_text())
             table.editions = {edition.id: edition for edition in starmap(Edition, kept["editions"])}

@@ -12,6 +12,9 @@ from fedbandit_envs.basics.arrays import Array
 
 Value = TypeVar("Value")
 
+_MOST_NAMES = 20
+"""Longest list of allowed values that an error shows whole."""
+
 MOST_OF_A_SIZE = 1 << 20
 """Largest number of agents, of arms or of another size of a problem: more would be made for minutes, not played."""
 
@@ -93,13 +96,15 @@ def require_choice(name: str, value: Value, allowed: Collection[object]) -> Valu
     """Returns ``value`` if it is among the ``allowed`` values, and otherwise raises an error.
 
     Raises:
-        ValueError: The value is not allowed; the message has all that are, and the one that the value is most like.
+        ValueError: The value is not allowed. The message has all that are, or of many the nearest ones.
     """
     if value not in allowed:
-        names = {str(one).lower(): one for one in allowed}
-        near = get_close_matches(str(value).lower(), names, 1)
-        question = f"; did you mean {names[near[0]]!r}?" if near else ""
-        raise ValueError(f"{name} is {value!r}; one of {', '.join(map(repr, allowed))} is required{question}")
+        names = {str(one).lower(): repr(one) for one in allowed}
+        few = len(names) <= _MOST_NAMES
+        near = get_close_matches(str(value).lower(), names, 1 if few else 5, 0.6 if few else 0.0)
+        shown = ", ".join(names.values()) if few else f"{len(names)} names"
+        question = f"; did you mean {', '.join(names[one] for one in near)}?" if near else ""
+        raise ValueError(f"{name} is {value!r}; one of {shown} is required{question}")
     return value
 
 

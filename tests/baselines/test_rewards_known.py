@@ -44,7 +44,7 @@ def test_policies_take_it_from_their_environment(task):
     right = sd if law == "normal" else 0.5
     seeds = np.zeros((1, env.max_num_agents), np.uint64)
     for name, baseline in BASELINES.own.items():
-        policy = baseline.make_policy() if baseline.fits(type(problem), env_id) else None
+        policy = baseline.make_policy() if baseline.fits(env_id) else None
         if isinstance(policy, LinUCB | SupLinUCB):
             try:
                 policy.reset(baseline.wrap(env).policy_spec, seeds)

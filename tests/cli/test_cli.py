@@ -17,7 +17,6 @@ from typed import assert_explained, call
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.experiments.measures import mean_with_interval
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.experiments.spec import RunSpec
@@ -48,33 +47,21 @@ def test_help_imports_no_command_s_libraries():
     assert not (heavy | {f"fedbandit_envs.{folder}" for folder in own}) & set(done.stdout.split())
 
 
-OF_ONE_PROBLEM = [
-    (name, env_id)
-    for name, baseline in sorted(BASELINES.items())
-    for env_id, entry in REGISTRY.items()
-    if resolve(entry.federation) is baseline.federation and baseline.only in ("", env_id)
-]
-
-
-def refusal(name, env_id):
-    """Why a baseline cannot play an id of its problem; empty if it can."""
-    if env_id == "FedArmsSuper-v0" and name.startswith("FAIR-LEARN"):
-        return "pulls one arm a round"
+FITTING = [(name, env_id) for name, one in BASELINES.items() for env_id in REGISTRY if one.fits(env_id)]
+REFUSED = {
+    ("FAIR-LEARN-UCB1", "FedArmsSuper-v0"): "pulls one arm a round",
     # The id has a transport, outside of which stand observations alone.
-    if env_id == "FedArmsUnreliable-v0" and BASELINES[name].wrappers:
-        return "layer"
-    return ""
-
-
-PLAYABLE = [pair for pair in OF_ONE_PROBLEM if not refusal(*pair)]
-ONCE = dict(reversed(PLAYABLE))
+    ("Fed-UCB1", "FedArmsUnreliable-v0"): "layer",
+    ("LinUCB", "FedArms-v0"): "env is a ArmsEnv; this baseline plays LinearEnv. `fedbandit list --env ID` names",
+}
+"""Why baselines cannot play an id."""
+PLAYABLE = [pair for pair in FITTING if pair not in REFUSED]
 
 
 def test_a_baseline_that_does_not_fit_an_id_is_refused():
-    refused = [pair for pair in OF_ONE_PROBLEM if refusal(*pair)]
-    assert len(refused) > 5
-    for name, env_id in refused:
-        assert_explained(call("run", name, env_id, "--rounds", 3, "--seeds", 1), refusal(name, env_id))
+    assert set(REFUSED) - set(FITTING) == {*REFUSED} - {("FAIR-LEARN-UCB1", "FedArmsSuper-v0")}
+    for (name, env_id), message in REFUSED.items():
+        assert_explained(call("run", name, env_id, "--rounds", 3, "--seeds", 1), message)
 
 
 @pytest.mark.parametrize("env_id", every_second(REGISTRY))
@@ -155,7 +142,19 @@ OWN = ("run", "mine.py:Constant", "FedArms-v0", "--rounds", 20, "--seeds", 2, "-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("run", "UCB", "FedProcurement-v0"), "baseline is 'UCB'"),
+        (("run", "UCB", "FedProcurement-v0"), "names is required; did you mean 'UCB1', 'CUCB', "),
+        (("run", "FedArms-v0", "UCB1"), "baseline is 'FedArms-v0', an environment's id; the baseline comes first"),
+        ((*RUN, "--agents", 3), "No such option: --agents; arguments follow --set, such as --set agents=VALUE"),
+        ((*RUN, "--out", "x"), "--out, which is an option of `quickstart`, `privacy`"),
+        ((*RUN, "--seed", 3), "No such option: --seed (Possible options: --seeds)"),
+        (("list", "arms"), "argument(s) (arms); list has the options --env, --text, --json"),
+        (("leaderboard", "verify", ".", "--out", "x"), "--out, which is an option of `run`, `submit`, `report`"),
+        (("leaderboard", "verify", "."), ". has no entries.json; a folder of results is required"),
+        (("leaderboard", "verify", "file"), "'file' is a file"),
+        ((*P_FCB[:3], "--set", "privatizr.epsilon=1"), "names is required; did you mean 'privatizer.epsilon', "),
+        (("privacy", *P_FCB[1:3], "--format", "xml"), "--format is 'xml'; one of 'markdown', 'html', 'json'"),
+        (("privacy", *P_FCB[1:3], "--out", "taken"), "'taken' is a directory"),
+        (("plot", "file", "--x", "round"), "Invalid value for file: No columns"),
         ((*RUN, "--rounds", 0), "rounds is 0"),
         ((*RUN, "--rounds", "1e3"), "--rounds"),
         (("run", "P-FCB", "FedProcurement-v0", "--rounds", 1), "max_cycles is 1; at least 2"),
@@ -194,6 +193,21 @@ def test_wrong_words_are_explained(own, words, message):
     (own / "taken" / "regret.png").mkdir(parents=True)
     assert_explained(call(*words), message)
     assert not (own / "pictures").exists()
+
+
+def test_the_privacy_report_is_that_of_what_was_played(tmp_path):
+    """Its numbers are in `tests/silos/test_reports.py`."""
+    words = ("privacy", "UCB1-weighted", "FedArms-v0", "--rounds", 20, "--set", "epsilon=3", "--format")
+    fields = json.loads(call(*words, "json").stdout)
+    env, policy = RunSpec("UCB1-weighted", "FedArms-v0", 20, 1).changed({"epsilon": 3}).build()
+    regret = simulate(env, policy, [0]).regret[-1].mean()
+    assert fields["measured"] == {"regret": regret}
+    assert fields["guarantees"][0]["epsilon"] == env.privacy().epsilon == pytest.approx(3)
+    told = {"baseline": "UCB1-weighted", "env_id": "FedArms-v0", "settings": ["epsilon=3"], "rounds_planned": 20}
+    assert told.items() <= fields["subject"].items()
+    assert call(*words, "html", "--out", tmp_path / "page").stdout.strip() == str(tmp_path / "page")
+    assert (tmp_path / "page").read_text() == call(*words, "html").stdout.removesuffix("\n")
+    assert "| baseline | UCB1-weighted |" in call(*words, "markdown").stdout
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`fedbandit list`: whole names, one a line for programs, and what is asked for alone."""
+"""`fedbandit list`: whole names, with headings, and what is asked for alone."""
 
 import io
 import json
@@ -21,7 +21,9 @@ def call(*words):
 def names(*words):
     result = call(*words)
     assert result.exit_code == 0, result.output
-    return result.stdout.splitlines()
+    heads, *rows = [line.split("\t") for line in result.stdout.splitlines()]
+    assert heads == ["kind", "name", "about"]
+    return [name for _, name, _ in rows]
 
 
 def test_a_program_gets_one_name_a_line():
@@ -32,11 +34,11 @@ def test_a_terminal_of_80_columns_gets_whole_names(monkeypatch):
     shown = io.StringIO()
     monkeypatch.setattr(terminal, "out_console", Console(file=shown, width=80))
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    listing.list_(text="a", problem="arms")
+    listing.list_(text="a", env_id="FedArms-v0")
     lines = shown.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     first = {line.split("│")[2].strip() for line in lines if line.startswith("│")}
-    assert first - {""} == set(names("--problem", "arms", "--text", "a"))
+    assert first - {""} == set(names("--env", "FedArms-v0", "--text", "a"))
     assert "…" not in shown.getvalue()
 
 
@@ -54,17 +56,18 @@ def test_json_has_all_that_is_known():
     assert found["SS-UCB"]["reference"] == BASELINES["SS-UCB"].reference
 
 
-def test_of_a_problem():
-    linear = names("--problem", "linear")
-    assert [name for name in linear if name in BASELINES] == [
-        name for name, one in BASELINES.items() if one.federation is LinearEnv
+def test_what_plays_an_environment():
+    linear = [name for name, one in BASELINES.items() if one.federation is LinearEnv]
+    assert names("--env", "FedFixed-v0") == [
+        "FedFixed-v0",
+        *(name for name in linear if BASELINES[name].only in ("", "FedFixed-v0")),
     ]
-    assert "FedLinearBall-v0" in linear
-    assert "FedArms-v0" not in linear
+    # It comes with a channel.
+    assert not any(BASELINES[name].wrappers for name in names("--env", "FedArmsUnreliable-v0")[1:])
 
 
 def test_of_a_text_in_any_case():
-    assert names("--text", "tHoMpSoN", "--problem", "procurement")[:1] == ["Thompson-procurement"]
+    assert names("--text", "tHoMpSoN", "--env", "FedProcurement-v0")[:1] == ["Thompson-procurement"]
     # The text stands in what the baseline does.
     assert "uniform-random" in names("--text", BASELINES["uniform-random"].summary[:9])
 
@@ -77,7 +80,6 @@ def test_nothing_found_is_said(words):
     assert result.stdout == ("[]\n" if words else "")
 
 
-def test_an_unknown_problem_is_explained():
-    result = call("--problem", "lineer")
-    assert_explained(result, "--problem is 'lineer'; one of 'arms', 'exposure'")
-    assert_explained(result, "did you mean 'linear'?")
+def test_an_unknown_environment_is_explained():
+    result = call("--env", "FedLineer-v0")
+    assert_explained(result, "--env is 'FedLineer-v0'; one of 28 names is required; did you mean 'FedLinear-v0', ")

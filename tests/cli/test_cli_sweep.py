@@ -101,15 +101,15 @@ def test_a_sweep_that_is_stopped_goes_on_where_it_was(call, monkeypatch, tmp_pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (SWEEP, "missing 1 required positional argument: 'grid'"),
-        (("sweep", "none.toml"), "No such file"),
+        (SWEEP, "--env, --policy and --grid are required"),
+        (("sweep", "none.toml"), "'none.toml' does not exist"),
         (("sweep", "odd.toml"), "at line 1, column 11"),
         ((*SWEEP, "--grid", "agents"), "'agents' is given; key=value"),
         ((*SWEEP, "--grid", "agents="), "num_agents is ''"),
         ((*SWEEP, "--grid", "agents=2", "--grid", "agents=3"), "'agents=3' is given; key=value"),
-        ((*SWEEP, "--grid", "agent=2"), "is not key=value with a key among env.awake"),
+        ((*SWEEP, "--grid", "agent=2"), "key for UCB1 on FedArms-v0 is 'agent'; one of 'awake', "),
         ((*SWEEP, "--grid", "agents=2", "--stack", "[["), "stack is '[['"),
-        ((*SWEEP, "--grid", "agents=2", "--out", "spec.toml"), "Invalid value for --out"),
+        ((*SWEEP, "--grid", "agents=2", "--out", "spec.toml"), "Invalid value for '--out'"),
     ],
 )
 def test_mistakes_are_explained(call, tmp_path, words, message):

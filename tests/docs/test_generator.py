@@ -37,8 +37,8 @@ def test_films_are_of_baselines_that_play(generator):
     first = {resolve(entry.federation): env_id for env_id, entry in reversed(REGISTRY.own.items())}
     for federation, env_id in first.items():
         together, alone = (BASELINES[name] for name in cast(problem_of(federation)))
-        assert together.fits(federation, env_id)
-        assert alone.fits(federation, env_id)
+        assert together.fits(env_id)
+        assert alone.fits(env_id)
         assert "channel" in together.wrappers
         assert not alone.wrappers
 

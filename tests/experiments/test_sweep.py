@@ -143,7 +143,7 @@ def test_names_that_several_parts_have_are_ambiguous():
 @pytest.mark.parametrize(("changes", "message"), [
     ({"grid": {"epsilon": [1, 1.0]}}, r"grid: epsilon is \[1, 1.0\]; a list of different values"),
     ({"grid": {"epsilon": [object()]}}, "not JSON serializable"),
-    ({"grid": {"epsilo": [1]}}, "epsilo=.* is not key=value with a key among env.*privatizer.epsilon"),
+    ({"grid": {"epsilo": [1]}}, "key for .* is 'epsilo'; one of .* did you mean 'epsilon'"),
     ({"grid": {"epsilon": [1, -1]}}, "epsilon is -1"),
     ({"grid": {"agents": [2], "num_agents": [3]}}, "env.num_agents has a value already"),
     ({"grid": {"arms": [2]}}, "arms is in settings and in the grid"),

@@ -295,6 +295,7 @@ def test_the_command_verifies_the_rows_that_are_asked_for():
     words = ["leaderboard", "verify", BOARDS[0], "--suite", "arms-quick", "--seeds", "1", "--entry"]
     ran = call(*words, "UCB1-0.5", "--track", "silent")
     assert ran.exit_code == 0, ran.output
+    assert ran.output.splitlines()[-1] == "Verdict: all of 1 rows hold."
     assert ran.output.count("entry: ") == ran.output.count(" silent UCB1-0.5\n") == 1
     assert call(*words, "UCB1-0.5", "--track", "private-1").exit_code == 2
 

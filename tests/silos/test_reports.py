@@ -6,9 +6,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from pairs import every_fourth
+from registered import few
 from silo_runs import noisy, plan_of
 
-from fedbandit_envs import arms_v0, linear_v0, wrappers
+from fedbandit_envs import REGISTRY, arms_v0, linear_v0, wrappers
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.experiments import RunSpec, simulate
 from fedbandit_envs.silos import Silo
 from fedbandit_envs.wrappers.privacy.report import DELTAS, NOT_COVERED
 
@@ -46,15 +50,56 @@ def test_a_report_says_what_the_claims_say(settings):
     env.reset_batch([0])
     for _ in range(2):
         env.step_batch(np.zeros((1, 3), np.int64))
+    assert_says_what_claims_say(env, bool(settings[0]))
+
+
+def unfilled(value, path=""):
+    """Yields where a report has nothing to say."""
+    if isinstance(value, dict | list):
+        for name, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from unfilled(one, f"{path}.{name}")
+    if value is None or value in ("", [], {}):
+        yield path
+
+
+PRIVATE = {
+    name: next(env_id for env_id in REGISTRY if one.fits(env_id))
+    for name, one in BASELINES.items() if "privatizer" in one.wrappers
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", every_fourth(PRIVATE))
+def test_reports_of_private_baselines_leave_no_field_open(name, monkeypatch):
+    # How large a shuffler's noise must be is searched for long.
+    monkeypatch.setattr("fedbandit_envs.baselines.linear.registered.largest_loss", lambda *arguments: 0.1)
+    spec = RunSpec(name, PRIVATE[name], 300, 1, env_kwargs=few(PRIVATE[name]))
+    env, policy = spec.build()
+    simulate(env, policy, spec.all_seeds)
+    fields = assert_says_what_claims_say(env)
+    for told in fields["guarantees"]:
+        left = {*unfilled(told)} - {".reason"}
+        # What is not known has a reason, and no curve.
+        assert not left or (told["epsilon"] is None and told["reason"]), left
+    rest = {*unfilled({**fields, "guarantees": 1})}
+    inapplicable = {
+        ".mechanism.events": fields["mechanism"]["releases_made"] == 0,
+        ".if_it_goes_on.epsilon_if_all_is_done_once_more": fields["guarantees"][0]["epsilon"] is None,
+    }
+    assert all(inapplicable.get(path) for path in rest), rest
+    assert {"mechanism", "noise", "not_covered", "if_it_goes_on", "protected"} <= fields.keys()
+
+
+def assert_says_what_claims_say(env, noisy=True):
     report, claims = env.privacy_report(regret=2.5), env.privacy_claims()
     fields = json.loads(json.dumps(report.fields, allow_nan=False))
     assert (fields["schema"]["version"], fields["measured"]) == (1, {"regret": 2.5})
     assert len(fields["guarantees"]) == len(claims)
+    assert env.privacy() in claims
     for told, claim in zip(fields["guarantees"], claims, strict=True):
         assert claim.as_json().items() <= told.items()
         assert all(told[name] for name in ("against", "trusting", "composition_means"))
         curve = [np.inf if one["epsilon"] == "infinity" else one["epsilon"] for one in told["curve"]]
-        if claim.epsilon is not None and settings[0]:
+        if claim.epsilon is not None and noisy:
             assert [one["delta"] for one in told["curve"]] == list(DELTAS)
             assert curve == sorted(curve)
             # Exact composition gives no more than what is claimed, at the delta that is claimed.
@@ -71,9 +116,10 @@ def test_a_report_says_what_the_claims_say(settings):
             assert claim.epsilon <= float(written) <= claim.epsilon * (1 + 2e-5)
     assert "| version | 1 |" in text
     HTMLParser().feed(page)
-    if settings[0]:
+    if noisy:
         again = fields["if_it_goes_on"]["epsilon_if_all_is_done_once_more"]
-        assert again in (None, "infinity") or again > 0
+        assert again in (None, "infinity") or again >= (claims[0].epsilon or 0)
+    return fields
 
 
 def test_a_silo_reports_what_it_has_spent(tmp_path):

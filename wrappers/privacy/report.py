@@ -143,7 +143,7 @@ class PrivacyReport:
 def _text(value: Any) -> str:
     """Returns a value as text for a table's cell."""
     if isinstance(value, list):
-        return "; ".join(map(_text, value))
+        return "; ".join(map(_text, value)) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_text(one)}" for name, one in value.items())
     if isinstance(value, float):
@@ -152,7 +152,7 @@ def _text(value: Any) -> str:
         return short if float(short) >= value else f"{value * (1 + 1e-5):.6g}"
     if value is None or isinstance(value, bool):
         return {None: "not known", True: "yes", False: "no"}[value]
-    return str(value).replace("|", r"\|")
+    return str(value).replace("|", r"\|") or "none"
 
 
 def report_of(env: FederatedEnv, measured: Mapping[str, float]) -> PrivacyReport:
@@ -248,9 +248,15 @@ def make_report(
     if used and all(event.kind == "gaussian" for event, _ in used):
         mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
         fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
-    again = accountant.after(dict(used)).epsilon(
-        first.delta, composition=first.composition, adjacency=first.adjacency
+    # Basic composition adds deltas up, so that twice the releases may have no epsilon at the delta of once.
+    twice = (
+        accountant.after(dict(used)).epsilon(first.delta, composition=one, adjacency=first.adjacency)
+        for one in (first.composition, "exact")
     )
+    again = next((one for one in twice if one.epsilon is not None), first)
+    # An observer who sees more than the accountant's noise knows no less when all is done once more.
+    if first.epsilon is None or (again.epsilon or 0.0) < first.epsilon:
+        again = first
     fields["if_it_goes_on"] = {
         "further_releases": "none: the plan is used up" if most is not None and made >= most else "possible",
         "epsilon_if_all_is_done_once_more": again.as_json()["epsilon"],
