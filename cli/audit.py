@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fedbandit_envs.cli.terminal import JsonOption, explained, print_table, progress
+from fedbandit_envs.cli.terminal import JsonOption, explained, print_table
 
 if TYPE_CHECKING:
     from fedbandit_envs.wrappers.privacy.audit import Audit
@@ -31,6 +31,7 @@ def audit(
 
     Example: `fedbandit audit laplace --epsilon 0.5 --samples 5000`
     """
+    from fedbandit_envs.experiments.execute import progress
     from fedbandit_envs.wrappers.privacy.audits import attacks_of, run_audits
 
     with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):

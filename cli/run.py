@@ -3,6 +3,8 @@
 import json
 import re
 import tomllib
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -15,11 +17,13 @@ import typer
 from fedbandit_envs.cli import terminal
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from fedbandit_envs.core.privacy import Claim
     from fedbandit_envs.experiments import RunResult, RunSpec
 
 _CLAIM = ("adjacency", "trust", "observer", "epsilon", "reason")
-_QUICK = ("uniform-random", "one-of-each", "SS-UCB")
+_RESULT = ("regret [95 %]", "ratio to silence", "epsilon")
 # Rounds that `check_policy` plays, and the number of rows that it plays alone.
 _CHECKED_ROUNDS, _CHECKED_ROWS = 120, 3
 _CHECK = f"First play {_CHECKED_ROUNDS} rounds, also three rows (seed, agent) alone: actions must agree."
@@ -45,6 +49,8 @@ def run(
 ) -> None:
     """Runs a baseline and reports regret per agent and the epsilon that is claimed.
 
+    The problem's best silence, a baseline without communication, is played beside it, but not with `--json`.
+
     `fedbandit list` has the names. A wrapper is a pair of its name and its arguments. Exit code 2 if the settings are
     wrong or a privacy budget is used up before the end; 1 if --check-rows finds rows whose actions differ when they
     are played alone.
@@ -68,9 +74,10 @@ def run(
     if as_json:
         typer.echo(json.dumps(written, indent=2))
         return
-    rows = ((str(row["round"]), *_cells(row, ".1f")) for row in written["checkpoints"])
-    heads = ("round", "regret per agent", "95 % interval")
-    terminal.print_table(f"{baseline} on {env_id}, {seeds} seeds", heads, rows)
+    silent = _silence_beside(spec, result)
+    results = [result] if silent is None or silent is result else [result, silent]
+    title = f"{env_id}, {spec.agents} agents, {rounds:,} rounds, {seeds} seeds"
+    _print_results(title, "baseline", results, silent)
     # Of the ways to compose releases, the table shows the one that gives the smallest epsilon.
     claims = [one for one in result.claims if one.composition == "exact"]
     if claims:
@@ -80,65 +87,107 @@ def run(
         if (own := result.privacy).delta != spec.delta:
             at = f"at the mechanism's own delta {own.delta:g}, {own.composition} composition"
             terminal.out_console.print(f"epsilon {_epsilon(own)} for {own.adjacency} {at}")
-    for name, mean in written["info_mean"].items():
-        terminal.out_console.print(f"{name}, mean over rounds and agents: {mean:g}")
+    if means := [f"{name} {mean:.3g}" for name, mean in written["info_mean"].items()]:
+        terminal.out_console.print(f"means over rounds and agents: {', '.join(means)}")
     if check_rows:
         terminal.out_console.print("rows that were played alone act the same")
 
 
 def quickstart(
     rounds: RoundsOption = 10_000,
-    seeds: SeedsOption = 10,
+    seeds: SeedsOption = 20,
     out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("fedbandit-quickstart"),
 ) -> None:
-    """Runs three baselines without communication on FedProcurement-v0 and draws their regret.
+    """Plays a private federation beside agents that send nothing and agents that send true data; draws their regret.
 
-    Needs the extra `[report]`.
+    The agents pull arms of FedArms-v0. Those that send nothing play the problem's best silence. Needs the extra
+    `[report]`.
 
     Example: `fedbandit quickstart --rounds 1000 --seeds 3 --out pictures`
     """
     terminal.require_extra("report", "matplotlib", "pandas")
-    import numpy as np
     import pandas
 
+    from fedbandit_envs.baselines.comparison_lines import BASELINE_OF, OURS_TUNED, PLACEBO, TRUE_TUNED, TUNED
     from fedbandit_envs.experiments.plots import plot
     from fedbandit_envs.experiments.spec import RunSpec, SettingsError
 
+    env_id, lines = "FedArms-v0", BASELINE_OF["arms"]
+    shown = {"nothing": lines[TUNED], "noisy counts": lines[OURS_TUNED], "true counts": lines[TRUE_TUNED]}
     with terminal.explained(SettingsError):
-        runs = [RunSpec(name, "FedProcurement-v0", rounds, seeds) for name in _QUICK]
+        runs = [
+            RunSpec(name, env_id, rounds, seeds, labels={"agents send": sent}) for sent, name in shown.items()
+        ]
     with terminal.explained_play(out):
-        results = [_played(spec) for spec in runs]
-        frame = pandas.concat([result.to_frame() for result in results])
-        plot(frame, "round", "regret", "baseline", log_x=True, log_y=True).savefig(out / "regret.png")
-    rows = []
-    for spec, result in zip(runs, results, strict=True):
-        checkpoints = result.as_json()["checkpoints"]
-        means = [row["regret_mean"] for row in checkpoints]
-        share = 100 * (1 - np.interp(rounds // 2, result.rounds, means) / means[-1])
-        rows.append((spec.baseline, *_cells(checkpoints[-1], ",.0f"), f"{share:.0f} %"))
-    title = f"FedProcurement-v0: 10 agents, 30 producers, {rounds} rounds, {seeds} seeds"
-    heads = ("baseline", "regret per agent", "95 % interval", "in the last half")
-    terminal.print_table(title, heads, rows, whole="95 % interval")
-    terminal.out_console.print(
-        "A policy that learns incurs ever less of its regret in the last half; one that does not, 50 %."
+        silent, private, true = (_played(spec) for spec in runs)
+        frame = pandas.concat([result.to_frame() for result in (silent, private, true)])
+        plot(frame, "round", "regret", "agents send", log_x=True).savefig(out / "regret.png")
+    title = f"{env_id}, {runs[0].agents} agents, {rounds:,} rounds, {seeds} seeds"
+    _print_results(title, "agents send", [silent, private, true], silent)
+    claim = private.privacy
+    typer.echo(
+        f"nothing: {lines[TUNED]} has the least regret of all baselines without communication.\n"
+        f"noisy counts: {lines[OURS_TUNED]} claims epsilon {_epsilon(claim)} at delta {claim.delta:g}\n"
+        "    for each pull of each agent, over all rounds together.\n"
+        f"true counts: {lines[TRUE_TUNED]} adds no noise and has no privacy."
     )
     typer.echo(f"regret plot: {(out / 'regret.png').resolve()}")
+    policies = f"--policy {lines[OURS_TUNED]} --policy {lines[TUNED]}"
+    typer.echo(
+        f"""
+Try next:
+  fedbandit run {lines[PLACEBO]} {env_id}
+      the same messages with noise and without data
+  fedbandit sweep --env {env_id} {policies} --grid epsilon=0.1,1,10
+      what privacy costs
+  fedbandit list
+      all environments and baselines"""
+    )
+
+
+def _best_silence(env_id: str) -> str | None:
+    """Returns the name of the best silence of an environment's problem; None if it has none."""
+    from fedbandit_envs.baselines.tuned import best_silence
+    from fedbandit_envs.basics.entry_points import resolve
+    from fedbandit_envs.registry.registration import find_registered
+
+    return best_silence(resolve(find_registered(env_id).federation).__module__.split(".")[-2])
+
+
+def _silence_beside(spec: "RunSpec", result: "RunResult") -> "RunResult | None":
+    """Plays the best silence under the settings of a run; returns None where it is unknown, does not fit or sends."""
+    from fedbandit_envs.experiments.spec import REFUSALS
+
+    name = _best_silence(spec.env_id)
+    if name == spec.baseline:
+        return result
+    with suppress(*REFUSALS):
+        silent = name and _played(replace(spec, baseline=name, policy_kwargs={}, wrapper_kwargs={}))
+        return silent if silent and silent.privacy.epsilon == 0 else None
+    return None
+
+
+def _print_results(title: str, head: str, results: "Sequence[RunResult]", silent: "RunResult | None") -> None:
+    """Prints results by a label of theirs: regret, its ratio to that of a silent run, and the claimed epsilon."""
+    from fedbandit_envs.experiments.measures import ratio_with_interval, rounded
+
+    rows = []
+    for one in results:
+        ratio = rounded(ratio_with_interval(one.per_seed, silent.per_seed)) if silent else "-"
+        rows.append((str(one.labels[head]), rounded(one.mean), ratio, _epsilon(one.privacy)))
+    terminal.print_table(title, (head, *_RESULT), rows)
 
 
 def _played(spec: "RunSpec") -> "RunResult":
     """Plays a run with a progress bar and returns its result."""
-    with terminal.progress(spec.baseline, spec.size) as update:
+    from fedbandit_envs.experiments.execute import progress
+
+    with progress(str(spec.baseline), spec.size) as update:
         return spec.run(lambda played: update(advance=played))
 
 
 def _epsilon(claim: "Claim") -> str:
     return "unknown" if claim.epsilon is None else f"{claim.epsilon:.4g}"
-
-
-def _cells(checkpoint: dict[str, Any], decimals: str) -> tuple[str, str]:
-    """Returns two cells of a table: mean regret at a checkpoint and its interval, ``-`` if there is none."""
-    ends = (format(end, decimals) for end in checkpoint["regret_ci"] or ())
-    return format(checkpoint["regret_mean"], decimals), " .. ".join(ends) or "-"
 
 
 def sweep(
@@ -147,7 +196,7 @@ def sweep(
     policies: Annotated[list[str] | None, typer.Option("--policy", help="As in `run`. Repeatable.")] = None,
     grid: Annotated[list[str] | None, typer.Option(help="key=value,value,... Repeatable.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Horizon T; by default 10000.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Number of seeds; by default 10.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds; by default 20.")] = None,
     first_seed: Annotated[int | None, typer.Option(help="The first seed; the others follow.")] = None,
     settings: terminal.SetOption = None,
     stack: Annotated[str | None, typer.Option(help="Wrappers inside of the baselines', as in `run`.")] = None,
@@ -187,8 +236,30 @@ def sweep(
     folder = out / "shards"
     with terminal.explained_play(out):
         terminal.play_missing("sweep", runs, folder, workers=workers, scheduler=scheduler)
-        for path in write_tables(sweep_frame(runs, Store(folder).load), out):
-            typer.echo(path)
+        frame = sweep_frame(runs, Store(folder).load)
+        paths = write_tables(frame, out)
+    _print_summary(frame)
+    for path in paths:
+        typer.echo(path)
+
+
+def _print_summary(frame: "DataFrame") -> None:
+    """Prints what :func:`.sweep.summary` has of each run of a table; of its settings those that differ between runs."""
+    from fedbandit_envs.experiments.measures import rounded
+    from fedbandit_envs.experiments.sweep import summary
+
+    table = summary(frame)
+    about = table.columns[: table.columns.get_loc("seeds")]
+    varied = [name for name in about if name == "baseline" or table[name].nunique(dropna=False) > 1]
+    rows = []
+    for row in table.to_dict("records"):
+        cells = [str(row[name]) if row[name] == row[name] else "-" for name in varied]
+        for name in ("regret", "ratio"):
+            cells.append(rounded((row[name], row[f"{name}_low"], row[f"{name}_high"])))
+        rows.append((*cells, f"{row['claim_epsilon']:.4g}"))
+    terminal.print_table(f"{table.seeds.max()} seeds", (*varied, *_RESULT), rows)
+    if table.ratio.isna().all() and (name := _best_silence(table.env_id[0])):
+        typer.echo(f"Add --policy {name}, the best silence, to see the ratio to it.")
 
 
 def _values(given: Any) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Annotated, cast
 
 import typer
 
-from fedbandit_envs.cli.terminal import JsonOption, SetOption, explained, out_console, print_table, progress
+from fedbandit_envs.cli.terminal import JsonOption, SetOption, explained, out_console, print_table
 
 _KEY_FILE = "keys.json"
 _NAMES = "ucb, thompson, ... (errors list all)"
@@ -54,6 +54,7 @@ def samba(
 
     Example: `fedbandit samba --algorithm ucb --arms 5 --budget 100`
     """
+    from fedbandit_envs.experiments.execute import progress
     from fedbandit_envs.experiments.spec import read_assignments, read_value
     from fedbandit_envs.samba.runs import SambaSettings, Transport, run_samba
 
@@ -126,6 +127,7 @@ def samba_role(
     Example: `fedbandit samba-role comp --keys keys/comp/keys.json --connect host:7000`
     """
     from fedbandit_envs.basics.checks import require_number
+    from fedbandit_envs.experiments.execute import progress
     from fedbandit_envs.experiments.spec import read_assignments
     from fedbandit_envs.samba.keys import Keyring
     from fedbandit_envs.samba.messages import require_extra

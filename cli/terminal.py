@@ -1,10 +1,9 @@
 """Terminal code shared by all commands: tables, errors in the user's input, progress bars, common options."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,25 +115,6 @@ def print_table(title: str, heads: Iterable[str], rows: Iterable[Sequence[str]],
     out_console.print(table)
 
 
-@contextmanager
-def progress(name: str, total: float | None) -> Iterator[Callable[..., None]]:
-    """Shows a progress bar with elapsed and remaining time on the error stream.
-
-    Args:
-        name: Label of the bar.
-        total: Amount of work at which the bar is full, in any unit; None if it is not known yet.
-
-    Yields:
-        A function that changes the bar by its arguments ``advance`` (work done since the last call), ``completed``
-        (work done so far) or ``total``.
-    """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        yield partial(bar.update, bar.add_task(name, total=total))
-
-
 def play_missing(
     name: str, cells: Sequence["Cell"], folder: Path, *, workers: int, scheduler: str | None
 ) -> None:
@@ -147,7 +127,7 @@ def play_missing(
         workers: Number of processes that play.
         scheduler: Address of a Dask scheduler whose workers play instead.
     """
-    from fedbandit_envs.experiments.execute import play
+    from fedbandit_envs.experiments.execute import play, progress
     from fedbandit_envs.experiments.store import Store
 
     missing = Store(folder).missing(cells)

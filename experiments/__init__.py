@@ -4,6 +4,6 @@
 from fedbandit_envs.experiments.plots import plot
 from fedbandit_envs.experiments.result import RunResult, simulate
 from fedbandit_envs.experiments.spec import RunSpec
-from fedbandit_envs.experiments.sweep import sweep
+from fedbandit_envs.experiments.sweep import summary, sweep
 
-__all__ = ["RunResult", "RunSpec", "plot", "simulate", "sweep"]
+__all__ = ["RunResult", "RunSpec", "plot", "simulate", "summary", "sweep"]

@@ -5,7 +5,8 @@ A shard is a part of a run, with some of its seeds. Its result is written to a f
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from os import _exit, chdir, getcwd, getpid, getppid
 from pathlib import Path
 from random import Random
@@ -14,6 +15,7 @@ from time import sleep
 from warnings import simplefilter
 
 from fedbandit_envs.basics.arrays import Arrays
+from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.experiments.store import Cell, Store
 
 _TIMEOUT = 10  # seconds
@@ -47,6 +49,7 @@ def play(
     Raises:
         BackendError: The processes or the workers of Dask cannot play, or a worker has another source.
     """
+    require_integer("workers", workers, 1)
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
     shards = {store.path(shard): shard for shard in store.missing(cells)}
@@ -62,6 +65,27 @@ def play(
     with closing(_on_dask(scheduler, tasks()) if scheduler else _here(workers, tasks())) as written:
         for file in written:
             advance(shards[file].size)
+
+
+@contextmanager
+def progress(name: str, total: float | None, shown: bool = True) -> Iterator[Callable[..., None]]:
+    """Shows a progress bar with elapsed and remaining time on the error stream.
+
+    Args:
+        name: Label of the bar.
+        total: Amount of work at which the bar is full, in any unit; None if it is not known yet.
+        shown: Whether it is shown at all.
+
+    Yields:
+        A function that changes the bar by its arguments ``advance`` (work done since the last call), ``completed``
+        (work done so far) or ``total``.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=not shown) as bar:
+        yield partial(bar.update, bar.add_task(name, total=total))
 
 
 def _here(workers: int, tasks: Iterable[tuple[Cell, Path]]) -> Generator[Path, None, None]:

@@ -9,7 +9,7 @@ are the same in every call, so that equal arguments give equal intervals.
 """
 
 from functools import lru_cache
-from math import ceil, nan, sqrt
+from math import ceil, floor, isfinite, isnan, log10, nan, sqrt
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri, stdtrit
@@ -70,6 +70,28 @@ def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) 
         return float(value), nan, nan
     low, high = _interval(np.asarray(value), resampled, np.concatenate(influence), len(pairs))
     return float(value), float(low), float(high)
+
+
+def rounded(value: Estimate) -> str:
+    """Returns an estimate and its interval as the text ``number [low, high]``; a dash if it is unknown or infinite.
+
+    The distance of the nearer end, or a tenth of the interval if that is more, decides the digits: the last one counts
+    units of 1/20 to 1/2 of it. Without an interval, or with one of less than 1/1000 of the number, there are three
+    significant digits, and for numbers below 1 two decimals.
+    """
+    centre, low, high = value
+    if not isfinite(centre):
+        return "\N{EN DASH}"
+    near, size = max(min(centre - low, high - centre), (high - low) / 10), abs(centre)
+    if high - low > max(1e-5, 1e-3 * size):
+        # The small factor keeps distances such as 0.02, which rounding errors may make smaller, on one side.
+        decimals = -floor(log10(near * (1 + 1e-6) / 2))
+    else:
+        decimals = max(2 - floor(log10(size)), 0) if size >= 1 else 2
+    # Adding 0.0 turns -0.0 into 0.0.
+    ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
+    number, *interval = (f"{end:,.{max(decimals, 0)}f}" for end in ends)
+    return f"{number} [{', '.join(interval)}]" if interval else number
 
 
 def median_ratio(above: Array, below: Array) -> float:

@@ -1,20 +1,24 @@
 """Plays a policy on all agents of a federation, and keeps the result: regret at log-spaced rounds, means and claims."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.policy import Policy
-from fedbandit_envs.basics.arrays import Array, Arrays, plain
+from fedbandit_envs.baselines.baseline import Baseline, find_baseline, name_of
+from fedbandit_envs.baselines.policy import Policy, UnfitError
+from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.core.privacy import Claim, Composition
 from fedbandit_envs.core.wrapper import find_layer
-from fedbandit_envs.experiments.measures import mean_with_interval
+from fedbandit_envs.experiments.execute import progress as bar
+from fedbandit_envs.experiments.measures import Estimate, mean_with_interval, rounded
 from fedbandit_envs.randomness.streams import row_seeds
+from fedbandit_envs.registry.registration import make_federation
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.transport import Transport
 
@@ -33,6 +37,16 @@ _WITHOUT_MEAN = ("arm", "epsilon_spent", "regret")
 
 # The attributes that map names to arrays; a shard's file stores them as ``info/name`` and so on.
 _BY_NAME = ("info", "traffic", "totals")
+
+
+_LACKING = "the policy reads {}, which is not here; observations are {}"
+
+
+class _Shown(Arrays):
+    """Observations as a policy is given them: if it reads one that is not there, the error lists those that are."""
+
+    def __missing__(self, name: str) -> Array:
+        raise UnfitError(_LACKING.format(repr(name), ", ".join(self)))
 
 
 _SILENCE = Claim(0.0, 0.0, "", "basic", "nothing has been released")
@@ -72,8 +86,8 @@ class RunResult:
         >>> result = simulate(parallel_env(num_agents=3, max_cycles=20), UCB1(), seeds=range(4))
         >>> result.regret[-1].shape
         (4, 3)
-        >>> list(result.to_frame().columns)
-        ['env_id', 'baseline', 'epsilon', 'num_agents', 'seed', 'agent', 'round', 'regret']
+        >>> list(result.to_frame().columns)[:8]
+        ['env_id', 'baseline', 'epsilon', 'num_agents', 'rounds', 'seed', 'agent', 'round']
     """
 
     rounds: Array
@@ -89,6 +103,17 @@ class RunResult:
     cpu_seconds: float = 0.0
     instances: int | None = None
     labels: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def per_seed(self) -> Array:
+        """Regret per agent at the horizon of each seed, float64 ``(replicas,)``."""
+        return self.regret[-1].mean(axis=-1)
+
+    @property
+    def mean(self) -> Estimate:
+        """Mean regret per agent at the horizon, with the ends of its 95 % interval over seeds."""
+        mean, low, high = map(float, mean_with_interval(self.per_seed))
+        return mean, low, high
 
     def of(self, group: str) -> "RunResult":
         """Returns the result of one group of agents; its privacy claims are still for all agents.
@@ -145,8 +170,9 @@ class RunResult:
     def to_frame(self) -> "DataFrame":
         """Returns a tidy ``pandas.DataFrame`` with one row for each checkpoint, seed and agent.
 
-        Its columns are :attr:`labels`, ``num_agents``, ``seed``, ``agent``, ``round``, ``regret`` (cumulative) and,
-        with a transport, ``messages`` (cumulative).
+        Its columns are :attr:`labels`, ``num_agents``, ``rounds`` (the horizon), ``seed``, ``agent``, ``round`` (the
+        checkpoint), ``regret`` (cumulative) and, with a transport, ``messages`` (cumulative); and ``claim_epsilon``,
+        ``claim_delta`` and ``claim_adjacency`` of :attr:`privacy`.
 
         Raises:
             ImportError: pandas is missing, which comes with the ``[report]`` extra.
@@ -158,11 +184,15 @@ class RunResult:
             # A label's value may itself be a list, which pandas would spread over the rows: it is repeated explicitly.
             **{name: [value] * self.regret.size for name, value in self.labels.items()},
             "num_agents": self.regret.shape[2],
+            "rounds": self.rounds[-1],
             "seed": [self.seeds[i] for i in replica],
             "agent": agent,
             "round": self.rounds[checkpoint],
             "regret": self.regret.ravel(),
             **({} if self.messages is None else {"messages": self.messages.ravel()}),
+            "claim_epsilon": self.privacy.epsilon,
+            "claim_delta": self.privacy.delta,
+            "claim_adjacency": self.privacy.adjacency,
         }
         return DataFrame(columns)
 
@@ -184,12 +214,16 @@ class RunResult:
         return f"RunResult({labels}{replicas} seeds, {agents} agents, {last})"
 
     def _repr_html_(self) -> str:
-        """Returns the HTML table that notebooks show: mean regret per agent at each checkpoint, with 95 % interval."""
-        rows = []
-        for row in self.as_json()["checkpoints"]:
-            ends = (f"{end:.6g}" for end in row["regret_ci"] or ())
-            rows.append((row["round"], row["regret_mean"], " .. ".join(ends) or "-"))
-        return html_table(repr(self), rows, ("round", "regret per agent", "95 % interval"))
+        """Returns the HTML table that notebooks show: labels, regret at the horizon, and the claim."""
+        _, seeds, agents = self.regret.shape
+        rows = [
+            *self.labels.items(),
+            ("seeds, agents, rounds", f"{seeds}, {agents}, {self.rounds[-1]}"),
+            ("regret per agent", rounded(self.mean)),
+            ("claimed epsilon", self.privacy.epsilon),
+            ("at delta", self.privacy.delta),
+        ]
+        return html_table("RunResult", rows)
 
     def as_arrays(self) -> Arrays:
         """Returns the result as arrays by name, to be stored in a shard's file; :meth:`joined` is the inverse."""
@@ -304,10 +338,11 @@ def log_spaced(rounds: int) -> Array:
 
 
 def simulate(
-    env: FederatedEnv,
-    policy: Policy,
-    seeds: Sequence[int],
-    advance: Callable[[float], None] = lambda played: None,
+    env: FederatedEnv | str,
+    policy: Policy | Baseline | str | Callable[[Arrays], Any],
+    seeds: int | Iterable[int] = 20,
+    *,
+    progress: bool = False,
     checkpoints: Sequence[int] | None = None,
 ) -> RunResult:
     """Plays one episode for each seed and returns the result.
@@ -316,26 +351,54 @@ def simulate(
     environment and policy are reset for the next ones. An episode is the same, whichever are played beside it.
 
     Args:
-        env: The federation, with its wrappers; its ``max_cycles`` is the horizon.
-        policy: The policy that chooses the actions of all agents.
-        seeds: The seeds, one for each replica (episode), all different.
-        advance: Called with the number of agent-rounds played since its last call, for progress bars.
+        env: The federation, with its wrappers; its ``max_cycles`` is the horizon. Or the id of one, which
+            :func:`~fedbandit_envs.make_federation` makes.
+        policy: The policy that chooses the actions of all agents, or a function of their observations that returns
+            them. Or a baseline or its name, whose wrappers are then put around the environment.
+        seeds: The seeds, one for each replica (episode), all different; an integer n for those from 0 to n - 1.
+        progress: Whether a progress bar is shown on the error stream.
         checkpoints: Rounds after which regret is recorded, rising to the horizon; None for log-spaced ones.
 
     Returns:
         Regret of every agent at the checkpoints; memory does not grow with the horizon. The result's ``env_id`` is
-        the environment's name, and its ``baseline`` the class of the policy.
+        the environment's name, and its ``baseline`` that of the baseline, or of the policy's class.
 
     Raises:
-        ValueError: A seed is there twice.
+        TypeError: An argument is none of these things.
+        ValueError: A name is unknown, a seed is negative or there twice, or the baseline plays another problem.
+        UnfitError: The policy reads an observation that the environment does not have.
+
+    Example:
+        >>> result = simulate("FedArms-v0", "UCB1", seeds=5)
+        >>> result.labels["baseline"], result.regret.shape[1:]
+        ('UCB1', (5, 10))
     """
-    seeds = plain(seeds)
-    if len({*seeds}) < len(seeds):
-        raise ValueError(f"seeds is {seeds!r}; different seeds are required, since each counts as a run")
-    results = []
-    for own in split_seeds(seeds, env.max_num_agents) or [seeds]:
-        results.append(play_started(env, policy, own, env.reset_batch(own), advance, checkpoints))
-    return replace(RunResult.joined([part.as_arrays() for part in results]), labels=results[0].labels)
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        numbers = [require_integer(f"seeds[{place}]", seed, 0) for place, seed in enumerate(seeds)]
+    else:
+        numbers = [*range(require_integer("seeds", seeds, 1))]
+    if not numbers or len({*numbers}) < len(numbers):
+        raise ValueError(f"seeds is {numbers!r}; different seeds are required, since each counts as a run")
+    federation = make_federation(env) if isinstance(env, str) else env
+    if not isinstance(federation, FederatedEnv):
+        raise TypeError(
+            f"env is {env!r}; the id of an environment, or a federation such as make_federation('FedArms-v0') makes, "
+            "is required"
+        )
+    baseline = find_baseline(policy)
+    played, acting = baseline.wrap(federation), baseline.make_policy()
+    size = float(federation.max_cycles * federation.max_num_agents * len(numbers))
+    parts = []
+    with bar(name_of(policy), size, shown=progress) as update:
+        for own in split_seeds(numbers, federation.max_num_agents):
+            start = played.reset_batch(own)
+            parts.append(
+                play_started(played, acting, own, start, lambda rows: update(advance=rows), checkpoints)
+            )
+    named = {"baseline": name_of(policy), **({"env_id": env} if isinstance(env, str) else {})}
+    return replace(
+        RunResult.joined([part.as_arrays() for part in parts]), labels={**parts[0].labels, **named}
+    )
 
 
 def play_started(
@@ -356,16 +419,21 @@ def play_started(
         advance: Called with the number of agent-rounds played since its last call.
         checkpoints: Rounds after which regret is recorded; see :func:`simulate`.
     """
-    policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
     rounds = log_spaced(env.max_cycles) if checkpoints is None else np.array(checkpoints)
+    if not rounds.size or rounds[-1] != env.max_cycles or (np.diff(rounds, prepend=-1) < 1).any():
+        raise ValueError(f"checkpoints is {checkpoints}; rising rounds up to {env.max_cycles} are required")
     observation = start.observation
+    try:
+        policy.reset(env.policy_spec, row_seeds(seeds, env.max_num_agents))
+    except KeyError as error:
+        raise UnfitError(_LACKING.format(error, ", ".join(observation))) from error
     shape = start.info["regret"].shape
     sums: Arrays = {}
     kept, messages = np.empty((2, rounds.size, *shape))
     played = 0
     for checkpoint, until in enumerate(rounds):
         for _ in range(until - played):
-            observation, _, _, info = env.step_batch(policy.act(observation))
+            observation, _, _, info = env.step_batch(policy.act(_Shown(observation)))
             for name, values in info.items():
                 if name not in sums:
                     sums[name] = np.zeros(shape)

@@ -65,7 +65,8 @@ class RunSpec:
 
     Attributes:
         baseline: Name of a baseline, or entry point of a policy; see
-            :func:`~fedbandit_envs.baselines.baseline.find_baseline`.
+            :func:`~fedbandit_envs.baselines.baseline.find_baseline`. Or the baseline itself, if it has no name; then
+            the result cannot be stored.
         env_id: Id of a registered environment, or entry point of an environment; see
             :func:`~fedbandit_envs.registry.registration.find_registered`.
         rounds: Horizon in rounds, at most 2**53.
@@ -91,7 +92,7 @@ class RunSpec:
         (2, 10)
     """
 
-    baseline: str
+    baseline: str | Baseline
     env_id: str
     rounds: int
     seeds: int

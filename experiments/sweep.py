@@ -5,14 +5,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from itertools import chain, product
+from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedbandit_envs.baselines import BASELINES, find_baseline
+from fedbandit_envs.baselines.baseline import name_of
 from fedbandit_envs.basics.arrays import plain
+from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import play
+from fedbandit_envs.experiments.execute import progress as bar
+from fedbandit_envs.experiments.measures import mean_with_interval, ratio_with_interval
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
 from fedbandit_envs.experiments.store import Store, write_whole
@@ -22,18 +28,34 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    *, folder: str | Path = "fedbandit-sweep", workers: int = 1, scheduler: str | None = None, **spec: Any
+    env_id: str,
+    policies: Sequence[Any],
+    grid: Mapping[str, Sequence[Any]] = {},
+    *,
+    folder: str | Path = "fedbandit-sweep",
+    workers: int = 1,
+    scheduler: str | None = None,
+    progress: bool = False,
+    **further: Any,
 ) -> "DataFrame":
     """Plays a sweep and returns its results as a tidy ``pandas.DataFrame``; see :func:`sweep_frame` for its columns.
 
+    :func:`summary` turns the table into one with a row for each run.
+
     Finished shards (parts of runs) are kept: after an interruption the same call plays only what is missing, and a
-    sweep that has runs in common with an earlier one reuses their results.
+    sweep that has runs in common with an earlier one reuses their results. Policies that are objects or functions have
+    no name by which their results could be found again: they are played anew each time, in this process.
 
     Args:
+        env_id: Id of the environment; see :func:`sweep_runs`.
+        policies: Names of baselines, baselines, policies or functions; see :func:`sweep_runs`.
+        grid: Values by key; see :func:`sweep_runs`.
         folder: Folder where finished shards are kept; made if it does not exist.
         workers: Number of processes of this machine; 1 plays in the current process.
         scheduler: Address of a Dask scheduler, ``tcp://host:port``, whose workers play instead.
-        **spec: The arguments of :func:`sweep_runs`, which say what is played.
+        progress: Whether a progress bar is shown on the error stream.
+        **further: Other arguments of :func:`sweep_runs`: ``rounds``, ``seeds``, ``first_seed``, ``settings`` and
+            ``stack``.
 
     Raises:
         SettingsError: A setting is wrong, or a run cannot be set up.
@@ -57,19 +79,30 @@ def sweep(
     """
     import pandas  # noqa: F401 - nothing is played without it
 
-    runs = sweep_runs(**spec)
-    shards = Path(folder) / "shards"
-    play(runs, shards, workers, scheduler)
-    return sweep_frame(runs, Store(shards).load)
+    runs = sweep_runs(env_id, policies, grid, **further)
+    store = Store(Path(folder) / "shards")
+    named, unnamed = (
+        [run for run in runs if isinstance(run.baseline, str) == kept] for kept in (True, False)
+    )
+    waiting = [*store.missing(named), *unnamed]
+    with bar("sweep", sum(one.size for one in waiting), progress) as update:
+
+        def advance(played: float) -> None:
+            update(advance=played)
+
+        play(named, store.folder, workers, scheduler, advance)
+        return sweep_frame(
+            runs, lambda run: store.load(run) if isinstance(run.baseline, str) else run.run(advance)
+        )
 
 
 def sweep_runs(
     env_id: str,
-    policies: Sequence[str | Mapping[str, Any]],
-    grid: Mapping[str, Sequence[Any]],
+    policies: Sequence[Any],
+    grid: Mapping[str, Sequence[Any]] = {},
     *,
     rounds: int = 10_000,
-    seeds: int = 10,
+    seeds: int = 20,
     first_seed: int = 0,
     settings: Mapping[str, Any] | None = None,
     stack: Stack = (),
@@ -78,9 +111,10 @@ def sweep_runs(
 
     Args:
         env_id: Id of a registered environment, or entry point of an environment.
-        policies: Names of baselines, or entry points of policies, ``"file.py:Class"`` or ``"module:Class"``. An
-            entry may also be a mapping with ``policy`` (such a name) and what this policy alone has: ``label`` (its
-            name in the table), ``settings`` and ``stack``.
+        policies: Names of baselines, or entry points of policies, ``"file.py:Class"`` or ``"module:Class"``; or
+            baselines, policies, their classes or functions, as :func:`.simulate` takes them. An entry may also be a
+            mapping with ``policy`` (one of these) and what this policy alone has: ``label`` (its name in the table),
+            ``settings`` and ``stack``.
         grid: Values by key. A key is ``rounds`` or the name of an argument of the environment, the policy or a
             wrapper, as in :meth:`.RunSpec.changed`. A key that only some of the policies have does not
             multiply the runs of the others: they play once for each combination of the other keys, and their cell in
@@ -97,19 +131,26 @@ def sweep_runs(
     """
 
     def entry(
-        policy: str, label: str = "", settings: Mapping[str, Any] = {}, stack: Stack = ()
+        policy: Any, label: str = "", settings: Mapping[str, Any] = {}, stack: Stack = ()
     ) -> tuple[RunSpec, Mapping[str, Any]]:
-        labels = {"env_id": env_id, "baseline": label or policy}
+        name = name_of(policy)
+        labels = {"env_id": env_id, "baseline": label or name}
         inner = [*checked(common_stack), *checked(stack)]
-        names = _absolute(policy), _absolute(env_id)
+        # Results of a registered baseline are kept under its name.
+        form = name if isinstance(policy, str) or BASELINES.get(name) is policy else find_baseline(policy)
+        names = _absolute(form), _absolute(env_id)
         return RunSpec(*names, rounds, seeds, first_seed, stack=inner, labels=labels), plain(settings)
 
     common_stack, fixed = stack, plain(settings or {})
     with refusing():
-        entries = [
-            entry(**({"policy": one} if isinstance(one, str) else one))
-            for one in _values("policies", policies)
+        if not isinstance(grid, Mapping):
+            raise TypeError(f"grid is {grid!r}; a mapping of lists of values by key is required")
+        given = [
+            one if isinstance(one, Mapping) else {"policy": one} for one in _listed("policies", policies)
         ]
+        for key in chain.from_iterable(given):
+            require_choice("key of policies", key, ("policy", "label", "settings", "stack"))
+        entries = [entry(**one) for one in given]
         _values("labels of policies", [base.labels["baseline"] for base, _ in entries])
         values = {key: _values(f"grid: {key}", given) for key, given in grid.items()}
         for key, given in chain(fixed.items(), *(own.items() for _, own in entries)):
@@ -135,11 +176,17 @@ def sweep_runs(
     return runs
 
 
+def _listed(name: str, given: Any) -> list[Any]:
+    listed = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    if not listed or not (found := [plain(one) for one in given]):
+        raise ValueError(f"{name} is {given!r}; a list of different values is required")
+    return found
+
+
 def _values(name: str, given: Any) -> list[Any]:
     """Returns different values as a list that can be written as JSON; raises TypeError or ValueError otherwise."""
-    listed = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
-    found = [plain(one) for one in given] if listed else []
-    if not found or any(one in found[:place] for place, one in enumerate(found)):
+    found = _listed(name, given)
+    if any(one in found[:place] for place, one in enumerate(found)):
         raise ValueError(f"{name} is {given!r}; a list of different values is required")
     try:
         for one in found:
@@ -149,8 +196,10 @@ def _values(name: str, given: Any) -> list[Any]:
     return found
 
 
-def _absolute(name: str) -> str:
+def _absolute(name: Any) -> Any:
     """Returns an entry point in a file with the file's absolute path, for workers in other folders."""
+    if not isinstance(name, str):
+        return name
     file, colon, attribute = name.rpartition(":")
     return f"{Path(file).resolve()}:{attribute}" if colon and file.endswith(".py") else name
 
@@ -183,13 +232,63 @@ def _table(run: RunSpec, result: RunResult) -> "DataFrame":
     regret = result.regret.mean(axis=2, keepdims=True)
     frame = replace(result, regret=regret, messages=messages, labels=labels).to_frame().drop(columns="agent")
     frame["num_agents"] = result.regret.shape[2]
-    frame.insert(frame.columns.get_loc("seed"), "rounds", run.rounds)
-    for name in ("epsilon", "delta", "adjacency"):
-        frame[f"claim_{name}"] = getattr(result.privacy, name)
     for name, values in {**result.info, **result.traffic}.items():
         if name not in frame:
             frame.loc[frame["round"] == run.rounds, name] = values.mean(axis=1)
     return frame
+
+
+def summary(frame: "DataFrame") -> "DataFrame":
+    """Returns one row for each run of a table: regret at the horizon, its ratio to that of silence, and the claim.
+
+    Its columns are those that describe the run, ``seeds`` (their number), ``regret`` (mean over seeds and agents),
+    ``ratio`` (of expected regrets, to silence) and ``claim_epsilon``, ``claim_delta`` and ``claim_adjacency``.
+    ``regret_low``, ``regret_high``, ``ratio_low`` and ``ratio_high`` are the ends of 95 % intervals over seeds, which
+    :mod:`.measures` describes; they are NaN for fewer than five seeds.
+
+    Silence is that run of the table without any release which has the least mean regret, under the same settings and
+    seeds. The ratio is NaN if there is none.
+
+    The methods ``to_latex`` and ``to_markdown`` of the returned table write it for a paper or a page.
+
+    Args:
+        frame: A table such as :func:`sweep` and :meth:`.RunResult.to_frame` return; ``pandas.concat`` joins several.
+
+    Example:
+        >>> from pandas import concat
+        >>> from fedbandit_envs.experiments import simulate, summary
+        >>> runs = [simulate("FedArms-v0", name, seeds=5) for name in ("UCB1", "UCB1-weighted")]
+        >>> table = summary(concat([run.to_frame() for run in runs]))
+        >>> table[["baseline", "seeds", "claim_epsilon"]].round(3).to_numpy().tolist()
+        [['UCB1', 5, 0.0], ['UCB1-weighted', 5, 1.0]]
+    """
+    from pandas import DataFrame, isna
+
+    about = list(frame.columns[: frame.columns.get_loc("seed")])
+    claim = [name for name in frame if name.startswith("claim_")]
+    last = frame[frame["round"] == frame["rounds"]]
+    runs = [
+        (dict(zip([*about, *claim], cells, strict=True)), run.groupby("seed").regret.mean())
+        for cells, run in last.groupby([*about, *claim], dropna=False, sort=False)
+    ]
+    settings = [name for name in about if name != "baseline"]
+    rows = []
+    for told, regret in runs:
+        silent = [
+            other
+            for its, other in runs
+            if its["claim_epsilon"] == 0
+            and other.index.equals(regret.index)
+            and all(its[name] == told[name] or isna(its[name]) for name in settings)
+        ]
+        against = min(silent, key=lambda other: other.mean(), default=None)
+        values = regret.to_numpy()
+        ratio = (nan,) * 3 if against is None else ratio_with_interval(values, against.to_numpy())
+        found = {"seeds": regret.size}
+        for name, estimate in (("regret", mean_with_interval(values)), ("ratio", ratio)):
+            found |= dict(zip((name, f"{name}_low", f"{name}_high"), map(float, estimate), strict=True))
+        rows.append({**{name: told[name] for name in about}, **found, **{name: told[name] for name in claim}})
+    return DataFrame(rows)
 
 
 def write_tables(frame: "DataFrame", folder: Path) -> list[Path]:

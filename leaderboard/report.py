@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from importlib.util import find_spec
 from itertools import groupby
-from math import floor, inf, isnan, log10, nan
+from math import inf, isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -50,28 +50,6 @@ _LEVELS = {
 
 
 _FLAT = _LEVELS.keys() - {compared.OURS_TUNED}
-
-
-def rounded(value: measures.Estimate) -> str:
-    """Returns an estimate and its interval as the text ``number [low, high]``; a dash if it is unknown.
-
-    The distance of the nearer end, or a tenth of the interval if that is more, decides the digits: the last one counts
-    units of 1/20 to 1/2 of it. Without an interval, or with one of less than 1/1000 of the number, there are three
-    significant digits, and for numbers below 1 two decimals.
-    """
-    centre, low, high = value
-    if isnan(centre):
-        return "\N{EN DASH}"
-    near, size = max(min(centre - low, high - centre), (high - low) / 10), abs(centre)
-    if high - low > max(1e-5, 1e-3 * size):
-        # The small factor keeps distances such as 0.02, which rounding errors may make smaller, on one side.
-        decimals = -floor(log10(near * (1 + 1e-6) / 2))
-    else:
-        decimals = max(2 - floor(log10(size)), 0) if size >= 1 else 2
-    # Adding 0.0 turns -0.0 into 0.0.
-    ends = [round(float(end), decimals) + 0.0 for end in value if not isnan(end)]
-    number, *interval = (f"{end:,.{max(decimals, 0)}f}" for end in ends)
-    return f"{number} [{', '.join(interval)}]" if interval else number
 
 
 @dataclass(frozen=True)
@@ -186,7 +164,7 @@ def best(groups: Groups) -> str:
     agents do not know are left out.
     """
     cells = {
-        (_name(edition, groups), row.entry.track): f"{row.entry.name} {rounded(row.ratio)}"
+        (_name(edition, groups), row.entry.track): f"{row.entry.name} {measures.rounded(row.ratio)}"
         for edition, rows in groups.items()
         for row in rows
         if row.rank == 1 and row.entry.track != "revealed"
@@ -270,14 +248,14 @@ def _cells(row: Ranked) -> dict[str, str]:
     if not np.isnan([late, row.silence]).any():
         count = measures.failures(late, row.silence, row.tasks)
         failures = f"{count} of {late.size} (at most {measures.most_failures(count, late.size):.1%})"
-    ratio = {"regret / best silence's": rounded(row.ratio)}
+    ratio = {"regret / best silence's": measures.rounded(row.ratio)}
     share = f"{measures.largest_share(regret, row.tasks):.0%}"
     return {
         "rank": str(row.rank or "open"),
         "entry": row.entry.name + (f" ({seeds} seeds)" if seeds < tasks[0].seeds else ""),
         **({"regret": f"{regret.mean():,.4g}"} if isnan(row.ratio[0]) else ratio),
-        "median ratio": rounded((measures.median_ratio(regret, row.silence), nan, nan)),
-        "worst tenth": rounded((measures.worst_tenth(*against), nan, nan)),
+        "median ratio": measures.rounded((measures.median_ratio(regret, row.silence), nan, nan)),
+        "worst tenth": measures.rounded((measures.worst_tenth(*against), nan, nan)),
         "failed runs": failures,
         "largest run's share": share,
         # The largest claim on any task; NumPy's maximum of an unknown one, NaN, is NaN.

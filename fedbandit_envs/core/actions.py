@@ -132,13 +132,11 @@ class ActionCheck:
             TypeError: The action is no array, or its dtype is of another kind than the space's.
             ValueError: The shape is not ``(replicas, agents, ...)``, or a value is not allowed.
         """
+        wanted, axes = (replicas, *self._shape), "(replicas, agents, ...)"
         if not isinstance(action, np.ndarray):
-            raise TypeError(f"{self._what} is a {type(action).__name__}; a numpy array is required")
-        if action.shape != (replicas, *self._shape):
-            raise ValueError(
-                f"{self._what} has shape {action.shape}; (replicas, agents, ...) = "
-                f"{(replicas, *self._shape)} is required"
-            )
+            raise TypeError(f"{self._what} is {action!r}; a numpy array {axes} = {wanted} is required")
+        if action.shape != wanted:
+            raise ValueError(f"{self._what} has shape {action.shape}; {axes} = {wanted} is required")
         if self._whole and action.dtype == np.uint64:
             action = np.minimum(action, 2**63 - 1).astype(np.int64)
         dtype = action.dtype

@@ -208,8 +208,10 @@ def find_registered(name: str) -> Registered:
         ValueError: There is no such id.
         ImportError: There is no such module.
         AttributeError: The module has no such attribute.
-        TypeError: The entry point names no environment.
+        TypeError: The name is no text, or the entry point names no environment.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"env_id is {name!r}; an id such as 'FedArms-v0', or the entry point, is required")
     module, colon, attribute = name.rpartition(":")
     if colon and attribute.isidentifier():
         federation = resolve(name)
