@@ -5,7 +5,7 @@ Each command imports what it needs when it is called, so that ``fedbandit --help
 
 import typer
 
-from fedbandit_envs.cli import audit, lab, leaderboard, listing, run, samba, terminal
+from fedbandit_envs.cli import audit, lab, leaderboard, listing, run, samba, terminal, trajectories
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,6 +26,7 @@ for command in (
     run.sweep,
     run.plot,
     run.tune,
+    trajectories.trajectories,
     samba.samba,
     samba.samba_keys,
     samba.samba_role,
