@@ -135,7 +135,8 @@ class LinearArms(RowProblem):
 
     def play(self, params: Arrays, offered: Arrays, totals: Arrays, action: Array, round_: Array) -> Played:
         """Pulls the arm ``action``; see :meth:`RowProblem.play`."""
-        mean, x = offered["mean"][action], offered["contexts"][action]
+        # Transposed as everywhere else, so that compilers see two transpositions which undo each other.
+        mean, x = offered["mean"][action], offered["contexts"].T[:, action]
         first, second = threefry(params["key"], round_, 0)
         if self._reward == "normal":
             paid = mean + self._sd * normal_pair(first, second)[0].astype(self.dtype)
