@@ -5,7 +5,7 @@ Each command imports what it needs when it is called, so that ``fedbandit --help
 
 import typer
 
-from fedbandit_envs.cli import audit, lab, leaderboard, listing, privacy, run, samba, terminal
+from fedbandit_envs.cli import audit, lab, leaderboard, listing, privacy, run, samba, terminal, trajectories
 
 app = typer.Typer(
     cls=terminal.Commands,
@@ -29,6 +29,7 @@ for command in (
     run.sweep,
     run.plot,
     run.tune,
+    trajectories.trajectories,
     samba.samba,
     samba.samba_keys,
     samba.samba_role,

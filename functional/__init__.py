@@ -20,11 +20,12 @@ from fedbandit_envs.core.wrapper import Stack, build
 from fedbandit_envs.exposure.env import ExposureEnv
 from fedbandit_envs.functional.arms import Arms, PureThompson, PureUCB1
 from fedbandit_envs.functional.environment import Environment
+from fedbandit_envs.functional.episodes import trajectories, write_trajectories
 from fedbandit_envs.functional.exposure import Exposure, PureFairX
 from fedbandit_envs.functional.federation import lacks
 from fedbandit_envs.functional.gaussian import GaussianArms, PureGaussianUCB
 from fedbandit_envs.functional.linear import LinearArms, PureLinUCB
-from fedbandit_envs.functional.policies import PurePolicy
+from fedbandit_envs.functional.policies import PurePolicy, PureRandom
 from fedbandit_envs.functional.procurement import Procurement, PureLaplaceIndex, PureSSUCB
 from fedbandit_envs.functional.rollouts import rollout
 from fedbandit_envs.gaussian.env import GaussianEnv
@@ -39,11 +40,14 @@ __all__ = [
     "PureLaplaceIndex",
     "PureLinUCB",
     "PurePolicy",
+    "PureRandom",
     "PureSSUCB",
     "PureThompson",
     "PureUCB1",
     "make",
     "rollout",
+    "trajectories",
+    "write_trajectories",
 ]
 
 _TWINS: dict[type[Problem], Any] = {
@@ -74,4 +78,5 @@ def make(env_id: str, stack: Stack = (), dtype: Any = None, **kwargs: Any) -> En
     problem = type(host.unwrapped)
     if problem not in _TWINS:
         raise lacks(f"{problem.__name__}", f"one of {[twin.__name__ for twin in _TWINS]}")
-    return Environment(host, _TWINS[problem], jnp.result_type(float) if dtype is None else dtype)
+    settings = {"env_id": env_id, "stack": stack, **kwargs}
+    return Environment(host, _TWINS[problem], jnp.result_type(float) if dtype is None else dtype, settings)

@@ -1,11 +1,12 @@
-"""The twin behind other functional APIs: Gymnasium's ``FuncEnv``, and mappings by agent as in JaxMARL.
+"""The twin behind other functional APIs: Gymnasium's ``FuncEnv``, gymnax's, and mappings by agent as in JaxMARL.
 
 There episodes begin inside of compiled code. So instances come from a pool that the package draws once. Each episode
 takes one of them at random, and turns its keys by random words, so that outcomes are new. An observation is one row of
 numbers for each agent: all entries of the twin's observation, in the order of their names.
 """
 
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -124,6 +125,126 @@ class ByAgent(Episodes):
         return dict(zip(self.agents, rows, strict=True))
 
 
+class EnvParams(NamedTuple):
+    """What gymnax calls an environment's parameters.
+
+    Attributes:
+        max_steps_in_episode: Number of rounds after which an episode is truncated, at most the horizon.
+    """
+
+    max_steps_in_episode: Any
+
+    def replace(self, **changes: Any) -> "EnvParams":
+        """Returns the parameters with these changed."""
+        return self._replace(**changes)
+
+
+class Gymnax(Episodes):
+    """One agent alone with the API of gymnax 1.0, and a new episode when one is over.
+
+    gymnax itself is imported by the methods that return spaces only.
+
+    Example:
+        >>> import jax
+        >>> from fedbandit_envs.functional import make
+        >>> from fedbandit_envs.functional.adapters import Gymnax
+        >>> env = Gymnax(make("FedArms-v0", num_agents=1, max_cycles=50), instances=10)
+        >>> observation, state = env.reset(jax.random.key(0), env.default_params)
+        >>> observation, state, reward, terminated, truncated, info = env.step(jax.random.key(1), state, 3)
+        >>> observation.shape, bool(terminated), bool(truncated)
+        ((22,), False, False)
+    """
+
+    def __init__(self, env: Environment, instances: int = 1000, first_seed: int = 0) -> None:
+        """Draws the pool of instances; see :class:`Episodes`.
+
+        Raises:
+            ValueError: There are several agents.
+        """
+        super().__init__(_alone(env), instances, first_seed)
+        self.name = env.host.metadata["name"]
+
+    @property
+    def default_params(self) -> EnvParams:
+        """The parameters with the environment's own horizon."""
+        return EnvParams(self.env.max_cycles)
+
+    @property
+    def num_actions(self) -> int:
+        """The number of actions, or of the numbers that make up one."""
+        space = self.env.host.single_action_space
+        return int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.shape))
+
+    def reset_env(self, key: Array, params: EnvParams) -> tuple[Array, Arrays]:
+        """Returns the observation and the state of a new episode."""
+        state = self.begin(key)
+        return state["observation"][0], state
+
+    def step_env(
+        self, key: Array, state: Arrays, action: Any, params: EnvParams
+    ) -> tuple[Array, Arrays, Array, Array, Arrays]:
+        """Plays a round, without a new episode; all random numbers follow from the state.
+
+        Returns:
+            The observation, the state, the reward, False (bandits have no terminal state), and the ``regret``.
+        """
+        state = self.advance(state, jnp.asarray(action)[None])
+        never = jnp.zeros((), bool)
+        return state["observation"][0], state, state["reward"][0], never, {"regret": state["regret"][0]}
+
+    def is_truncated(self, state: Arrays, params: EnvParams) -> Array:
+        """Returns whether an episode has had all its rounds."""
+        return state["state"]["round"] >= params.max_steps_in_episode
+
+    @partial(jax.jit, static_argnames=("self",))
+    def reset(self, key: Array, params: EnvParams | None = None) -> tuple[Array, Arrays]:
+        """Returns the observation and the state of a new episode."""
+        return self.reset_env(key, params or self.default_params)
+
+    @partial(jax.jit, static_argnames=("self",))
+    def step(
+        self, key: Array, state: Arrays, action: Any, params: EnvParams | None = None
+    ) -> tuple[Array, Arrays, Array, Array, Array, Arrays]:
+        """Plays a round; where it was the last one, a new episode has begun.
+
+        Returns:
+            The observation, the state, the reward, whether the episode was terminated or truncated, and information
+            by name, with the ``regret`` and the episode's ``final_observation``.
+        """
+        params = params or self.default_params
+        seen, after, reward, terminated, info = self.step_env(key, state, action, params)
+        truncated = self.is_truncated(after, params)
+        observation, state = lax.cond(truncated, lambda: self.reset_env(key, params), lambda: (seen, after))
+        info |= {"terminated": terminated, "truncated": truncated, "final_observation": seen}
+        return observation, state, reward, terminated, truncated, info
+
+    def action_space(self, params: EnvParams | None = None) -> Any:
+        """Returns gymnax's space of actions."""
+        from gymnax.environments import spaces as theirs
+
+        own = self.env.host.single_action_space
+        if isinstance(own, spaces.Discrete):
+            return theirs.Discrete(int(own.n))
+        return theirs.Box(own.low, own.high, own.shape, own.dtype)
+
+    def observation_space(self, params: EnvParams | None = None) -> Any:
+        """Returns gymnax's space of observations."""
+        from gymnax.environments import spaces as theirs
+
+        return theirs.Box(-jnp.inf, jnp.inf, self.observation_shape, self.env.dtype)
+
+
+def _alone(env: Environment) -> Environment:
+    """Returns the environment if it has one agent.
+
+    Raises:
+        ValueError: There are several.
+    """
+    if env.num_agents != 1:
+        raise ValueError(f"env has num_agents={env.num_agents}; 1 is required")
+    return env
+
+
 class OneAgent(FuncEnv):
     """One agent alone with Gymnasium's functional API; a state is one row of 32-bit words, as its vector view needs it.
 
@@ -146,10 +267,8 @@ class OneAgent(FuncEnv):
         Raises:
             ValueError: There are several agents.
         """
-        if env.num_agents != 1:
-            raise ValueError(f"env has num_agents={env.num_agents}; 1 is required")
         super().__init__()
-        self.episodes = Episodes(env, instances, first_seed)
+        self.episodes = Episodes(_alone(env), instances, first_seed)
         self._like = jax.eval_shape(self.episodes.begin, jax.ShapeDtypeStruct((2,), jnp.uint32))
         shape = self.episodes.observation_shape
         self.observation_space = spaces.Box(-np.inf, np.inf, shape, env.dtype.type)

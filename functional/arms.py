@@ -2,13 +2,14 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from fedbandit_envs.baselines.arms import LogName
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.functional.draws import fraction, normal_pair, threefry
 from fedbandit_envs.functional.environment import Environment, Played, RowProblem, pick
@@ -81,7 +82,8 @@ class PureUCB1(OnSuccesses):
 
     Attributes:
         scale: Factor under the square root.
-        logarithm: ``"round"`` for ln t of the round t, ``"horizon"`` for ln T of the horizon T.
+        logarithm: ``"round"`` for ln t of the round t, ``"horizon"`` for ln T of the horizon T, ``"horizon_per_pull"``
+            for ln(T / n) after n pulls, or 0 where n > T, as in MOSS.
 
     Example:
         >>> from fedbandit_envs.functional import PureUCB1, make, rollout
@@ -91,7 +93,7 @@ class PureUCB1(OnSuccesses):
     """
 
     scale: float = 2.0
-    logarithm: str = "round"
+    logarithm: LogName = "round"
 
     def __post_init__(self) -> None:
         """Checks the names and the scale; see :class:`OnCounts`.
@@ -101,18 +103,20 @@ class PureUCB1(OnSuccesses):
             ValueError: It is out of its range, or ``pool`` or ``logarithm`` no name.
         """
         super().__post_init__()
-        require_choice("logarithm", self.logarithm, ("round", "horizon"))
+        require_choice("logarithm", self.logarithm, get_args(LogName))
 
     def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
         """Returns a memory without messages, with ln T where it is used; see :meth:`PurePolicy.start`."""
         memory = super().start(env, params, key)
-        if self.logarithm == "horizon":
+        if self.logarithm != "round":
             memory["logarithm"] = jnp.log(jnp.asarray(env.max_cycles, env.dtype))
         return memory
 
     def scores(self, params: Arrays, carry: Arrays, round_: Array, pulls: Array, successes: Array) -> Array:
         """Returns the upper confidence bound of each arm; see :meth:`OnSuccesses.scores`."""
         logarithm = carry.get("logarithm", jnp.log(round_.astype(pulls.dtype)))
+        if self.logarithm == "horizon_per_pull":
+            logarithm = jnp.maximum(logarithm - jnp.log(pulls), 0.0)
         return successes / pulls + jnp.sqrt(params["scale"] * logarithm / pulls)
 
 

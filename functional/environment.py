@@ -17,6 +17,7 @@ from jax import Array
 
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.functional.federation import Arrays, Federation
+from fedbandit_envs.randomness.streams import row_seeds
 
 Played = tuple[Arrays, Array, Arrays]
 """What a round leads to: a new state (or totals), rewards, and information by name, which includes ``regret``."""
@@ -55,6 +56,10 @@ class RowProblem(ABC):
     def offer(self, params: Arrays, round_: Array) -> Arrays:
         """Returns what is drawn before the agent acts in a round (counted from 0), such as contexts; here nothing."""
         return {}
+
+    def best(self, params: Arrays, offered: Arrays) -> Array:
+        """Returns the best action among what :meth:`offer` returned, which must not be nothing; here it is."""
+        raise NotImplementedError
 
     @abstractmethod
     def play(self, params: Arrays, offered: Arrays, totals: Arrays, action: Array, round_: Array) -> Played:
@@ -95,16 +100,19 @@ class Environment:
         num_agents: Number of agents.
         max_cycles: The horizon.
         dtype: The dtype of all numbers that are no integers.
+        settings: The id and the arguments that :func:`make` was given, by name.
         released: Shapes of the arrays that an agent has to release, by name.
     """
 
-    def __init__(self, host: FederatedEnv, problem: type[RowProblem], dtype: Any) -> None:
+    def __init__(
+        self, host: FederatedEnv, problem: type[RowProblem], dtype: Any, settings: dict[str, Any]
+    ) -> None:
         """Takes the package's environment, which nobody else uses from now on, and the twin's problem.
 
         Raises:
             ValueError: The environment has something that the twin lacks.
         """
-        self.host, self.dtype = host, jnp.dtype(dtype)
+        self.host, self.dtype, self.settings = host, jnp.dtype(dtype), settings
         self.num_agents, self.max_cycles = host.max_num_agents, host.max_cycles
         self.problem = problem(host.unwrapped, self.dtype)
         self.federation = Federation.of(host)
@@ -133,6 +141,14 @@ class Environment:
         kinds = {"f": self.dtype, "i": np.int32, "u": np.uint32, "b": np.bool_}
         with self.precision():
             return {name: jnp.asarray(array.astype(kinds[array.dtype.kind])) for name, array in drawn.items()}
+
+    def keys(self, seeds: Sequence[int]) -> np.ndarray:
+        """Returns the seeds of all agents' policies as keys of random numbers, uint32 ``(replicas, agents, 2)``.
+
+        Args:
+            seeds: One seed for each replica.
+        """
+        return row_seeds(seeds, self.num_agents).view(np.uint32).reshape(len(seeds), self.num_agents, 2)
 
     def reset(self, params: Arrays) -> tuple[Arrays, Arrays]:
         """Returns the state and the observations before the first round.

@@ -39,11 +39,14 @@ class Exposure(LinearArms):
         }
         return {**super().params(host), "arm_key": host._arms.key, **either}
 
+    def best(self, params: Arrays, offered: Arrays) -> Array:
+        """Returns the shares that arms deserve, ``(arms,)``; see :meth:`RowProblem.best`."""
+        return jax.nn.softmax(merit_of(params, offered["mean"])[0])
+
     def play(self, params: Arrays, offered: Arrays, totals: Arrays, action: Array, round_: Array) -> Played:
         """Gives the arms the shares ``action``, and draws the arm that is pulled; see :meth:`RowProblem.play`."""
-        deserved = jax.nn.softmax(merit_of(params, offered["mean"])[0])
         reach = jnp.cumsum(action)
-        less = deserved - action / reach[-1]
+        less = self.best(params, offered) - action / reach[-1]
         beyond = reach > uniform(*threefry(params["arm_key"], round_, 0), self.dtype) * reach[-1]
         # The first arm at which the sum of shares exceeds the draw; with rounding there may be none.
         last = action.size - 1 - jnp.argmax(action[::-1] > 0)

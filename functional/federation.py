@@ -7,7 +7,7 @@ factorisation what the package's mechanism makes of single draws. Draws are repe
 the package's: their law is the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -171,6 +171,10 @@ class Federation:
         sent = np.diff(self.releases, prepend=0) > 0
         return jnp.asarray(sent)[round_]
 
+    def arrivals(self, rounds: int) -> np.ndarray:
+        """Returns after which rounds, counted from 1, messages arrive that agents see within so many rounds, int32."""
+        return np.flatnonzero(np.diff(self.releases[:rounds], prepend=0)).astype(np.int32)
+
     def params(self, host: Any, seeds: Sequence[int]) -> dict[str, np.ndarray]:
         """Returns each agent's key of noise and the scale of its noise, ``(replicas, agents, ...)`` by name."""
         if self.noise is None:
@@ -240,9 +244,19 @@ class Federation:
         self._rehearse(rounds)
         return self.host.privacy(), claims_of(self.host, delta)
 
-    def _rehearse(self, rounds: int) -> None:
-        """Has the package's agents release as often as in so many rounds; a privatizer refuses what it must."""
+    def spent(self, rounds: int) -> np.ndarray:
+        """Returns epsilon of an agent's claim up to each of :meth:`arrivals`; NaN where nothing can be said."""
+        claims = self._rehearse(rounds - 1, lambda: self.host.privacy().epsilon)
+        return np.array(claims, np.float64)
+
+    def _rehearse(self, rounds: int, after: Callable[[], Any] = lambda: None) -> list[Any]:
+        """Has the package's agents release as often as in so many rounds, and returns what ``after`` says each time.
+
+        A privatizer refuses what it must.
+        """
         self.host.reset_batch([0])
-        everyone = np.ones((1, self.host.max_num_agents), np.bool_)
+        everyone, said = np.ones((1, self.host.max_num_agents), np.bool_), []
         for _ in range(int(self.releases[rounds])):
             self.host.release(everyone)
+            said.append(after())
+        return said

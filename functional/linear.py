@@ -123,6 +123,10 @@ class LinearArms(RowProblem):
         drawn = fraction(words(params["contexts_keys"][0], round_, self._first.shape[1]), self.dtype)
         return params["pool"][(drawn * len(params["pool"])).astype(jnp.int32)].T, None
 
+    def best(self, params: Arrays, offered: Arrays) -> Array:
+        """Returns the arm with the largest mean, int32; see :meth:`RowProblem.best`."""
+        return jnp.argmax(offered["mean"]).astype(jnp.int32)
+
     def begin(self, params: Arrays) -> Arrays:
         """Returns a statistic ``(dim + 1, dim + 1)`` of no observation, and a last context and reward of 0."""
         dim = params["theta"].size
@@ -131,7 +135,8 @@ class LinearArms(RowProblem):
 
     def play(self, params: Arrays, offered: Arrays, totals: Arrays, action: Array, round_: Array) -> Played:
         """Pulls the arm ``action``; see :meth:`RowProblem.play`."""
-        mean, x = offered["mean"][action], offered["contexts"][action]
+        # Transposed as everywhere else, so that compilers see two transpositions which undo each other.
+        mean, x = offered["mean"][action], offered["contexts"].T[:, action]
         first, second = threefry(params["key"], round_, 0)
         if self._reward == "normal":
             paid = mean + self._sd * normal_pair(first, second)[0].astype(self.dtype)

@@ -12,10 +12,13 @@ from math import inf
 from typing import Any, ClassVar
 
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 from jax import Array, lax
 
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.checks import require_choice, require_number
 from fedbandit_envs.core.privacy import variance_of
+from fedbandit_envs.functional.draws import fraction, threefry
 from fedbandit_envs.functional.environment import Environment
 from fedbandit_envs.functional.federation import Arrays
 
@@ -64,6 +67,33 @@ class PurePolicy(ABC):
             carry: What :meth:`start` or the last call returned.
             observation: The agent's observation.
         """
+
+
+@dataclass(frozen=True)
+class PureRandom(PurePolicy):
+    """Pulls each arm with the same probability in every round.
+
+    Example:
+        >>> from fedbandit_envs.functional import PureRandom, make, rollout
+        >>> rollout(make("FedArms-v0", num_agents=2, max_cycles=50), PureRandom(), seeds=range(3)).regret[-1].shape
+        (3, 2)
+    """
+
+    def start(self, env: Environment, params: Arrays, key: Array) -> Arrays:
+        """Returns the key and the number of arms; see :meth:`PurePolicy.start`.
+
+        Raises:
+            UnfitError: Agents do not pull one arm in a round.
+        """
+        space = env.host.unwrapped.single_action_space
+        if not isinstance(space, Discrete):
+            raise UnfitError(f"PureRandom needs an action that is an arm; the environment has {space}")
+        return {"key": key, "arms": jnp.int32(space.n)}
+
+    def act(self, params: Arrays, carry: Arrays, observation: Arrays) -> tuple[Arrays, Array]:
+        """Returns a random arm; see :meth:`PurePolicy.act`."""
+        word, _ = threefry(carry["key"], observation["round"], 0)
+        return carry, (fraction(word, jnp.float32) * carry["arms"]).astype(jnp.int32)
 
 
 class Indexed(PurePolicy):

@@ -84,22 +84,24 @@ def good_units(draw: Array, units: Array, quality: Array, most: int) -> Array:
     dtype = quality.dtype
     flipped = quality > 0.5
     rate = jnp.where(flipped, 1.0 - quality, quality)
-    # Of the 31 bits float32 holds 24; rounded up, a draw would exceed all cutoffs.
-    lost = max(30 - jnp.finfo(dtype).nmant, 0)
-    level, many = (draw >> lost << lost).astype(dtype), units.astype(dtype)
+    # The draw exceeds the cutoff ceil(F 2^31 - 1e-3) - 1 of the package if F is at most this bound. Good units are
+    # counted from 0, or, where they are the more likely ones, defective units by the draws that do not exceed the
+    # cutoff of 1 - F. Sums of masses end near 1; in float32 the largest draws would be beyond them.
+    bound = (draw.astype(dtype) + 1e-3) * 2.0**-31
+    bound = jnp.minimum(jnp.where(flipped, 1.0 - bound, bound), 1.0 - 16 * jnp.finfo(dtype).eps)
     odds = rate / (1.0 - rate)
+    more = odds * (units + 1)
 
     def count(i: Array, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        # The draw exceeds the cutoff ceil(F 2^31 - 1e-3) - 1 of the package. Good units are counted from 0, or, where
-        # they are the more likely ones, defective units by the draws that do not exceed the cutoff of 1 - F.
         rare, mass, cumulative = state
-        beyond = jnp.where(flipped, 1.0 - cumulative, cumulative) * 2.0**31 - 1e-3
-        rare += ((level >= beyond) != flipped) & (i < units)
-        mass = mass * odds * (many - i) / (i + 1.0)
+        rare += cumulative <= bound
+        # The next mass is odds (units - i) / (i + 1) times this one.
+        mass *= more * (1.0 / (i + 1.0)) - odds
         return rare, mass, cumulative + mass
 
-    mass = jnp.exp(many * jnp.log1p(-rate))
+    mass = jnp.exp(units * jnp.log1p(-rate))
     rare = lax.fori_loop(0, most, count, (jnp.zeros_like(units), mass, mass), unroll=10)[0]
+    rare = jnp.minimum(rare, units)
     return jnp.where(flipped, units - rare, rare)
 
 
@@ -120,12 +122,13 @@ def procure(quality: Array, sure: Array, observation: Arrays) -> Array:
     room, tolerance = (whole * slack).sum(), FEASIBILITY_TOLERANCE / 2
     item = (value * slack < 0) & (capacity > 0)
     weight = jnp.where(item, jnp.abs(slack), 1.0)
-    order = jnp.argsort(jnp.where(item, -jnp.abs(value) / weight, jnp.inf))
-    sizes = jnp.where(item, weight * capacity, 0.0)[order]
-    left = room - (jnp.cumsum(sizes) - sizes)
-    fits = jnp.floor((left + tolerance) / weight[order]).astype(jnp.int32)
-    taken = jnp.where(item[order], jnp.clip(fits, 0, capacity[order]), 0)
-    taken = jnp.zeros_like(capacity).at[order].set(taken)
+    ratio = jnp.where(item, jnp.abs(value) / weight, -jnp.inf)
+    place = jnp.arange(ratio.size)
+    # Row i of the matrix says ahead of which items i comes. To compare all pairs takes less time than to sort.
+    ahead = (ratio[:, None] > ratio) | ((ratio[:, None] == ratio) & (place[:, None] < place))
+    left = room - jnp.where(ahead & item[:, None], (weight * capacity)[:, None], 0.0).sum(axis=0)
+    fits = jnp.floor((left + tolerance) / weight).astype(jnp.int32)
+    taken = jnp.where(item, jnp.clip(fits, 0, capacity), 0)
     under_shortage = whole + jnp.where(slack < 0, taken, -taken)
     return jnp.where((all_that_pays * slack).sum() < -tolerance, under_shortage, all_that_pays)
 

@@ -19,7 +19,6 @@ from fedbandit_envs.experiments.result import log_spaced
 from fedbandit_envs.functional.environment import COMMON, Environment, axes
 from fedbandit_envs.functional.federation import Arrays
 from fedbandit_envs.functional.policies import PurePolicy
-from fedbandit_envs.randomness.streams import row_seeds
 
 
 def rollout(
@@ -50,15 +49,9 @@ def rollout(
         UnfitError: The policy does not play this environment.
         ValueError: A seed is there twice, or ``rounds`` is out of its range.
     """
-    began, seeds = process_time(), plain(seeds)
-    if len({*seeds}) < len(seeds):
-        raise ValueError(f"seeds is {seeds!r}; different seeds are required, since each counts as a run")
-    rounds = require_integer("rounds", env.max_cycles if rounds is None else rounds, 1, env.max_cycles)
-    seen = {*env.released, *env.problem.seen}
-    if missing := [name for name in policy.needs if name not in seen]:
-        raise UnfitError(f"{type(policy).__name__} needs {missing}, where agents know {sorted(seen)}")
-    instances = env.params(seeds)
-    keys = row_seeds(seeds, env.num_agents).view(np.uint32).reshape(len(seeds), env.num_agents, 2)
+    began = process_time()
+    seeds, rounds = checked(env, policy, seeds, rounds)
+    instances, keys = env.params(seeds), env.keys(seeds)
     with env.precision():
         constants = policy.params() if params is None else params
         kept, means = jax.device_get(_played(env, policy, rounds, instances, constants, keys))
@@ -87,6 +80,19 @@ def rollout(
     )
 
 
+def checked(
+    env: Environment, policy: PurePolicy, seeds: Sequence[int], rounds: int | None
+) -> tuple[Sequence[int], int]:
+    """Returns the seeds and the number of rounds, if the policy can play them; see :func:`rollout`."""
+    seeds = plain(seeds)
+    if len({*seeds}) < len(seeds):
+        raise ValueError(f"seeds is {seeds!r}; different seeds are required, since each counts as a run")
+    seen = {*env.released, *env.problem.seen}
+    if missing := [name for name in policy.needs if name not in seen]:
+        raise UnfitError(f"{type(policy).__name__} needs {missing}, where agents know {sorted(seen)}")
+    return seeds, require_integer("rounds", env.max_cycles if rounds is None else rounds, 1, env.max_cycles)
+
+
 @partial(jax.jit, static_argnames=("env", "policy", "rounds"))
 def _played(
     env: Environment, policy: PurePolicy, rounds: int, params: Arrays, constants: Arrays, keys: Array
@@ -94,17 +100,16 @@ def _played(
     """Returns cumulative regret at checkpoints, ``(checkpoints, replicas, agents)``, and means of other information."""
     checkpoints = log_spaced(rounds)
     slots = jnp.asarray(np.searchsorted(checkpoints, np.arange(1, rounds + 1)))
-    own = axes(params, env.problem.shared)
-    state = jax.vmap(env.start)(params)
-    memory = jax.vmap(jax.vmap(partial(policy.start, env), (own, 0)))(params, keys)
+    state, memory = started(env, policy, params, keys)
     # The information of a round, all 0, to begin the sums with.
-    blank = jax.eval_shape(lambda: _round(env, policy, params, constants, state, memory, jnp.int32(0))[2])
+    play_first = partial(played_round, env, policy, params, constants, state, memory)
+    blank = jax.eval_shape(play_first, jnp.int32(0))[2]["info"]
     sums = jax.tree.map(lambda info: jnp.zeros(info.shape, env.dtype), blank)
 
     def play(loop: Any, now: tuple[Array, Array]) -> tuple[Any, None]:
         state, memory, sums, kept = loop
-        state, memory, info = _round(env, policy, params, constants, state, memory, now[0])
-        sums = jax.tree.map(jnp.add, sums, info)
+        state, memory, played = played_round(env, policy, params, constants, state, memory, now[0])
+        sums = jax.tree.map(jnp.add, sums, played["info"])
         # Every round overwrites the next checkpoint, so that the last one to do so is the checkpoint itself.
         return (state, memory, sums, lax.dynamic_update_index_in_dim(kept, sums["regret"], now[1], 0)), None
 
@@ -115,7 +120,13 @@ def _played(
     return kept, {name: total / rounds for name, total in sums.items() if name != "regret"}
 
 
-def _round(
+def started(env: Environment, policy: PurePolicy, params: Arrays, keys: Array) -> tuple[Any, Any]:
+    """Returns states of all replicas, and the memories of the policies of all their agents."""
+    own = axes(params, env.problem.shared)
+    return jax.vmap(env.start)(params), jax.vmap(jax.vmap(partial(policy.start, env), (own, 0)))(params, keys)
+
+
+def played_round(
     env: Environment,
     policy: PurePolicy,
     params: Arrays,
@@ -124,10 +135,15 @@ def _round(
     memory: Any,
     round_: Array,
 ) -> tuple[Any, Any, Arrays]:
-    """Plays a round of all replicas, and returns states, the policies' memories, and the round's information."""
+    """Plays a round of all replicas, and returns states, the policies' memories, and what happened.
+
+    These are what was ``offered`` and ``seen``, the ``action``, the ``reward`` and other ``info``, ``(replicas, agents,
+    ...)``. What the caller does not use is not computed.
+    """
     offered = jax.vmap(env.offer, (0, None))(params, round_)
     seen = {**jax.vmap(env.observe)(params, offered, state), **env.common(round_)}
     mapped = None, 0, axes(seen, COMMON)
     memory, action = jax.vmap(jax.vmap(policy.act, mapped), mapped)(constants, memory, seen)
-    state, _, info = jax.vmap(env.play, (0, 0, 0, 0, None))(params, offered, state, action, round_)
-    return state, memory, info
+    state, reward, info = jax.vmap(env.play, (0, 0, 0, 0, None))(params, offered, state, action, round_)
+    happened = {"offered": offered, "seen": seen, "action": action, "reward": reward, "info": info}
+    return state, memory, happened

@@ -7,7 +7,7 @@ import pytest
 from gymnasium.envs.functional_jax_env import FunctionalJaxEnv, FunctionalJaxVectorEnv
 
 from fedbandit_envs.functional import make
-from fedbandit_envs.functional.adapters import ByAgent, OneAgent
+from fedbandit_envs.functional.adapters import ByAgent, Gymnax, OneAgent
 
 # Observations of arms in the order of names: inbox_mask, round, then pulls and successes of each arm.
 ROUND, PULLS = 1, slice(2, 6)
@@ -46,9 +46,60 @@ def test_gymnasium_s_single_loop_plays_the_twin_s_rounds():
         assert float(told["regret"]) == float(info["regret"][0])
 
 
-def test_federations_have_one_agent_only():
+@pytest.mark.parametrize("adapter", [OneAgent, Gymnax])
+def test_federations_have_one_agent_only(adapter):
     with pytest.raises(ValueError, match="env has num_agents=10; 1 is required"):
-        OneAgent(make("FedArms-v0"))
+        adapter(make("FedArms-v0"))
+
+
+def check_gymnax_episodes(rounds, pulls, actions, rewards):
+    """Holds that 9 rounds of many environments are episodes of 4; ``rounds`` and ``pulls`` are seen after each."""
+    np.testing.assert_array_equal(rounds, np.tile([1, 2, 3, 0, 1, 2, 3, 0, 1], (len(rounds), 1)))
+    for t in range(9):
+        since = actions[:, t // 4 * 4 : t + 1] if rounds[0, t] else actions[:, :0]
+        np.testing.assert_array_equal(pulls[:, t], np.stack([(since == k).sum(axis=1) for k in range(2)], 1))
+    assert set(np.unique(rewards)) == {0, 1}
+    # Outcomes are new in every episode.
+    assert (rewards[:, :4] != rewards[:, 4:8]).any()
+
+
+def test_gymnax_s_steps_begin_new_episodes():
+    env = Gymnax(make("FedArms-v0", num_agents=1, num_arms=2), instances=20)
+    params = env.default_params.replace(max_steps_in_episode=4)
+    actions, keys = np.arange(270).reshape(30, 9) % 7 % 2, jax.random.split(jax.random.key(1), (30, 9))
+
+    def episode(keys, actions):
+        def play(state, given):
+            observation, state, reward, terminated, truncated, info = env.step(
+                given[0], state, given[1], params
+            )
+            return state, (observation, reward, terminated, truncated, info)
+
+        return jax.lax.scan(play, env.reset(keys[0], params)[1], (keys, actions))[1]
+
+    seen, rewards, terminated, truncated, info = jax.jit(jax.vmap(episode))(keys, actions)
+    check_gymnax_episodes(seen[..., ROUND], seen[..., 2:4], actions, np.asarray(rewards))
+    np.testing.assert_array_equal(truncated, np.tile(np.arange(1, 10) % 4 == 0, (30, 1)))
+    np.testing.assert_array_equal(
+        info["final_observation"][..., ROUND], np.tile([1, 2, 3, 4, 1, 2, 3, 4, 1], (30, 1))
+    )
+    assert not terminated.any()
+    assert (info["regret"] >= 0).all()
+
+
+def test_gymnax_s_own_loop_plays_the_twin():
+    rollout = pytest.importorskip("gymnax.experimental.rollout", reason="gymnax is not installed")
+    env = Gymnax(make("FedArms-v0", num_agents=1, num_arms=2), instances=20)
+    own = rollout.RolloutWrapper(env=env, num_env_steps=9, env_params={"max_steps_in_episode": 4})
+    _, actions, rewards, seen, over, returns = own.batch_rollout(
+        jax.random.split(jax.random.key(3), 30), None
+    )
+    check_gymnax_episodes(seen[..., ROUND], seen[..., 2:4], np.asarray(actions), np.asarray(rewards))
+    np.testing.assert_array_equal(over, np.tile(np.arange(1, 10) % 4 == 0, (30, 1)))
+    np.testing.assert_allclose(returns[:, 0], rewards[:, :4].sum(axis=1))
+    space = env.observation_space()
+    assert (space.shape, env.num_actions) == (own.input_shape, 2)
+    assert Gymnax(make("FedExposure-v0", num_agents=1), instances=2).action_space().shape == (10,)
 
 
 def test_mappings_by_agent_play_and_begin_again_in_one_compiled_loop():

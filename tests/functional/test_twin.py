@@ -47,6 +47,17 @@ CASES = {
         *("FedArms-v0", {"num_agents": 4}, SERVER),
         *(twin.PureUCB1(0.3, pool="precision"), arms.UCB1(0.3, pool="precision")),
     ),
+    "MOSS": (
+        *("FedArms-v0", {"num_agents": 4}, []),
+        *(twin.PureUCB1(0.25, "horizon_per_pull"), arms.UCB1(0.25, "horizon_per_pull")),
+    ),
+    "MOSS-weighted": (
+        *("FedArms-v0", {"num_agents": 4}, CHANNEL),
+        *(
+            twin.PureUCB1(0.1, "horizon_per_pull", pool="precision"),
+            arms.UCB1(0.1, "horizon_per_pull", pool="precision"),
+        ),
+    ),
     "Thompson": ("FedArms-v0", {"num_agents": 4}, CHANNEL, twin.PureThompson(), arms.ThompsonSampling()),
     "Gaussian-UCB": ("FedMixed-v0", {}, [], twin.PureGaussianUCB(), gaussian.GaussianUCB()),
     "Gaussian-UCB-told": (
