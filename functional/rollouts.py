@@ -98,12 +98,12 @@ def _played(
     state = jax.vmap(env.start)(params)
     memory = jax.vmap(jax.vmap(partial(policy.start, env), (own, 0)))(params, keys)
     # The information of a round, all 0, to begin the sums with.
-    blank = jax.eval_shape(lambda: _round(env, policy, params, constants, state, memory, jnp.int32(0))[2])
+    blank = jax.eval_shape(lambda: play_round(env, policy, params, constants, state, memory, jnp.int32(0))[2])
     sums = jax.tree.map(lambda info: jnp.zeros(info.shape, env.dtype), blank)
 
     def play(loop: Any, now: tuple[Array, Array]) -> tuple[Any, None]:
         state, memory, sums, kept = loop
-        state, memory, info = _round(env, policy, params, constants, state, memory, now[0])
+        state, memory, info = play_round(env, policy, params, constants, state, memory, now[0])
         sums = jax.tree.map(jnp.add, sums, info)
         # Every round overwrites the next checkpoint, so that the last one to do so is the checkpoint itself.
         return (state, memory, sums, lax.dynamic_update_index_in_dim(kept, sums["regret"], now[1], 0)), None
@@ -115,7 +115,7 @@ def _played(
     return kept, {name: total / rounds for name, total in sums.items() if name != "regret"}
 
 
-def _round(
+def play_round(
     env: Environment,
     policy: PurePolicy,
     params: Arrays,
