@@ -20,7 +20,7 @@ from fedbandit_envs.experiments.croissant import Column, croissant
 from fedbandit_envs.functional.environment import COMMON, Environment
 from fedbandit_envs.functional.federation import Arrays
 from fedbandit_envs.functional.policies import PurePolicy
-from fedbandit_envs.functional.rollouts import checked, played_round, started
+from fedbandit_envs.functional.rollouts import checked, play_round, started
 
 CHUNK_BYTES = 2**26
 """How many bytes of episodes are played and written at a time."""
@@ -94,7 +94,7 @@ def _kept(
     """Returns what is kept of every round, ``(rounds, replicas, agents, ...)``, and the messages, of which first."""
 
     def play(loop: tuple[Any, Any], round_: Array) -> tuple[Any, tuple[Arrays, Arrays]]:
-        state, memory, happened = played_round(env, policy, params, constants, *loop, round_)
+        state, memory, happened = play_round(env, policy, params, constants, *loop, round_)
         every = {name: happened[name] for name in ("action", "reward")}
         messages = {}
         for name, array in happened["seen"].items():

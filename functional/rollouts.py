@@ -102,13 +102,13 @@ def _played(
     slots = jnp.asarray(np.searchsorted(checkpoints, np.arange(1, rounds + 1)))
     state, memory = started(env, policy, params, keys)
     # The information of a round, all 0, to begin the sums with.
-    play_first = partial(played_round, env, policy, params, constants, state, memory)
+    play_first = partial(play_round, env, policy, params, constants, state, memory)
     blank = jax.eval_shape(play_first, jnp.int32(0))[2]["info"]
     sums = jax.tree.map(lambda info: jnp.zeros(info.shape, env.dtype), blank)
 
     def play(loop: Any, now: tuple[Array, Array]) -> tuple[Any, None]:
         state, memory, sums, kept = loop
-        state, memory, played = played_round(env, policy, params, constants, state, memory, now[0])
+        state, memory, played = play_round(env, policy, params, constants, state, memory, now[0])
         sums = jax.tree.map(jnp.add, sums, played["info"])
         # Every round overwrites the next checkpoint, so that the last one to do so is the checkpoint itself.
         return (state, memory, sums, lax.dynamic_update_index_in_dim(kept, sums["regret"], now[1], 0)), None
@@ -126,7 +126,7 @@ def started(env: Environment, policy: PurePolicy, params: Arrays, keys: Array) -
     return jax.vmap(env.start)(params), jax.vmap(jax.vmap(partial(policy.start, env), (own, 0)))(params, keys)
 
 
-def played_round(
+def play_round(
     env: Environment,
     policy: PurePolicy,
     params: Arrays,

@@ -7,6 +7,7 @@ from fedbandit_envs.arms.env import ArmsEnv
 from fedbandit_envs.baselines import arms
 from fedbandit_envs.baselines.baseline import Baseline, listed
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex
+from fedbandit_envs.baselines.learned.rl2 import RL2, SUMMARY
 
 _AUER = "Auer, Cesa-Bianchi, Fischer (Machine Learning 2002)"
 _SUTTON = "Sutton, Barto (2018), chapter 2"
@@ -66,6 +67,7 @@ BASELINES: dict[str, Baseline] = {
         **{**_MOSS, "scale": 0.1},
     ),
     "PPO-arms": _baseline(LearnedIndex, *PPO, weights="PPO-arms"),
+    "RL2-arms": _baseline(RL2, *SUMMARY, weights="RL2-arms"),
 }
 
 for _name, _policy, _paper in (("UCB1", arms.UCB1, _AUER), ("Thompson", arms.ThompsonSampling, _THOMPSON)):

@@ -6,6 +6,7 @@ from typing import Any
 from fedbandit_envs.baselines import procurement
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex
+from fedbandit_envs.baselines.learned.rl2 import RL2, SUMMARY
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
 
@@ -92,6 +93,7 @@ BASELINES: dict[str, Baseline] = {
         margin=3.0,
     ),
     "PPO-procurement": _baseline(LearnedIndex, *PPO, weights="PPO-procurement"),
+    "RL2-procurement": _baseline(RL2, *SUMMARY, weights="RL2-procurement"),
 }
 
 _OURS = "Thompson-procurement-weighted"
