@@ -28,6 +28,7 @@ def federation(privatizer, noise, channel=None, make=arms_v0.parallel_env):
     "settings",
     [
         (None, {}),
+        ("GaussianPrivatizer", {"epsilon_per_release": 1.0}),
         ("GaussianPrivatizer", {**GAUSSIAN, "noise_seed": 2**64}),
         ("GaussianPrivatizer", {"epsilon": np.inf}),
         ("LaplacePrivatizer", {**LAPLACE, "clip": 1.0, "budget": {"adjacency": "agent", "delta": 0.0}}),
@@ -56,6 +57,7 @@ def test_a_report_says_what_the_claims_say(settings):
         curve = [np.inf if one["epsilon"] == "infinity" else one["epsilon"] for one in told["curve"]]
         if claim.epsilon is not None and settings[0]:
             assert [one["delta"] for one in told["curve"]] == list(DELTAS)
+            assert f"{np.exp(claim.epsilon):.3g} times as likely" in told["means"] or claim.epsilon == np.inf
             assert curve == sorted(curve)
             # Exact composition gives no more than what is claimed, at the delta that is claimed.
             if claim.delta in DELTAS:
@@ -72,8 +74,12 @@ def test_a_report_says_what_the_claims_say(settings):
     assert "| version | 1 |" in text
     HTMLParser().feed(page)
     if settings[0]:
-        again = fields["if_it_goes_on"]["epsilon_if_all_is_done_once_more"]
-        assert again in (None, "infinity") or again > 0
+        again = fields["if_it_goes_on"]
+        more = again["epsilon_if_all_is_done_once_more"]
+        assert more == "infinity" or more > 0
+        assert 0 <= again["delta_if_all_is_done_once_more"] < 1
+    assert f"Noise is {claims[0].noise}: " in text.split("##")[0]
+    assert len(fields["subject"]["layers"]) > 1
 
 
 def test_a_silo_reports_what_it_has_spent(tmp_path):
