@@ -4,8 +4,8 @@ An object that has been reset in the same way, and is given these numbers, goes 
 is stored, no code and no pickle.
 """
 
+import types
 from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -18,17 +18,8 @@ from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 _PLAIN = (bool, int, float, str, type(None))
-_CONSTANT = (
-    type,
-    np.dtype,
-    spaces.Space,
-    PolicySpec,
-    FunctionType,
-    BuiltinFunctionType,
-    MethodType,
-    bytes,
-    Event,
-)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_CONSTANT = (type, np.dtype, spaces.Space, PolicySpec, bytes, Event, *_FUNCTIONS)
 
 
 def numbers_of(thing: Any) -> dict[str, Any]:

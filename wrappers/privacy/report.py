@@ -275,5 +275,5 @@ def _meaning(claim: Claim) -> str:
     numbers = f"Epsilon: {_text(claim.as_json()['epsilon'])} at delta {_text(claim.delta)}"
     if claim.epsilon is None or claim.epsilon == inf:
         return f"{numbers}: there is no guarantee, since {claim.reason}."
-    odds = f"whatever is seen, it is at most {exp(min(claim.epsilon, 700.0)):.3g} times as likely with one of both data"
-    return f"{numbers}: {odds} as with the other, but for a probability of {_text(claim.delta)}."
+    odds = f"what is seen is at most {exp(min(claim.epsilon, 700.0)):.3g} times as likely with one value of the unit"
+    return f"{numbers}: {odds} as with any other, except with probability {_text(claim.delta)}."
