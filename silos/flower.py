@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import monotonic, sleep
 from typing import Any
 
-from fedbandit_envs.silos.messages import Message, MessageError
+from fedbandit_envs.silos.messages import Layout, Message, MessageError, added
 from fedbandit_envs.silos.plan import SiloPlan
 from fedbandit_envs.silos.silo import Silo
 
@@ -33,38 +33,43 @@ def server_app(plan: SiloPlan, patience: float = 60.0, least: int = 1) -> Any:
     app, layout = ServerApp(), plan.layout
 
     @app.main()
-    def relay(grid: Any, context: Any) -> None:
-        packets: dict[tuple[int, int], bytes] = {}
+    def serve(grid: Any, context: Any) -> None:
+        known: dict[tuple[int, int], Message] = {}
+        packets: list[bytes] = []
         due = [t for t in range(1, plan.rounds + 1) if layout.schedule.sends(t)]
         for place, round_ in enumerate([*due, plan.rounds]):
             until = monotonic() + patience
             while len(nodes := [*grid.get_node_ids()]) < least and monotonic() < until:
                 sleep(0.2)
-            content = ConfigRecord({_ROUND: round_, _PACKETS: [packets[key] for key in sorted(packets)]})
+            content = ConfigRecord({_ROUND: round_, _PACKETS: packets})
             requests = [
                 Envelope(RecordDict({_RECORD: content}), node, MessageType.QUERY, group_id=str(round_))
                 for node in nodes
             ]
-            here = set()
+            here, new = set(), []
             for reply in grid.send_and_receive(requests, timeout=patience):
-                if not reply.has_error():
-                    here |= _keep(reply.content[_RECORD][_PACKETS], plan, packets)
+                for message in [] if reply.has_error() else _read(reply.content[_RECORD][_PACKETS], layout):
+                    here.add(message.parts[0][0])
+                    if len(message.parts) == 1 and known.setdefault(message.parts[0], message) is message:
+                        new.append(message)
+            if layout.sums and new:
+                new = [added(new)]
+            packets += [message.encode() for message in new]
             last = ", the last" if place == len(due) else ""
             print(f"round {round_}{last}: {len(here)} of {layout.agents} silos: {sorted(here)}", flush=True)
 
     return app
 
 
-def _keep(sent: list[bytes], plan: SiloPlan, packets: dict[tuple[int, int], bytes]) -> set[int]:
-    """Adds the messages of a reply to those known, and returns whose they are; a bad reply is left out."""
-    try:
-        found = [Message.decode(packet, plan.layout) for packet in sent]
-    except MessageError as error:
-        print(f"a reply is left out: {error}", flush=True)
-        return set()
-    for message in found:
-        packets.setdefault((message.sender, message.number), message.encode())
-    return {message.sender for message in found}
+def _read(packets: list[bytes], layout: Layout) -> list[Message]:
+    """Returns the messages that a node has sent; bad ones are left out."""
+    found = []
+    for packet in packets:
+        try:
+            found.append(Message.decode(packet, layout))
+        except MessageError as error:
+            print(f"a message is left out: {error}", flush=True)
+    return found
 
 
 def client_app(plan: SiloPlan, play: Callable[[Silo], None]) -> Any:
@@ -87,13 +92,12 @@ def client_app(plan: SiloPlan, play: Callable[[Silo], None]) -> Any:
     def answer(request: Any, context: Any) -> Any:
         asked = request.content[_RECORD]
         with Silo(plan, context.node_config["agent"], context.node_config["store"]) as silo:
-            for packet in asked[_PACKETS]:
-                try:
-                    message = Message.decode(packet, plan.layout)
-                    if message.sender != silo.agent and message.number > silo.received.get(message.sender, 0):
-                        silo.receive([packet])
-                except MessageError as error:
-                    print(f"a message is left out: {error}", flush=True)
+            for message in _read(asked[_PACKETS], plan.layout):
+                if any(t > silo.received.get(j, 0) for j, t in message.parts if j != silo.agent):
+                    try:
+                        silo.receive([message.encode()])
+                    except MessageError as error:
+                        print(f"a message is left out: {error}", flush=True)
             while True:
                 if silo.due:
                     silo.release()

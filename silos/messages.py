@@ -1,109 +1,31 @@
-"""Messages between silos: named arrays with a header, in an encoding that describes itself and runs no code.
+"""Messages between silos: one release, or the sum of several, as JSON that describes itself.
 
-A packet is the bytes :data:`MAGIC`, whose last one is the version; the length of the header, 4 bytes; the header, a
-JSON object; and the numbers of all arrays, in the header's order. Numbers are little-endian. The header's ``arrays``
-lists each array's name, dtype and shape. Whoever unpacks a packet says how long it may be. Sizes that the header
-declares are compared with the packet's own before an array is made. Stores keep their state in the same form.
+A message is an object with ``format``, whose last word is the version; ``plan``, the plan's identity; ``parts``, which
+says whose releases are in it; and ``arrays``, which has dtype, shape and values of each array by name. Every number is
+written with all of its digits. Sizes are bounded, and shapes must be those of the plan.
 
 Messages are not authenticated: who sent one is what it says. A carrier has to vouch for that (TLS and keys of Flower's
 SuperNodes, for example).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Arrays
 from fedbandit_envs.basics.checks import LARGEST
 from fedbandit_envs.wrappers.transport.schedule import Schedule
 
-MAGIC = b"fbsilo\x00\x01"
-"""The first bytes of a packet; the last one is the version of the encoding."""
-
-MOST_HEADER = 1 << 16
-"""Largest length of a message's header, bytes."""
-
-_DTYPES = ("<f8", "<f4", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "<u2", "|u1", "|b1")
+FORMAT = "fedbandit silo message 1"
+"""What a message begins with; its last word is the version of the encoding."""
 
 
 class MessageError(ValueError):
     """Raised when a message is refused; nothing has changed then. The error says what is wrong."""
-
-
-def pack(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """Returns a packet with a header, which must be JSON data without ``arrays``, and arrays by name.
-
-    Raises:
-        TypeError: An array's dtype is neither bool nor that of integers or of floating-point numbers.
-    """
-    kept = {name: np.asarray(array) for name, array in arrays.items()}
-    kept = {name: array.astype(array.dtype.newbyteorder("<"), "C") for name, array in kept.items()}
-    if other := {a.dtype.str for a in kept.values()} - {*_DTYPES}:
-        raise TypeError(f"arrays have the dtypes {other}; some of {_DTYPES} are required")
-    listed = [[name, array.dtype.str, list(array.shape)] for name, array in kept.items()]
-    written = json.dumps({**header, "arrays": listed}, separators=(",", ":")).encode()
-    return b"".join(
-        [MAGIC, len(written).to_bytes(4, "little"), written, *(a.tobytes() for a in kept.values())]
-    )
-
-
-def unpack(packet: bytes, most: int, most_header: int = MOST_HEADER) -> tuple[dict[str, Any], Arrays]:
-    """Returns the header and the arrays of a packet.
-
-    Args:
-        packet: The packet.
-        most: Largest length that is accepted, bytes.
-        most_header: Largest length of the header, bytes.
-
-    Raises:
-        MessageError: This is no packet, one of another version, or malformed.
-    """
-    if not isinstance(packet, bytes):
-        raise MessageError(f"a message is a {type(packet).__name__}; bytes are required")
-    start = len(MAGIC) + 4
-    if len(packet) > most:
-        raise MessageError(f"a message has {len(packet)} bytes; at most {most} are required")
-    if len(packet) < start or packet[: len(MAGIC) - 1] != MAGIC[:-1]:
-        raise MessageError(f"a message begins with {packet[:8]!r}; {MAGIC!r} is required")
-    if packet[len(MAGIC) - 1] != MAGIC[-1]:
-        raise MessageError(f"a message has version {packet[len(MAGIC) - 1]}; {MAGIC[-1]} is required")
-    size = int.from_bytes(packet[len(MAGIC) : start], "little")
-    if size > min(most_header, len(packet) - start):
-        raise MessageError(
-            f"a header has {size} bytes; at most {most_header}, within the message, are required"
-        )
-    try:
-        header = json.loads(packet[start : start + size])
-        layout = [(str(name), str(dtype), list(shape)) for name, dtype, shape in header.pop("arrays")]
-    # An int of thousands of digits is a ValueError, and a list nested as deeply a RecursionError.
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise MessageError(f"a header cannot be read ({type(error).__name__}: {error})") from None
-    sizes = []
-    for name, dtype, shape in layout:
-        if (
-            dtype not in _DTYPES
-            or not all(type(n) is int and 0 <= n <= most for n in shape)
-            or len(shape) > 8
-        ):
-            raise MessageError(
-                f"array {name!r} has dtype {dtype} and shape {shape}; one of {_DTYPES} is required"
-            )
-        sizes.append(prod(shape) * np.dtype(dtype).itemsize)
-    if sum(sizes) != len(packet) - start - size or len({name for name, *_ in layout}) < len(layout):
-        raise MessageError(
-            f"arrays have {sum(sizes)} bytes and the names {[name for name, *_ in layout]}; different names, and the "
-            f"{len(packet) - start - size} bytes behind the header, are required"
-        )
-    arrays, place = {}, start + size
-    for (name, dtype, shape), length in zip(layout, sizes, strict=True):
-        numbers = np.frombuffer(packet, dtype, prod(shape), place)
-        arrays[name] = numbers.reshape(shape).astype(numbers.dtype.newbyteorder("="))
-        place += length
-    return header, arrays
 
 
 class Layout(NamedTuple):
@@ -115,6 +37,7 @@ class Layout(NamedTuple):
         shapes: Shapes of the arrays by name.
         rounds: Number of rounds.
         schedule: The rounds that have a release.
+        sums: Whether silos receive sums of releases, as from a server, or single releases.
     """
 
     plan: str
@@ -122,40 +45,48 @@ class Layout(NamedTuple):
     shapes: Mapping[str, tuple[int, ...]]
     rounds: int
     schedule: Schedule
+    sums: bool = False
+
+    @property
+    def longest(self) -> int:
+        """Largest length of a message, bytes: no number has more than 25 characters, and no part more than 48."""
+        numbers, parts = sum(map(prod, self.shapes.values())), self.agents * self.schedule.count(self.rounds)
+        return 4096 + 32 * numbers + 48 * parts
 
 
 @dataclass(frozen=True, eq=False)
 class Message:
-    """One release of a silo: what its statistic has grown by, with noise, and the noise's variances.
+    """One release of a silo: what its statistic has grown by, with noise, and the noise's variances; or a sum of such.
 
     Attributes:
         plan: Identity of the plan (:attr:`.SiloPlan.identity`).
-        sender: Number of the silo.
-        number: How many releases the silo has made, this one included.
-        round: After how many rounds of the silo it was made.
+        parts: The releases that are in it, in ascending order: each the number of a silo, and after how many rounds of
+            the silo it was made.
         arrays: The numbers by name, float64.
 
     Example:
         >>> from fedbandit_envs.wrappers.transport.schedule import make_schedule
-        >>> message = Message("a plan", 0, 1, 2, {"pulls": np.array([3.5, 1.0])})
+        >>> message = Message("a plan", ((0, 2),), {"pulls": np.array([3.5, 1.0])})
         >>> layout = Layout("a plan", 3, {"pulls": (2,)}, 8, make_schedule({"name": "fixed_gap", "gap": 4}))
         >>> try:
         ...     Message.decode(message.encode(), layout)
         ... except MessageError as error:
         ...     print(error)
-        message 1 of silo 0 is of round 2; a round in which the plan has a release is required
+        a message is of the releases [(0, 2)]; one of silos 0 to 2, after a round with a release, is required
     """
 
     plan: str
-    sender: int
-    number: int
-    round: int
+    parts: tuple[tuple[int, int], ...]
     arrays: Arrays
 
     def encode(self) -> bytes:
         """Returns the message as bytes."""
-        header = {"plan": self.plan, "sender": self.sender, "number": self.number, "round": self.round}
-        return pack(header, self.arrays)
+        arrays = {
+            name: {"dtype": "float64", "shape": array.shape, "values": array.ravel().tolist()}
+            for name, array in self.arrays.items()
+        }
+        told = {"format": FORMAT, "plan": self.plan, "parts": self.parts, "arrays": arrays}
+        return json.dumps(told, allow_nan=False).encode()
 
     @classmethod
     def decode(cls, packet: bytes, layout: Layout) -> "Message":
@@ -167,39 +98,51 @@ class Message:
 
         Raises:
             MessageError: The message is malformed or too long, of another plan, of a silo or a round that the plan does
-                not have, or not finite; or its arrays are others.
+                not have, a sum where single releases are required, or not finite; or its arrays are others.
         """
-        length = 8 * sum(prod(shape) for shape in layout.shapes.values())
-        header, arrays = unpack(packet, len(MAGIC) + 4 + MOST_HEADER + length)
-        if header.get("plan") != layout.plan:
-            raise MessageError(
-                f"a message is of plan {str(header.get('plan'))[:80]!r}; {layout.plan!r} is required"
-            )
-        numbers: list[Any] = [header.get(name) for name in ("sender", "number", "round")]
-        if set(header) != {"plan", "sender", "number", "round"} or not all(type(n) is int for n in numbers):
-            raise MessageError(
-                f"a header has {str(header)[:200]}; plan, sender, number and round are required"
-            )
-        sender, number, round_ = numbers
-        what = f"message {str(number)[:20]} of silo {str(sender)[:20]}"
-        if not 0 <= sender < layout.agents:
-            raise MessageError(
-                f"{what} is of none of the plan's {layout.agents} silos, 0 to {layout.agents - 1}"
-            )
-        if not 1 <= round_ <= layout.rounds or not layout.schedule.sends(round_):
-            raise MessageError(
-                f"{what} is of round {str(round_)[:20]}; a round in which the plan has a release is required"
-            )
-        if not 1 <= number <= (most := layout.schedule.count(round_)):
-            raise MessageError(f"{what} is of round {round_}; a number in [1, {most}] is required")
-        found = {name: (array.dtype.str, array.shape) for name, array in arrays.items()}
-        if found != {name: ("<f8", tuple(shape)) for name, shape in layout.shapes.items()}:
-            raise MessageError(
-                f"{what} has the arrays {str(found)[:300]}; float64 {dict(layout.shapes)} is required"
-            )
+
+        def require(fine: bool, found: str, required: str) -> None:
+            if not fine:
+                raise MessageError(f"a message {found[:300]}; {required} is required")
+
+        fits = isinstance(packet, bytes) and len(packet) <= layout.longest
+        found = f"is a {type(packet).__name__} of length {len(packet)}"
+        require(fits, found, f"a length of at most {layout.longest} bytes")
+        try:
+            told = json.loads(packet)
+            names = [told["format"], told["plan"]]
+            parts = [(sender, round_) for sender, round_ in told["parts"]]
+            shapes = {name: (one["dtype"], tuple(one["shape"])) for name, one in told["arrays"].items()}
+            flat = {name: np.array(one["values"], np.float64) for name, one in told["arrays"].items()}
+            arrays = {name: array.reshape(shapes[name][1]) for name, array in flat.items()}
+        # An int of thousands of digits is a ValueError, and a list nested as deeply a RecursionError.
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+            raise MessageError(f"a message cannot be read: {type(error).__name__}, {error}") from None
+        require(names == [FORMAT, layout.plan], f"is of format and plan {names}", f"{[FORMAT, layout.plan]}")
+        most = layout.agents * layout.schedule.count(layout.rounds) if layout.sums else 1
+        require(1 <= len(parts) <= most, f"is of {len(parts)} releases", f"a number in [1, {most}]")
+        listed = all(
+            [type(n) for n in part] == [int, int]
+            and 0 <= part[0] < layout.agents
+            and 1 <= part[1] <= layout.rounds
+            and layout.schedule.sends(part[1])
+            for part in parts
+        )
+        silos = f"one of silos 0 to {layout.agents - 1}, after a round with a release,"
+        require(listed, f"is of the releases {parts}", silos)
+        require(parts == sorted({*parts}), f"is of the releases {parts}", "an ascending order")
+        expected = {name: ("float64", tuple(shape)) for name, shape in layout.shapes.items()}
+        require(shapes == expected, f"has the arrays {shapes}", f"{expected}")
         for name, array in arrays.items():
-            if not (np.abs(array) <= LARGEST).all():
-                raise MessageError(
-                    f"{what} has numbers in {name!r} that are not finite, or above {LARGEST:g}; others are required"
-                )
-        return cls(layout.plan, sender, number, round_, arrays)
+            fine = bool((np.abs(array) <= LARGEST).all())
+            require(
+                fine, f"has numbers in {name!r} that are not finite, or above {LARGEST:g}", "a finite number"
+            )
+        return cls(layout.plan, tuple(parts), arrays)
+
+
+def added(messages: Sequence[Message]) -> Message:
+    """Returns the sum of messages of one plan, one or more, in the order of their releases."""
+    ordered = sorted(messages, key=lambda message: message.parts)
+    arrays = {name: np.stack([one.arrays[name] for one in ordered]).sum(axis=0) for name in ordered[0].arrays}
+    return Message(ordered[0].plan, tuple(part for one in ordered for part in one.parts), arrays)

@@ -13,14 +13,25 @@ neighbours may differ by up to two steps more in each number (:func:`rounded`).
 
 import os
 from collections.abc import Callable
+from functools import lru_cache
 from math import ceil, sqrt
 
 import numpy as np
+import scipy
 
+from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import Change, Sensitivity
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import AdditiveMechanism, Gaussian, unflatten
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
+    AdditiveMechanism,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    unflatten,
+)
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
+from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
 STEPS = 1 << 22
 """Number of steps of the grid in the scale of a number, the most by which one event changes it."""
@@ -30,6 +41,9 @@ SAMPLING = (
     "the statistic is rounded to the grid first, which the events count"
 )
 """How noise is computed, for reports."""
+
+MOST_CORRELATED = 1000
+"""The most releases of a matrix mechanism; each release takes time and memory in proportion to those before it."""
 
 _MOST = float(1 << 51)
 
@@ -127,7 +141,7 @@ class SecretDraws:
                 return low if self._word() & 1 else -low
 
 
-def rounded(sensitivity: Sensitivity, rounds: int) -> Sensitivity:
+def rounded(sensitivity: Sensitivity, rounds: int, windows: int) -> Sensitivity:
     """Returns the sensitivity of releases that are first rounded to the grid, by up to two steps in each number.
 
     It also bounds the errors of floating-point sums, which neighbours may have otherwise in every round after the first
@@ -136,39 +150,89 @@ def rounded(sensitivity: Sensitivity, rounds: int) -> Sensitivity:
     Args:
         sensitivity: The sensitivity of exact sums, whose terms are at most as large as the scales.
         rounds: The number of terms of a sum, at most.
+        windows: In how many releases rounding may make a difference that events count in one release only.
     """
     more = 2 / STEPS + 2 * (rounds + 1) ** 2 * 2.0**-53
     entries = sum(array[0, 0].size for array in sensitivity.scale.values())
     return sensitivity._replace(
         scale={name: array * (1 + more) for name, array in sensitivity.scale.items()},
         changes={
-            name: Change(change.values, change.norm + more * sqrt(entries))
+            name: Change(change.values, change.norm + windows * more * sqrt(entries))
             for name, change in sensitivity.changes.items()
         },
     )
 
 
-def randomised(mechanism: AdditiveMechanism, statistic: Arrays, index: Array) -> Arrays:
+def require_fit(mechanism: Mechanism) -> None:
+    """Raises an ``UnfitError`` if there is no secret noise for a mechanism."""
+    if isinstance(mechanism, MatrixMechanism):
+        # Estimates in trees take several draws for one release.
+        fits = mechanism._noise.releases <= MOST_CORRELATED and mechanism._noise.draws(2) == 1
+    else:
+        pair = getattr(mechanism, "_pair", "as_given")
+        fits = type(mechanism) in (Gaussian, Laplace) and pair == "as_given"
+    if not fits:
+        raise UnfitError(
+            f"the plan's mechanism is a {type(mechanism).__name__}; Gaussian or Laplace noise of the arrays as given, "
+            f"or a matrix mechanism of at most {MOST_CORRELATED} releases, not 'honaker', is required where noise is "
+            "secret"
+        )
+
+
+def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arrays) -> Arrays:
     """Returns one agent's release with secret noise, and the variances of the noise.
 
+    A matrix mechanism releases B (C x + noise), see :mod:`.prefix_noise`. Each number of C x is rounded, and gets noise
+    on the grid, once. All that is multiplied by B says nothing further about x.
+
     Args:
-        mechanism: The mechanism, ``Gaussian`` or ``Laplace``, started with a :func:`rounded` sensitivity.
+        mechanism: The mechanism, which :func:`require_fit`, started with a :func:`rounded` sensitivity.
         statistic: The statistic, arrays ``(1, 1, ...)`` by name.
         index: How often the agent has released before, int ``(1, 1)``.
+        past: What a matrix mechanism needs of earlier releases; this one is added. ``grown`` is x and ``shown`` is C x
+            with noise, float64 ``(releases, draws)``.
 
     Raises:
         OverflowError: A number of the statistic is too large for the grid.
     """
-    values, scale, sizes = (flatten(statistic), *mechanism.sizes(index))
-    draws = SecretDraws()
-    draw, unit = (draws.normal, 1.0) if isinstance(mechanism, Gaussian) else (draws.laplace, 2.0)
-    variances = np.zeros(values.shape)
-    for k, (value, step, size) in enumerate(zip(values.flat, (scale / STEPS).flat, sizes.flat, strict=True)):
+    assert isinstance(mechanism, AdditiveMechanism | MatrixMechanism)
+    flat, scale, sizes = (array[0, 0] for array in (flatten(statistic), *mechanism.sizes(index)))
+    draws, done, each = SecretDraws(), int(index[0, 0]), np.arange(len(flat))
+    correlated = isinstance(mechanism, MatrixMechanism)
+    if correlated:
+        # Both halves of a symmetric statistic have the same draws.
+        each, noise = mechanism._drawn, mechanism._noise
+        mixing, unmixing = _factors(type(noise), noise.releases)
+    first = np.unique(each, return_index=True)[1]
+    exact = flat[first]
+    if correlated:
+        past["grown"] = np.vstack([past.get("grown", exact[:0].reshape(0, len(exact))), exact])
+        exact = unmixing[done, : done + 1] @ past["grown"]
+    draw, unit = (draws.laplace, 2.0) if isinstance(mechanism, Laplace) else (draws.normal, 1.0)
+    shown, variances = exact.copy(), np.zeros(len(exact))
+    for k, (value, step, size) in enumerate(zip(exact, scale[first] / STEPS, sizes[first], strict=True)):
         if step * size == 0:
             continue
         count = ceil(size * STEPS)
         if abs(value) > _MOST * step:
             raise OverflowError(f"the statistic has {value:.6g}; at most {_MOST * step:.6g} is required")
-        values[0, 0, k] = (round(value / step) + draw(count)) * step
-        variances[0, 0, k] = unit * (count * step) ** 2
-    return unflatten(values, variances, statistic)
+        shown[k] = (round(value / step) + draw(count)) * step
+        variances[k] = unit * (count * step) ** 2
+    if correlated:
+        past["shown"] = np.vstack([past.get("shown", shown[:0].reshape(0, len(shown))), shown])
+        shown = mixing[done, : done + 1] @ past["shown"]
+        variances *= noise.variance(done + 1) - noise.variance(done)
+    return unflatten(shown[each].reshape(1, 1, -1), variances[each].reshape(1, 1, -1), statistic)
+
+
+@lru_cache(maxsize=8)
+def _factors(kind: type[PrefixNoise], releases: int) -> tuple[Array, Array]:
+    """Returns the matrix that makes noise of releases from draws, and its inverse: C, and what B adds at a release."""
+    noise, draws = kind(releases), np.eye(releases)
+    noise.start(1, releases)
+    rows = [
+        noise.advance(np.zeros(1, np.int64), z, draws[z - 1].reshape(1, 1, -1).copy())
+        for z in range(1, releases + 1)
+    ]
+    mixing = np.concatenate(rows)
+    return mixing, scipy.linalg.solve_triangular(mixing, draws, lower=True)

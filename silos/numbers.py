@@ -4,8 +4,8 @@ An object that has been reset in the same way, and is given these numbers, goes 
 is stored, no code and no pickle.
 """
 
+import types
 from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -13,47 +13,35 @@ from gymnasium import spaces
 from numpy.random import Generator
 
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.basics.arrays import Array, Arrays, plain
+from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.wrappers.privacy.accounting.event import Event
 
 _PLAIN = (bool, int, float, str, type(None))
-_CONSTANT = (
-    type,
-    np.dtype,
-    spaces.Space,
-    PolicySpec,
-    FunctionType,
-    BuiltinFunctionType,
-    MethodType,
-    bytes,
-    Event,
-)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
+_CONSTANT = (type, np.dtype, spaces.Space, PolicySpec, bytes, Event, *_FUNCTIONS)
 
 
-def numbers_of(thing: Any) -> tuple[dict[str, Any], Arrays]:
+def numbers_of(thing: Any) -> dict[str, Any]:
     """Returns the plain values (numbers, texts, None, generators' states) and the arrays in an object, by path.
 
     Raises:
         UnfitError: The object has a part of which it is not known how to keep it.
     """
-    values: dict[str, Any] = {}
-    arrays: Arrays = {}
+    kept = {}
     for path, _, _, part in _parts(thing):
-        if isinstance(part, np.ndarray):
-            arrays[path] = part
-        else:
-            values[path] = plain(part.bit_generator.state if isinstance(part, Generator) else part)
-    return values, arrays
+        state = part.bit_generator.state if isinstance(part, Generator) else part
+        kept[path] = state if isinstance(state, np.ndarray) else plain(state)
+    return kept
 
 
-def set_numbers(thing: Any, values: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+def set_numbers(thing: Any, numbers: Mapping[str, Any]) -> None:
     """Writes what :func:`numbers_of` has returned to an object that was reset in the same way.
 
     Raises:
         UnfitError: The object lacks the place of a number.
     """
-    left: dict[str, Any] = {**values, **arrays}
+    left = dict(numbers)
     holders: dict[str, Any] = {"": thing}
     for path, holder, key, part in _parts(thing, holders):
         kept = left.pop(path, part)
@@ -103,7 +91,7 @@ def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[
                 yield there, holder, key, part
             elif id(part) in seen or isinstance(part, _CONSTANT):
                 continue
-            elif isinstance(part, np.ndarray | Generator):
+            elif isinstance(part, Generator) or (isinstance(part, np.ndarray) and not part.dtype.hasobject):
                 seen.add(id(part))
                 yield there, holder, key, part
             elif isinstance(part, list | tuple | dict) or hasattr(part, "__dict__"):

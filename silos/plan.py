@@ -18,9 +18,9 @@ from fedbandit_envs.core.wrapper import Stack, build, find_layer, layers
 from fedbandit_envs.randomness.draws import MOST_ROUNDS
 from fedbandit_envs.registry.registration import find_registered
 from fedbandit_envs.silos.messages import Layout
-from fedbandit_envs.wrappers import Channel, Privatizer
+from fedbandit_envs.wrappers import Channel, Privatizer, Server
 from fedbandit_envs.wrappers.privacy.privatizer import Clip
-from fedbandit_envs.wrappers.transport.schedule import Schedule
+from fedbandit_envs.wrappers.transport.transport import Transport
 
 
 class PlanParts(NamedTuple):
@@ -30,20 +30,15 @@ class PlanParts(NamedTuple):
         env: The whole federation, with its wrappers.
         problem: The problem inside.
         privatizer: The layer of noise.
-        channel: The transport, whose inboxes and schedule silos use.
+        transport: The transport, whose inboxes and schedule silos use.
         policy: A policy.
     """
 
     env: FederatedEnv
     problem: Problem
     privatizer: Privatizer
-    channel: Channel
+    transport: Transport
     policy: Policy
-
-    @property
-    def schedule(self) -> Schedule:
-        """The rounds in which silos release."""
-        return self.channel._schedule
 
 
 @dataclass(frozen=True)
@@ -51,7 +46,8 @@ class SiloPlan:
     """A federation that silos play: the settings of a run (:class:`.RunSpec` has the same names), as JSON data.
 
     The environment stands for sizes, bounds and sensitivities; silos draw nothing from it. Releases need noise, a
-    privatizer, and a ``Channel`` whose schedule is fixed in advance.
+    privatizer, and a transport whose schedule is fixed in advance: a ``Channel``, through which silos receive each
+    other's releases, or a ``Server``, from which they receive sums.
 
     Attributes:
         baseline: Name of a baseline, or the entry point of a policy.
@@ -104,7 +100,8 @@ class SiloPlan:
         """What the plan's messages look like."""
         parts = self.make()
         shapes = {name: space.shape or () for name, space in parts.privatizer.single_release_space.items()}
-        return Layout(self.identity, parts.env.max_num_agents, shapes, self.rounds, parts.schedule)
+        schedule, sums = parts.transport._schedule, isinstance(parts.transport, Server)
+        return Layout(self.identity, parts.env.max_num_agents, shapes, self.rounds, schedule, sums)
 
     def make(self) -> PlanParts:
         """Makes the parts of the plan.
@@ -112,7 +109,7 @@ class SiloPlan:
         Raises:
             TypeError: An argument has the wrong type.
             ValueError: A name is unknown, or an argument is out of its range.
-            UnfitError: Silos cannot play it: there is no noise, no ``Channel`` with a schedule fixed in advance or a
+            UnfitError: Silos cannot play it: there is no noise, no transport with a schedule fixed in advance or a
                 further wrapper; or agents affect each other.
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
@@ -120,21 +117,23 @@ class SiloPlan:
         env = baseline.wrap(
             build(entry.federation, (*entry.stack, *self.stack), **kwargs), self.wrapper_kwargs
         )
-        privatizer, channel, problem = find_layer(env, "noise"), find_layer(env, "transport"), env.unwrapped
+        privatizer, transport, problem = find_layer(env, "noise"), find_layer(env, "transport"), env.unwrapped
         names = [type(layer).__name__ for layer in layers(env)]
-        known = (Problem, Clip, Privatizer, Channel)
+        known = (Problem, Clip, Privatizer, Channel, Server)
         if not (
             isinstance(problem, Problem)
             and isinstance(privatizer, Privatizer)
-            and isinstance(channel, Channel)
+            and isinstance(transport, Transport)
             and all(isinstance(layer, known) for layer in layers(env))
-            and channel._stage is None
-            and not channel._echo
-            and channel._schedule.fixed_in_advance
+            and transport._stage is None
+            and getattr(transport, "_policy", None) is None
+            and not transport._echo
+            and transport._schedule.fixed_in_advance
             and not problem.interacting
         ):
             raise UnfitError(
                 f"the plan has the layers {names}; a problem whose agents do not affect each other, a privatizer, and "
-                "a Channel without stage and echo, whose schedule is fixed in advance, are required of silos"
+                "a Channel, or a Server without a policy, are required of silos, without stage and echo, and with a "
+                "schedule that is fixed in advance"
             )
-        return PlanParts(env, problem, privatizer, channel, baseline.make_policy(**self.policy_kwargs))
+        return PlanParts(env, problem, privatizer, transport, baseline.make_policy(**self.policy_kwargs))

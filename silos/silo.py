@@ -17,17 +17,12 @@ from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import noise_names, noise_streams, row_seeds
 from fedbandit_envs.silos import noise as secret_noise
-from fedbandit_envs.silos.messages import Message, MessageError, pack, unpack
+from fedbandit_envs.silos.messages import Message, MessageError
 from fedbandit_envs.silos.numbers import numbers_of, set_numbers
 from fedbandit_envs.silos.plan import SiloPlan
 from fedbandit_envs.silos.store import SiloStore, StoreError
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
-    AdditiveMechanism,
-    Gaussian,
-    Laplace,
-    Mechanism,
-)
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 from fedbandit_envs.wrappers.privacy.report import FLOATING, PrivacyReport, make_report
 
@@ -99,49 +94,43 @@ class Silo:
         self.plan, self.layout = plan, plan.layout
         agents = self.layout.agents
         self.agent = require_integer("agent", agent, 0, agents - 1)
-        _, self._problem, self._privatizer, channel, self._policy = (parts := plan.make())
+        _, self._problem, self._privatizer, transport, self._policy = (parts := plan.make())
         self._mechanism, self._noise = self._privatizer.mechanism, noise
         self._clip = getattr(self._privatizer.env, "_clip", None)
-        if noise == "secret" and not (
-            type(self._mechanism) in (Gaussian, Laplace)
-            and getattr(self._mechanism, "_pair", "as_given") == "as_given"
-        ):
-            raise UnfitError(
-                f"the plan's mechanism is a {type(self._mechanism).__name__}; Gaussian or Laplace noise of the arrays "
-                "as given is required where noise is secret"
-            )
+        if noise == "secret":
+            secret_noise.require_fit(self._mechanism)
         self._seen = self._problem.alone()
-        messages = {name: space for name, space in channel._inbox_spaces.items() if name != "inbox_mask"}
-        inbox = {**zeros(messages, (1,)), "inbox_mask": np.zeros((1, 1, agents), np.bool_)}
+        messages = {name: space for name, space in transport._inbox_spaces.items() if name != "inbox_mask"}
+        senders = 1 if self.layout.sums else agents
+        inbox = {**zeros(messages, (1,)), "inbox_mask": np.zeros((1, 1, senders), np.bool_)}
         self._inbox = Buffers(inbox, 1, messages)
         self._released = {name: self._seen[f"total_{name}"].copy() for name in self._problem.statistics}
         self._index = np.zeros((1, 1), np.int64)
         self._pending: Array | None = None
+        # The rounds of the last releases that were received, by silo; of this one, those that came back in a sum.
+        self._received = np.zeros(agents, np.int64)
         self._last, self._started = 0, False
+        self._past: Arrays = {}
         self._measured: dict[str, Any] = {}
         self._accountant = Accountant(1, 1, adjacencies=tuple(self._problem.sensitivity().changes))
-        self._received: dict[str, list[int]] = {}
         who = {"plan": plan.identity, "agent": agent, "noise": noise, "seed": seed}
         self._store = SiloStore(store, json.dumps(who))
+        kept: dict[str, dict[str, Any]] | None = None
         try:
-            kept = {name: unpack(part, len(part), len(part)) for name, part in self._store.state.items()}
-            header = kept["agent"][0] if kept else {}
-            own = np.array([[header.get("policy_seed", secrets.randbits(64))]], np.uint64)
+            kept = self._store.state
+            own = kept["agent"]["policy_seed"] if kept else secrets.randbits(64)
+            self._policy_seed, self._seed = np.array([[own]], np.uint64), seed
             if seed is not None:
-                own = row_seeds([seed], agents)[:, agent : agent + 1]
-            self._policy_seed, self._seed = own, seed
-            self._policy.reset(parts.env.policy_spec, own)
+                self._policy_seed = row_seeds([seed], agents)[:, agent : agent + 1]
+            self._policy.reset(parts.env.policy_spec, self._policy_seed)
             if kept:
                 self._restore(kept)
             else:
                 self._save("policy")
-        except (MessageError, KeyError, UnfitError) as error:
+        except BaseException as error:
             self._store.close()
-            if isinstance(error, UnfitError) and not kept:
-                raise
-            raise StoreError(f"store {store} is damaged, or of another version: {error}") from error
-        except BaseException:
-            self._store.close()
+            if kept != {} and isinstance(error, KeyError | TypeError | ValueError):
+                raise StoreError(f"store {store} is damaged, or of another version: {error}") from error
             raise
 
     @property
@@ -178,16 +167,14 @@ class Silo:
                 f"round {self.round} of {self.plan.rounds} has the action {self._pending}; its outcome, or None and a "
                 "further round, is required before an action"
             )
-        with self._changing(TypeError, ValueError):
-            before = {name: self._seen[name][0, 0].copy() for name in observation if name in self._seen}
-            self._problem.show(observation)
-            if self._started and not all(
-                map(np.array_equal, self._problem.sensitivity().scale.values(), self._scale.values())
-            ):
-                self._problem.show(before)
-                raise ValueError(
-                    "observation changes the sensitivity of releases; that of the first round is required"
-                )
+        before = {name: self._seen[name][0, 0].copy() for name in observation if name in self._seen}
+        self._problem.show(observation)
+        scale = self._problem.sensitivity().scale
+        if self._started and not all(map(np.array_equal, scale.values(), self._scale.values())):
+            self._problem.show(before)
+            raise ValueError(
+                "observation changes the sensitivity of releases; that of the first round is required"
+            )
         with self._changing():
             changed = ["policy"]
             if not self._started:
@@ -217,10 +204,9 @@ class Silo:
         """
         if self._pending is None:
             raise TurnError(f"round {self.round} has no action that waits for an outcome; call act first")
-        with self._changing(TypeError, ValueError):
-            self._problem.take_in(action, outcome)
-            self._pending = None
+        self._problem.take_in(action, outcome)
         with self._changing():
+            self._pending = None
             self._mechanism.observe(self._seen)
             # Most mechanisms do nothing with single rounds.
             observes = type(self._mechanism).observe is not Mechanism.observe
@@ -259,15 +245,15 @@ class Silo:
                 ledger.begin((1, 1), "")
                 grown = ledger.clipped(grown, _ONE, self._clip)
             if self._noise == "secret":
-                assert isinstance(self._mechanism, AdditiveMechanism)
-                noisy = secret_noise.randomised(self._mechanism, grown, self._index)
+                noisy = secret_noise.randomised(self._mechanism, grown, self._index, self._past)
             else:
                 noisy = self._mechanism.randomise(grown, _ONE, self._index)
             self._book(events)
             arrays = {name: np.array(array[0, 0], np.float64) for name, array in noisy.items()}
             self._last = self.round
-            message = Message(self.plan.identity, self.agent, done + 1, self.round, arrays)
-            self._save("mechanism", release=(done + 1, _written(events), message.encode()))
+            message = Message(self.plan.identity, ((self.agent, self.round),), arrays)
+            release = self.round, _written(events), message.encode()
+            self._save("mechanism", "past", release=release)
         return message
 
     @property
@@ -282,40 +268,44 @@ class Silo:
 
     @property
     def received(self) -> dict[int, int]:
-        """The number of the last message that was received of each silo, by the silo's number."""
-        return {int(sender): number for sender, (number, _) in self._received.items()}
+        """After which round the last release was made that was received of each silo, by the silo's number."""
+        return {j: t for j, t in enumerate(self._received.tolist()) if t > 0}
 
     def receive(self, messages: Iterable[bytes]) -> None:
-        """Takes in messages of other silos; the policy sees them when it acts next, those of one sender added up.
+        """Takes in messages of other silos, or sums of such; the policy sees them when it acts next, added up.
+
+        Where silos receive sums (:attr:`.Layout.sums`), this silo's own releases may be in them; they are subtracted.
 
         Args:
             messages: Messages as bytes. If one is refused, none is taken in.
 
         Raises:
-            MessageError: A message is malformed, of another plan, not finite, this silo's own, a repeat, or older than
-                one that was received from its sender.
+            MessageError: A message is malformed, of another plan, not finite, or of this silo alone; or a release in it
+                is a repeat, older than one that was received from its sender, or this silo's and not in the store.
         """
-        found, received = [], {sender: list(last) for sender, last in self._received.items()}
+        found, received = [], self._received.copy()
+        own = {one.parts[0]: one for one in self.messages} if self.layout.sums else {}
         for packet in messages:
             one = Message.decode(packet, self.layout)
-            number, round_ = received.get(str(one.sender), (0, 0))
-            if one.sender == self.agent:
-                raise MessageError(
-                    f"message {one.number} is of silo {one.sender}, this one; one of others is required"
-                )
-            if one.number <= number or one.round <= round_:
-                raise MessageError(
-                    f"message {one.number} of silo {one.sender}, of round {one.round}, is a repeat or out of turn; one "
-                    f"after message {number}, of round {round_}, is required"
-                )
-            received[str(one.sender)] = [one.number, one.round]
+            if all(sender == self.agent for sender, _ in one.parts):
+                raise MessageError(f"a message is of silo {self.agent}, this one; one of others is required")
+            for sender, round_ in one.parts:
+                last = received[sender]
+                if round_ <= last or (sender == self.agent and (sender, round_) not in own):
+                    raise MessageError(
+                        f"the release of silo {sender} after round {round_} is a repeat, out of turn, or none of this "
+                        f"silo's own; one that was made after round {last} is required"
+                    )
+                received[sender] = round_
             found.append(one)
         with self._changing():
             self._received = received
             for one in found:
-                self._inbox.arrays["inbox_mask"][0, 0, one.sender] = True
+                place = 0 if self.layout.sums else one.parts[0][0]
+                self._inbox.arrays["inbox_mask"][0, 0, place] = True
                 for name, array in one.arrays.items():
-                    self._inbox.arrays[f"inbox_{name}"][0, one.sender] += array
+                    mine = sum(own[part].arrays[name] for part in one.parts if part in own)
+                    self._inbox.arrays[f"inbox_{name}"][0, place] += array - mine
             self._save()
 
     def privacy(self) -> Claim:
@@ -363,7 +353,8 @@ class Silo:
             sensitivity = sensitivity.clipped(self._clip)
         generators, names = [], []
         if self._seed is None:
-            sensitivity = secret_noise.rounded(sensitivity, self.plan.rounds)
+            windows = self.layout.schedule.count(self.plan.rounds) if self._mechanism.correlated else 1
+            sensitivity = secret_noise.rounded(sensitivity, self.plan.rounds, windows)
         else:
             generators = [noise_streams([self._seed], self.layout.agents, None, 0)[0][self.agent]]
             names = noise_names([self._seed], None, 0)
@@ -380,58 +371,47 @@ class Silo:
         self._index += 1
 
     @contextmanager
-    def _changing(self, *harmless: type[Exception]) -> Iterator[None]:
-        """Closes the store if an error leaves the silo and its store apart; opened again, both are as they were.
-
-        Args:
-            *harmless: Errors before which nothing has changed.
-        """
+    def _changing(self) -> Iterator[None]:
+        """Closes the store if an error leaves the silo and its store apart; opened again, both are as they were."""
         try:
             yield
-        except harmless:
-            raise
         except BaseException:
             self._store.close()
             raise
 
     def _save(self, *parts: str, release: tuple[int, str, bytes] | None = None) -> None:
-        """Writes the agent's state and further parts that have changed, ``policy`` or ``mechanism``."""
-        header = {
+        """Writes the agent's state and further parts that have changed: ``policy``, ``mechanism`` or ``past``."""
+        own: dict[str, Any] = {
             "policy_seed": int(self._policy_seed[0, 0]),
             "pending": None if self._pending is None else self._pending.tolist(),
             "last": self._last,
-            "received": self._received,
         }
-        own = {f"{part}/{name}": a for part, arrays in self._own().items() for name, a in arrays.items()}
-        state = {"agent": pack(header, own)}
-        for part in parts:
-            values, arrays = numbers_of(getattr(self, f"_{part}"))
-            state[part] = pack({"values": values}, arrays)
-        self._store.save(state, release)
+        state = {part: numbers_of(getattr(self, f"_{part}")) for part in parts}
+        self._store.save({**state, "agent": own | self._own()}, release)
 
-    def _own(self) -> dict[str, Arrays]:
-        return {"seen": self._problem._observation, "inbox": self._inbox.arrays, "released": self._released}
+    def _own(self) -> Arrays:
+        arrays = {"seen": self._problem._observation, "inbox": self._inbox.arrays, "released": self._released}
+        each = {f"{part}/{name}": array for part, some in arrays.items() for name, array in some.items()}
+        return {**each, "received": self._received}
 
-    def _restore(self, kept: Mapping[str, tuple[dict[str, Any], Arrays]]) -> None:
+    def _restore(self, kept: Mapping[str, Mapping[str, Any]]) -> None:
         """Restores the state, and books all releases anew; what was booked must be the same."""
-        header, arrays = kept["agent"]
-        for part, own in self._own().items():
-            for name, array in own.items():
-                array[...] = arrays[f"{part}/{name}"]
-        set_numbers(self._policy, kept["policy"][0]["values"], kept["policy"][1])
-        self._last, self._received = header["last"], header["received"]
-        if header["pending"] is not None:
-            self._pending = np.array(header["pending"])
-        if self.round or self._pending is not None:
+        for name, array in self._own().items():
+            array[...] = kept["agent"][name]
+        self._last, pending = kept["agent"]["last"], kept["agent"]["pending"]
+        self._pending = None if pending is None else np.array(pending)
+        set_numbers(self._policy, kept["policy"])
+        self._past = dict(kept.get("past", {}))
+        if "mechanism" in kept:
             self._start()
-            for number, event, _ in self._store.releases:
+            for round_, event, _ in self._store.releases:
                 events = self._mechanism.events(_ONE, self._index)
-                if _written(events) != event or number != self._index[0, 0] + 1:
+                if _written(events) != event:
                     raise StoreError(
-                        f"store {self._store.path} has release {number} as {event}; the plan does not"
+                        f"store {self._store.path} has the release of round {round_} as {event}; the plan does not"
                     )
                 self._book(events)
-            set_numbers(self._mechanism, kept["mechanism"][0]["values"], kept["mechanism"][1])
+            set_numbers(self._mechanism, kept["mechanism"])
 
 
 def _written(events: Mapping[Event, Array]) -> str:

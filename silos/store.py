@@ -7,11 +7,15 @@ of the last moments may get lost with the power, not with the process.
 """
 
 import ctypes
+import json
 import os
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
+
+import numpy as np
 
 
 class StoreError(RuntimeError):
@@ -34,6 +38,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_never_closed)
 
 
+_TABLES = (
+    "identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL)",
+    "state (part TEXT, path TEXT, dtype TEXT, shape TEXT, value BLOB, PRIMARY KEY (part, path))",
+    "releases (round INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL)",
+)
+
+
 class SiloStore:
     """The file of one silo; while it is open no other process can open it.
 
@@ -41,11 +52,11 @@ class SiloStore:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "silo.db"
         >>> store = SiloStore(path, "silo 0 of a plan")
-        >>> store.save({"policy": b"a state"}, (1, "an event", b"a message"))
+        >>> store.save({"policy": {"seed": 3, "means": np.array([0.5])}}, (1, "an event", b"a message"))
         >>> store.close()
         >>> store = SiloStore(path, "silo 0 of a plan")
         >>> store.state, store.releases
-        ({'policy': b'a state'}, [(1, 'an event', b'a message')])
+        ({'policy': {'means': array([0.5]), 'seed': 3}}, [(1, 'an event', b'a message')])
     """
 
     def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
@@ -72,16 +83,8 @@ class SiloStore:
             self._file.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("BEGIN IMMEDIATE")
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL)"
-            )
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS state (part TEXT PRIMARY KEY, value BLOB NOT NULL)"
-            )
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS releases "
-                "(number INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL)"
-            )
+            for table in _TABLES:
+                self._file.execute(f"CREATE TABLE IF NOT EXISTS {table}")
             self._file.execute("INSERT OR IGNORE INTO identity VALUES (1, ?)", [identity])
             self._file.execute("COMMIT")
             ((found,),) = self._file.execute("SELECT text FROM identity")
@@ -95,21 +98,29 @@ class SiloStore:
             raise StoreError(f"store {self.path} is of {found!r}; one of {identity!r} is required")
 
     @property
-    def state(self) -> dict[str, bytes]:
+    def state(self) -> dict[str, dict[str, Any]]:
         """The parts of the state that were saved last, by name; empty in a new store."""
-        return dict(self._file.execute("SELECT part, value FROM state"))
+        state: dict[str, dict[str, Any]] = {}
+        for part, path, dtype, shape, value in self._file.execute("SELECT * FROM state"):
+            if dtype is not None:
+                # A copy, since the bytes themselves cannot be written to.
+                value = np.frombuffer(value, dtype).reshape(json.loads(shape)).copy()
+            state.setdefault(part, {})[path] = json.loads(value) if dtype is None else value
+        return state
 
     @property
     def releases(self) -> list[tuple[int, str, bytes]]:
-        """Number, event and message of every release, in order."""
-        return self._file.execute("SELECT number, event, message FROM releases ORDER BY number").fetchall()
+        """Round, event and message of every release, in order."""
+        return self._file.execute("SELECT * FROM releases ORDER BY round").fetchall()
 
-    def save(self, state: Mapping[str, bytes], release: tuple[int, str, bytes] | None = None) -> None:
+    def save(
+        self, state: Mapping[str, Mapping[str, Any]], release: tuple[int, str, bytes] | None = None
+    ) -> None:
         """Writes parts of the state, and with them a release if one is given, in one transaction.
 
         Args:
-            state: The parts that have changed, by name.
-            release: Number, event and message of a release; its number must be new.
+            state: The parts that have changed, by name: arrays and JSON data by path.
+            release: Round, event and message of a release; its round must be new.
 
         Raises:
             StoreError: The write has failed, as on a full disk; the file is as it was, and closed. Or this process is a
@@ -117,12 +128,14 @@ class SiloStore:
         """
         if os.getpid() != self._process:
             raise StoreError(f"store {self.path} was opened by process {self._process}; open it in this one")
+        rows = [(part, path, *_cells(value)) for part, kept in state.items() for path, value in kept.items()]
         try:
             if self._full is not (release is not None):
                 self._full = release is not None
                 self._file.execute(f"PRAGMA synchronous={'FULL' if release else 'NORMAL'}")
             self._file.execute("BEGIN IMMEDIATE")
-            self._file.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", state.items())
+            self._file.executemany("DELETE FROM state WHERE part = ?", [(part,) for part in state])
+            self._file.executemany("INSERT INTO state VALUES (?, ?, ?, ?, ?)", rows)
             if release is not None:
                 self._file.execute("INSERT INTO releases VALUES (?, ?, ?)", release)
             self._file.execute("COMMIT")
@@ -137,3 +150,10 @@ class SiloStore:
         """Closes the file, so that another process may open it; in a copy (``fork``) of the process, does nothing."""
         if os.getpid() == self._process:
             self._file.close()
+
+
+def _cells(value: Any) -> tuple[str | None, str | None, bytes | str]:
+    """Returns dtype, shape and content of an array; of JSON data only the content, as text."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, json.dumps(value.shape), value.tobytes()
+    return None, None, json.dumps(value)

@@ -1,4 +1,4 @@
-"""Four silos choose among films whose ratings only they see; Flower carries their noisy counts."""
+"""Four silos choose among films whose ratings only they see; a server adds up their noisy counts."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ plan = SiloPlan(
     env_kwargs={"num_agents": 4, "num_arms": len(MEANS)},
     stack=[
         ["GaussianPrivatizer", {"epsilon": 1.0, "delta": 1e-5, "releases": FROM_ONE}],
-        ["Channel", {"schedule": FROM_ONE}],
+        ["Server", {"schedule": FROM_ONE, "echo": False}],
     ],
 )
 

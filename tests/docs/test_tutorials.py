@@ -12,7 +12,7 @@ PAGES.append(FOLDER.parent / "own_data.md")
 NEEDS = {"ppo": "stable_baselines3", "sweep": "matplotlib", "samba": "cryptography", "own_data": "pandas"}
 """Libraries of extras, by the page that cannot do without."""
 
-COSTLY = {"ppo", "privatizer", "epsilon", "liars", "sweep", "own_data"}
+COSTLY = {"ppo", "privatizer", "epsilon", "liars", "sweep", "own_data", "silos"}
 """Pages that continuous integration runs; their commands are read in ordinary runs, by `test_commands.py`."""
 
 

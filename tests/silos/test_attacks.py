@@ -1,7 +1,6 @@
 """What silos refuse: messages that are forged, broken, repeated or huge; stores that are shared, copied or others'."""
 
 import gc
-import json
 import os
 import shutil
 import sqlite3
@@ -11,62 +10,64 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from silo_runs import SEED, forked, noisy, plan_of
+from silo_runs import FROM_ONE, SEED, SUMS, forked, noisy, plan_of
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.silos import Message, MessageError, Silo, SiloPlan, StoreError, TurnError
-from fedbandit_envs.silos.messages import MAGIC, pack, unpack
+from fedbandit_envs.silos.messages import added
+from fedbandit_envs.silos.numbers import numbers_of
+from fedbandit_envs.silos.store import SiloStore
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
 
 PLAN = plan_of("arms", 8, baseline="fedbandit_envs.baselines.arms:UCB1", stack=noisy())
 ZEROS = {name: np.zeros(shape) for name, shape in PLAN.layout.shapes.items()}
-FIRST = Message(PLAN.identity, 1, 1, 1, ZEROS)
+FIRST = Message(PLAN.identity, ((1, 1),), ZEROS)
 NAN = {**ZEROS, "pulls": np.array([0.0, np.nan, 0.0, 0.0])}
-HEADER = {"plan": PLAN.identity, "sender": 1, "number": 1, "round": 1}
-
-
-def raw(header, body=b""):
-    """A packet with a header that may be no JSON."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return MAGIC + len(text).to_bytes(4, "little") + text + body
 
 
 def changed(**changes):
     return replace(FIRST, **changes).encode()
 
 
+def raw(old, new):
+    """The first message with another text in one place."""
+    assert FIRST.encode().count(old) >= 1
+    return FIRST.encode().replace(old, new, 1)
+
+
 REFUSED = {
-    "a message is a str; bytes": "text",
-    "a message begins with b''": b"",
-    "a message begins with b'GET / HT'": b"GET / HTTP/1.1\r\n",
-    "a message has version 2; 1 is": FIRST.encode().replace(MAGIC, MAGIC[:-1] + b"\x02"),
-    "a header has 4294967295 bytes; at most 65536": MAGIC + b"\xff" * 4 + b"{}",
-    "at most 65536, within the message": FIRST.encode()[:40],
-    "cannot be read .JSONDecodeError": raw(b"{"),
-    "cannot be read .KeyError": raw({"plan": PLAN.identity}),
-    "cannot be read .TypeError": raw([1]),
-    "cannot be read .RecursionError": raw(b"[" * 60_000),
-    "cannot be read .ValueError: Exceeds the limit": raw(b'{"arrays": [], "round": ' + b"9" * 5000 + b"}"),
-    r"array 'pulls' has dtype \|O ": raw({"arrays": [["pulls", "|O", [1]]]}),
-    "array 'pulls' has dtype <f8 and shape .-1": raw({"arrays": [["pulls", "<f8", [-1]]]}),
-    r"array 'pulls' has dtype <f8 and shape .10000000000": raw({"arrays": [["pulls", "<f8", [10**10]]]}),
-    "arrays have 28800000000 bytes": raw({"arrays": [["a", "<f8", [60_000, 60_000]]]}),
-    "arrays have 128 bytes .* the 127 bytes": FIRST.encode()[:-1],
-    "arrays have 128 bytes .* the 129 bytes": FIRST.encode() + b"\0",
-    r"the names \['a', 'a'\]": raw({"arrays": [["a", "|u1", [1]]] * 2}, b"ab"),
-    "bytes; at most": FIRST.encode() + bytes(1 << 17),
-    "is of plan 'another'": changed(plan="another"),
-    "plan, sender, number and round are": pack({**HEADER, "more": 1}, ZEROS),
-    "plan, sender, number and round are required": pack({**HEADER, "number": True}, ZEROS),
-    "message 1 of silo 3 is of none": changed(sender=3),
-    "message 1 of silo -1 is of none": changed(sender=-1),
-    "of round 3; a round in which": changed(round=3),
-    "of round 9; a round in which": changed(round=9),
-    r"message 2 of silo 1 is of round 1; a number in \[1, 1\]": changed(number=2),
-    "message 1 of silo 1 has the arrays": changed(arrays={"pulls": ZEROS["pulls"]}),
-    "message 1 of silo 1 has numbers in 'pulls' that are not finite": changed(arrays=NAN),
-    "not finite, or above 1e.150; others": changed(arrays={**ZEROS, "successes": np.full(4, 1e300)}),
-    "message 1 is of silo 0, this one": changed(sender=0),
+    "is a str of length 4; a length of at most 5184 bytes": "text",
+    "cannot be read: JSONDecodeError": b"",
+    "cannot be read: JSONDecodeError, Expecting value": b"GET / HTTP/1.1\r\n",
+    "cannot be read: UnicodeDecodeError": b"\xffGET",
+    "cannot be read: JSONDecodeError, Expecting ','": FIRST.encode()[:-1],
+    "cannot be read: JSONDecodeError, Extra data": FIRST.encode() + b"\0",
+    "cannot be read: TypeError": b"[1]",
+    "cannot be read: KeyError, 'parts'": raw(b'"parts"', b'"part"'),
+    "cannot be read: RecursionError": b"[" * 5000,
+    "cannot be read: ValueError, Exceeds the limit": raw(b"[1, 1]", b"[1, " + b"9" * 4500 + b"]"),
+    "cannot be read: OverflowError": raw(b"[0.0", b"[" + b"9" * 400),
+    "cannot be read: ValueError, cannot reshape array of size 4": raw(b"[4]", b"[9999999999]"),
+    "cannot be read: ValueError, cannot reshape array of size 3": raw(b"[0.0, ", b"["),
+    "cannot be read: ValueError, setting an array element": raw(b"[0.0", b"[[0.0, 1.0]"),
+    "cannot be read: ValueError, could not convert string": raw(b"[0.0", b'["x"'),
+    "a bytes of length 5491; a length": FIRST.encode() + b" " * 5000,
+    "is of format and plan .*message 2'": raw(b"message 1", b"message 2"),
+    r"is of format and plan \['fedbandit silo message 1', 'another'\]": changed(plan="another"),
+    "is of 0 releases; a number": changed(parts=()),
+    r"is of 2 releases; a number in \[1, 1\]": changed(parts=((1, 1), (2, 1))),
+    r"the releases \[\(3, 1\)\]; one of silos 0 to 2": changed(parts=((3, 1),)),
+    r"the releases \[\(-1, 1\)\]": changed(parts=((-1, 1),)),
+    r"the releases \[\(1, True\)\]": changed(parts=((1, True),)),
+    r"the releases \[\(1, 3\)\]; .* after a round with a release": changed(parts=((1, 3),)),
+    r"the releases \[\(1, 9\)\]": changed(parts=((1, 9),)),
+    r"the releases \[\(1, 0\)\]": changed(parts=((1, 0),)),
+    "has the arrays .'pulls'": changed(arrays={"pulls": ZEROS["pulls"]}),
+    r"has the arrays .*'float64', \(2, 2\)": changed(arrays={**ZEROS, "pulls": np.zeros((2, 2))}),
+    "has the arrays .*'object'": raw(b"float64", b"object"),
+    "has numbers in 'pulls' that are not finite": raw(b"[0.0", b"[NaN"),
+    "not finite, or above 1e.150": changed(arrays={**ZEROS, "successes": np.full(4, 1e300)}),
+    "is of silo 0, this one": changed(parts=((0, 1),)),
 }
 
 
@@ -93,38 +94,55 @@ def test_a_bad_message_is_refused_and_nothing_changes(silo, reason):
 
 
 def test_messages_are_taken_in_order_and_once(silo):
-    second, fourth = changed(number=2, round=2), changed(number=2, round=4)
+    second = changed(parts=((1, 2),))
     silo.receive([FIRST.encode(), second])
-    for again in (FIRST.encode(), second, changed(arrays={n: a + 1 for n, a in ZEROS.items()}), fourth):
-        with pytest.raises(MessageError, match="is a repeat or out of turn; one after message 2, of round 2"):
+    for again in (FIRST.encode(), second, changed(arrays={n: a + 1 for n, a in ZEROS.items()})):
+        with pytest.raises(MessageError, match=r"is a repeat.*; one that was made after round 2 is required"):
             silo.receive([again])
     # A lost message is no reason to refuse the next one, and what comes while an action waits is for the next action.
     action = silo.act({})
     assert not silo._inbox.arrays["inbox_mask"].any()
-    silo.receive([changed(number=4, round=8)])
+    silo.receive([changed(parts=((1, 8),))])
     silo.observe(action, 1)
-    assert silo.received == {1: 4}
+    assert silo.received == {1: 8}
     assert silo._inbox.arrays["inbox_mask"].tolist() == [[[False, True, False]]]
 
 
-def test_packets_survive_every_dtype_and_flipped_bytes():
-    kept = {
-        str(t): np.arange(3).astype(t)
-        for t in ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?")
-    } | {"0": np.array(2.5)}
-    header, arrays = unpack(packet := pack({"a": 1}, kept), 10_000)
-    assert header == {"a": 1}
-    assert all(np.array_equal(arrays[n], a) and arrays[n].dtype == a.dtype for n, a in kept.items())
-    with pytest.raises(TypeError, match=r"have the dtypes .'<U1'.; some of"):
-        pack({}, {"text": np.array(["x"])})
-    rng = np.random.default_rng(0)
+def test_every_number_survives_a_message_and_a_store():
+    numbers = {
+        "pulls": np.array([0.1, -0.0, 1e-310, np.nextafter(1, 2)]),
+        "successes": np.full(4, -1e150 / 3),
+    }
+    message = Message.decode(changed(arrays=ZEROS | numbers), PLAN.layout)
+    assert all(message.arrays[name].tobytes() == array.tobytes() for name, array in numbers.items())
+    packet, rng = changed(arrays=ZEROS | numbers), np.random.default_rng(0)
     for place in rng.integers(len(packet), size=300).tolist():
-        # Whatever one byte turns into, the answer is a packet or a MessageError.
+        # Whatever one byte turns into, the answer is a message or a MessageError.
         broken = packet[:place] + bytes([int(rng.integers(256))]) + packet[place + 1 :]
         try:
-            unpack(broken, 10_000)
+            Message.decode(broken, PLAN.layout)
         except MessageError:
             continue
+
+
+def test_state_of_every_dtype_survives_a_store(tmp_path):
+    kept = {str(t): np.arange(6).reshape(2, 3).T.astype(t) for t in ("f8", "f4", "i8", "i2", "u8", "u1", "?")}
+    kept |= {"none": np.zeros((0, 3)), "scalar": np.array(2.5), "plain": {"a": [1, None, 2**70]}}
+    store = SiloStore(tmp_path / "0.db", "a store")
+    store.save({"policy": {"old": 1}, "agent": {"a": 1}})
+    store.save({"policy": kept})
+    state = store.state
+    store.close()
+    assert (state["agent"], state["policy"].keys(), state["policy"]["plain"]) == (
+        {"a": 1},
+        kept.keys(),
+        kept["plain"],
+    )
+    for name, array in kept.items():
+        assert np.array_equal(state["policy"][name], array)
+        assert getattr(state["policy"][name], "dtype", None) == getattr(array, "dtype", None)
+    with pytest.raises(UnfitError, match="has '0', a ndarray"):
+        numbers_of([np.array([object()])])
 
 
 def test_calls_out_of_turn_are_refused(silo):
@@ -158,7 +176,7 @@ BUDGET = {"epsilon": 0.7, "delta": 1e-5, "composition": "exact"}
 def test_no_more_is_spent_than_the_plan_and_the_budget_allow(tmp_path, noise, least):
     with Silo(plan_of("arms", 8, baseline=PLAN.baseline, stack=noisy(**noise)), 0, tmp_path / "0.db") as silo:
         for due in (1, 2):
-            assert played(silo).release().number == due
+            assert played(silo).release().parts == ((0, due),)
         played(silo, 2)
         with pytest.raises(BudgetExhaustedError, match="2 have been made, and another one would"):
             silo.release()
@@ -230,12 +248,46 @@ def test_a_copied_store_has_other_noise_and_its_messages_are_refused(tmp_path, s
         shutil.copy(tmp_path / "one", tmp_path / "backup")
         with Silo(PLAN, 0, tmp_path / "backup") as backup:
             assert (backup.due, backup.privacy()) == (False, one.privacy())
-    assert messages[0].number == messages[1].number
+    assert messages[0].parts == messages[1].parts
     assert (messages[0].arrays["pulls"] != messages[1].arrays["pulls"]).all()
     with Silo(PLAN, 1, tmp_path / "1.db") as receiver:
         receiver.receive([messages[0].encode()])
         with pytest.raises(MessageError, match="is a repeat"):
             receiver.receive([messages[1].encode()])
+
+
+def test_sums_of_a_server_that_lies(tmp_path):
+    plan = plan_of("arms", 8, baseline=PLAN.baseline, stack=noisy(transport=SUMS))
+    with (
+        Silo(plan, 0, tmp_path / "0.db") as silo,
+        Silo(plan, 1, tmp_path / "1.db") as one,
+        Silo(plan, 2, tmp_path / "2.db") as two,
+    ):
+        mine, first, second = (played(each).release() for each in (silo, one, two))
+        later = played(one).release()
+        claims = [each.privacy() for each in (silo, one, two)]
+        silo.receive([added([mine, first]).encode()])
+        held = silo._inbox.arrays["inbox_pulls"].copy()
+        assert np.array_equal(held[0, 0], mine.arrays["pulls"] + first.arrays["pulls"] - mine.arrays["pulls"])
+        forged = replace(mine, parts=((0, 2),))
+        for lie, reason in {
+            # From both sums the silo could subtract what it knows, and see the release of silo 2.
+            added([first, second]): "silo 1 after round 1 is a repeat",
+            added([mine, second]): "silo 0 after round 1 is a repeat",
+            # It has not been released, so that nothing can be subtracted.
+            added([forged, second]): "none of this silo's own",
+            mine: "is of silo 0, this one",
+            replace(later, parts=((1, 2), (1, 1))): "an ascending order",
+            replace(later, parts=((1, 2), (1, 2))): "an ascending order",
+        }.items():
+            with pytest.raises(MessageError, match=reason):
+                silo.receive([lie.encode()])
+        assert np.array_equal(silo._inbox.arrays["inbox_pulls"], held)
+        # A single release in place of a sum shows no more than claims cover: each release has noise of its own.
+        silo.receive([added([second, later]).encode()])
+        assert silo.received == {0: 1, 1: 2, 2: 1}
+        assert [each.privacy() for each in (silo, one, two)] == claims
+        assert {claim.trust for claim in claims} == {"local"}
 
 
 def test_on_a_full_disk_nothing_is_sent_that_is_not_booked(tmp_path):
@@ -250,7 +302,7 @@ def test_on_a_full_disk_nothing_is_sent_that_is_not_booked(tmp_path):
         silo.act({})
     with Silo(plan, 0, tmp_path / "0.db") as silo:
         assert (silo.round, silo.due, silo.privacy().epsilon) == (1, True, 0.0)
-        assert silo.release().number == 1
+        assert silo.release().parts == ((0, 1),)
 
 
 def test_a_store_whose_books_were_changed_is_refused(tmp_path, silo):
@@ -258,7 +310,8 @@ def test_a_store_whose_books_were_changed_is_refused(tmp_path, silo):
     silo.close()
     for change, reason in (
         ("releases SET event = replace(event, '\"epsilon\": ', '\"epsilon\": 0')", "the plan does not"),
-        ("state SET value = x'00'", "is damaged, or of another version: a message begins with"),
+        ("state SET value = x'00'", "is damaged, or of another version"),
+        ("state SET path = 'x' || path", "is damaged, or of another version"),
     ):
         with closing(sqlite3.connect(tmp_path / "0.db", isolation_level=None)) as file:
             file.execute(f"UPDATE {change}")
@@ -270,10 +323,15 @@ def test_a_store_whose_books_were_changed_is_refused(tmp_path, silo):
     ("changes", "noise", "named"),
     [
         ({"baseline": "UCB1"}, ("secret",), r"layers \['ArmsEnv'\]; a problem whose"),
-        ({"stack": noisy()[:1]}, ("secret",), "a Channel without stage"),
+        ({"stack": noisy()[:1]}, ("secret",), "a Channel, or a Server without a policy"),
+        ({"stack": noisy(transport={"schedule": FROM_ONE})}, ("secret",), "without stage and echo"),
         ({"stack": noisy(schedule="on_request", releases=9)}, ("secret",), "fixed in advance"),
         ({"stack": [["Byzantine", {}], *noisy()]}, ("secret",), r"'Byzantine'"),
-        ({"stack": noisy("ContinualPrivatizer")}, ("secret",), "is a MatrixMechanism; Gaussian or Laplace"),
+        (
+            {"stack": noisy("ContinualPrivatizer", mechanism="honaker")},
+            ("secret",),
+            "a MatrixMechanism; .* not 'honaker'",
+        ),
         (
             {"stack": noisy(pair="good_and_defective")},
             ("secret",),

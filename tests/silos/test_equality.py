@@ -5,9 +5,10 @@ import time
 
 import numpy as np
 import pytest
-from silo_runs import forked, noisy, plan_of, play, relayed, simulated
+from silo_runs import SEED, SUMS, forked, noisy, plan_of, play, relayed, simulated
 
-from fedbandit_envs.silos import Message
+from fedbandit_envs.silos import Message, Silo
+from fedbandit_envs.silos.messages import added
 
 CLIPPED = {"baseline": "fedbandit_envs.baselines.arms:UCB1", "stack": noisy("LaplacePrivatizer", clip=2.0)}
 CLIPPED["stack"][0][1].pop("delta")
@@ -15,12 +16,11 @@ CLIPPED["stack"][0][1].pop("delta")
 
 def posted(folder, plan, message):
     """Writes a message where all silos look, waits for those of all others of its round, and returns them."""
-    file = folder / f"{message.sender}-{message.number}"
+    ((agent, round_),) = message.parts
+    file = folder / f"{agent}-{round_}"
     file.with_suffix(".part").write_bytes(message.encode())
     file.with_suffix(".part").rename(file)
-    others = [
-        folder / f"{other}-{message.number}" for other in range(plan.layout.agents) if other != message.sender
-    ]
+    others = [folder / f"{other}-{round_}" for other in range(plan.layout.agents) if other != agent]
     until = time.monotonic() + 60
     while not all(map(os.path.exists, others)):
         assert time.monotonic() < until
@@ -61,6 +61,27 @@ def test_processes_do_what_the_simulation_does(tmp_path, problem, rounds, agents
             for name, total in totals.items():
                 assert np.array_equal(silo.totals[name], total[agent])
     assert max(claims, key=lambda one: one.epsilon) == claim
+
+
+@pytest.mark.parametrize(("problem", "name"), [("arms", "arms:UCB1"), ("linear", "linear:FedUCB")])
+def test_sums_are_those_of_the_simulations_server(tmp_path, problem, name):
+    plan = plan_of(problem, 20, baseline=f"fedbandit_envs.baselines.{name}", stack=noisy(transport=SUMS))
+    rows, _, claim = simulated(plan)
+    silos = [Silo(plan, agent, tmp_path / f"{agent}.db", "repeatable", SEED) for agent in range(3)]
+    for row in rows:
+        for agent, silo in enumerate(silos):
+            action = silo.act({name: value[agent] for name, value in row.given.items()})
+            assert np.array_equal(action, row.action[agent]), silo.round
+            silo.observe(action, row.outcome[agent])
+        if row.messages is not None:
+            total = added([silo.release() for silo in silos]).encode()
+            for agent, silo in enumerate(silos):
+                silo.receive([total])
+                for array, whole in row.messages.items():
+                    assert np.array_equal(silo._inbox.arrays[f"inbox_{array}"][0], whole[agent])
+    assert [silo.privacy() for silo in silos] == [claim] * 3
+    for silo in silos:
+        silo.close()
 
 
 class RestartError(Exception):

@@ -54,7 +54,7 @@ def killed(plan, folder, rows, kills, noise, rng):
     ]
 
 
-@pytest.mark.parametrize("noise", ["repeatable", "secret"])
+@pytest.mark.parametrize("noise", ["repeatable", "secret", "correlated"])
 @pytest.mark.parametrize(
     ("problem", "rounds", "kills"),
     [
@@ -63,25 +63,29 @@ def killed(plan, folder, rows, kills, noise, rng):
     ],
 )
 def test_nothing_is_lost(tmp_path, problem, rounds, kills, noise):
-    changes = {} if noise == "repeatable" else {"stack": noisy()}
+    changes = {"stack": noisy()} if noise == "secret" else {}
     if noise == "secret":
         policies = {"arms": "arms:UCB1", "linear": "linear:FedUCB", "procurement": "procurement:PFCB"}
         changes |= {"baseline": f"fedbandit_envs.baselines.{policies[problem]}", "wrapper_kwargs": {}}
     plan = plan_of(problem, rounds, **changes)
+    rng, noise = random.Random(rounds + len(noise)), noise.replace("correlated", "secret")
     rows, totals, _ = simulated(plan)
     returned = {}
-    for message in killed(plan, tmp_path, rows, kills, noise, random.Random(rounds + len(noise))):
-        assert returned.setdefault(message.number, message.encode()) == message.encode(), (
-            "one number, two messages"
+    for message in killed(plan, tmp_path, rows, kills, noise, rng):
+        assert returned.setdefault(message.parts[0][1], message.encode()) == message.encode(), (
+            "one release, two messages"
         )
     seed = 7 if noise == "repeatable" else None
     with Silo(plan, 0, tmp_path / "silo.db", noise, seed) as silo:
         assert silo.round == rounds
-        assert {number: message for number, _, message in silo._store.releases}.items() >= returned.items()
+        assert {round_: message for round_, _, message in silo._store.releases}.items() >= returned.items()
         for name, total in totals.items():
             assert np.array_equal(silo.totals[name], total[0])
         # Every release that was due is booked, once; whether it was returned or not.
-        due = sum(row.messages is not None for row in rows)
-        assert len(silo._store.releases) == due
+        due = [t for t, row in enumerate(rows, 1) if row.messages is not None]
+        assert [round_ for round_, *_ in silo._store.releases] == due
+        for name, shown in silo._past.items():
+            # One row for each release, whichever calls were killed: none is lost, and none is drawn again.
+            assert len(shown) == len(due), name
         assert silo.privacy().epsilon == pytest.approx(rows[-1].spent[0], rel=1e-4)
-        assert silo.received == dict.fromkeys(range(1, plan.layout.agents), due)
+        assert silo.received == dict.fromkeys(range(1, plan.layout.agents), due[-1])

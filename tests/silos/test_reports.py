@@ -32,6 +32,7 @@ def federation(privatizer, noise, channel=None, make=arms_v0.parallel_env):
     "settings",
     [
         (None, {}),
+        ("GaussianPrivatizer", {"epsilon_per_release": 1.0}),
         ("GaussianPrivatizer", {**GAUSSIAN, "noise_seed": 2**64}),
         ("GaussianPrivatizer", {"epsilon": np.inf}),
         ("LaplacePrivatizer", {**LAPLACE, "clip": 1.0, "budget": {"adjacency": "agent", "delta": 0.0}}),
@@ -101,6 +102,7 @@ def assert_says_what_claims_say(env, noisy=True):
         curve = [np.inf if one["epsilon"] == "infinity" else one["epsilon"] for one in told["curve"]]
         if claim.epsilon is not None and noisy:
             assert [one["delta"] for one in told["curve"]] == list(DELTAS)
+            assert f"{np.exp(claim.epsilon):.3g} times as likely" in told["means"] or claim.epsilon == np.inf
             assert curve == sorted(curve)
             # Exact composition gives no more than what is claimed, at the delta that is claimed.
             if claim.delta in DELTAS:
@@ -116,9 +118,13 @@ def assert_says_what_claims_say(env, noisy=True):
             assert claim.epsilon <= float(written) <= claim.epsilon * (1 + 2e-5)
     assert "| version | 1 |" in text
     HTMLParser().feed(page)
+    assert f"Noise is {claims[0].noise}: " in text.split("##")[0]
+    assert len(fields["subject"]["layers"]) > 1
     if noisy:
-        again = fields["if_it_goes_on"]["epsilon_if_all_is_done_once_more"]
-        assert again in (None, "infinity") or again >= (claims[0].epsilon or 0)
+        again = fields["if_it_goes_on"]
+        more = again["epsilon_if_all_is_done_once_more"]
+        assert more in (None, "infinity") or more >= (claims[0].epsilon or 0)
+        assert 0 <= again["delta_if_all_is_done_once_more"] < 1
     return fields
 
 

@@ -12,10 +12,13 @@ SEED = 7
 FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 
 
-def noisy(privatizer="GaussianPrivatizer", schedule=FROM_ONE, **arguments):
-    """A stack of a privatizer with epsilon 1 for all releases of a schedule, and a channel that follows it."""
+SUMS = {"schedule": FROM_ONE, "echo": False}
+
+
+def noisy(privatizer="GaussianPrivatizer", schedule=FROM_ONE, transport=None, **arguments):
+    """A stack of a privatizer with epsilon 1 for all releases of a schedule, and a transport that follows it."""
     noise = {"epsilon": 1.0, "delta": 1e-5, "releases": schedule, **arguments}
-    return [[privatizer, noise], ["Channel", {"schedule": schedule}]]
+    return [[privatizer, noise], ["Server", transport] if transport else ["Channel", {"schedule": schedule}]]
 
 
 def plan_of(problem, rounds=40, agents=3, **changes):
@@ -57,8 +60,8 @@ def simulated(plan):
             arms = action[0].reshape(len(reward[0]), -1)
             outcome = np.take_along_axis(grown["successes"], arms, axis=1)
         # The channel stores each message once, for all.
-        sent = {name: parts.channel._inbox[f"inbox_{name}"][0].copy() for name in plan.layout.shapes}
-        sends = parts.schedule.sends(t)
+        sent = {name: parts.transport._inbox[f"inbox_{name}"][0].copy() for name in plan.layout.shapes}
+        sends = plan.layout.schedule.sends(t)
         rows.append(Row(shown, action[0], outcome, sent if sends else None, info["epsilon_spent"][0].copy()))
     return rows, before, env.privacy()
 
@@ -81,14 +84,14 @@ def play(plan, agent, store, rows, post, done=lambda silo, message: None, noise=
         if silo.due:
             done(silo, silo.release())
         last = silo.messages[-1] if silo.messages else None
-        if last is not None and silo.pending is None and last.round == silo.round:
+        if last is not None and silo.pending is None and last.parts[0][1] == silo.round:
             if same:
                 for name, array in last.arrays.items():
-                    assert np.array_equal(array, rows[last.round - 1].messages[name][agent]), (
-                        last.round,
+                    assert np.array_equal(array, rows[silo.round - 1].messages[name][agent]), (
+                        silo.round,
                         name,
                     )
-            missing = [m for m in post(last) if m.number > silo.received.get(m.sender, 0)]
+            missing = [m for m in post(last) if m.parts[-1][1] > silo.received.get(m.parts[-1][0], 0)]
             if missing:
                 done(silo, silo.receive([message.encode() for message in missing]))
         if same and silo.round and silo.pending is None:
@@ -109,9 +112,10 @@ def relayed(plan, rows):
     """A ``post`` for silo 0: the messages of all others in a simulation."""
 
     def post(message):
-        sent = rows[message.round - 1].messages
+        ((_, round_),) = message.parts
+        sent = rows[round_ - 1].messages
         return [
-            Message(plan.identity, j, message.number, message.round, {name: a[j] for name, a in sent.items()})
+            Message(plan.identity, ((j, round_),), {name: a[j] for name, a in sent.items()})
             for j in range(1, plan.layout.agents)
         ]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
-from math import inf, sqrt
+from math import exp, inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Claim
-from fedbandit_envs.core.wrapper import find_layer
+from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
@@ -64,9 +64,10 @@ FLOATING = "floating-point numbers, whose last digits may betray what noise was 
 """How mechanisms compute noise."""
 
 NOT_COVERED = (
+    "More than the unit: for a person with several such units the losses add up, as they do for a whole agent.",
     "When and how often messages are sent; plans fix these times without looking at data.",
     "What agents do: whoever watches an agent's actions or their effects learns from them.",
-    "One person whose data are at several agents, or in several runs: what these spend adds up.",
+    "One person whose data are at several agents, or in several runs: the losses add up, too.",
     "Other ways out of an agent's machine: logs, backups, the store on disk, times of computation.",
     "Whether the data were lawfully collected, and who may see them where they are.",
 )
@@ -108,7 +109,7 @@ class PrivacyReport:
         parts = [
             f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>{title}</title><h1>{title}</h1>"
         ]
-        parts += [f"<p>{escape(sentence)}</p>" for sentence in self._summary()]
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in self._summary() if sentence]
         for heading, rows in self._tables():
             parts.append(html_table(heading, [(name, _text(value)) for name, value in rows]))
         return "\n".join([*parts, "</html>\n"])
@@ -117,12 +118,11 @@ class PrivacyReport:
         return self.html()
 
     def _summary(self) -> list[str]:
-        """Returns one sentence for each guarantee."""
-        return [
-            f"Protected: {self.fields['protected']['unit']}. Against: {one['against']}. Trusting: {one['trusting']}. "
-            f"Epsilon: {_text(one['epsilon'])} at delta {_text(one['delta'])}."
-            for one in self.fields["guarantees"]
-        ]
+        """Returns what is protected, one paragraph for each guarantee, and what noise is worth."""
+        lines = [f"Protected: {self.fields['protected']['unit']}."]
+        for one in self.fields["guarantees"]:
+            lines += ["", f"Against {one['against']}; one has to trust {one['trusting']}. {one['means']}"]
+        return [*lines, "", f"Noise is {self.fields['noise']['kind']}: {self.fields['noise']['means']}."]
 
     def _tables(self) -> list[tuple[str, list[tuple[str, Any]]]]:
         """Returns the report as titles, each with rows of names and values."""
@@ -135,7 +135,11 @@ class PrivacyReport:
                 tables.append((title, [(str(place), one) for place, one in enumerate(value, 1)]))
             elif isinstance(value, Sequence) and not isinstance(value, str):
                 for place, one in enumerate(value, 1):
-                    rows = [(str(name).replace("_", " "), each) for name, each in one.items()]
+                    rows = [
+                        (str(name).replace("_", " "), each)
+                        for name, each in one.items()
+                        if each not in ("", [])
+                    ]
                     tables.append((f"{title}, {place} of {len(value)}", rows))
         return tables
 
@@ -159,7 +163,7 @@ def report_of(env: FederatedEnv, measured: Mapping[str, float]) -> PrivacyReport
     """Returns the report of an environment's episode; see :meth:`.FederatedEnv.privacy_report`."""
     claims, noise = env.privacy_claims(), find_layer(env, "noise")
     subject = {"kind": "simulation", "environment": env.metadata["name"], "agents": env.max_num_agents}
-    subject["rounds_planned"] = env.max_cycles
+    subject |= {"rounds_planned": env.max_cycles, "layers": [type(layer).__name__ for layer in layers(env)]}
     if not isinstance(noise, Privatizer):
         return make_report(subject, claims, measured=measured)
     clip = getattr(noise.env, "_clip", None)
@@ -196,6 +200,7 @@ def make_report(
             "against": _OBSERVERS.get(claim.observer, claim.observer),
             "trusting": _TRUSTS.get(claim.trust, claim.trust),
             "composition_means": _COMPOSITIONS[claim.composition],
+            "means": _meaning(claim),
             "curve": [],
         }
         for claim in claims
@@ -204,13 +209,14 @@ def make_report(
         for told, claim in zip(
             guarantees, asked(delta=delta, composition="exact") if asked else (), strict=False
         ):
-            told["curve"].append({"delta": delta, "epsilon": claim.as_json()["epsilon"]})
+            if claim.epsilon is not None:
+                told["curve"].append({"delta": delta, "epsilon": claim.as_json()["epsilon"]})
     first = claims[0]
     fields: dict[str, Any] = {
         "protected": {
             "adjacency": first.adjacency,
             "unit": _ADJACENCIES.get(first.adjacency, f"what the environment calls {first.adjacency}"),
-            "whose": "any agent's; numbers are those of the agent with the largest loss",
+            "whose": "data of every agent; numbers are those of the agent that has lost most",
         },
         "guarantees": guarantees,
         "subject": dict(subject),
@@ -248,17 +254,29 @@ def make_report(
     if used and all(event.kind == "gaussian" for event, _ in used):
         mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
         fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
-    # Basic composition adds deltas up, so that twice the releases may have no epsilon at the delta of once.
-    twice = (
-        accountant.after(dict(used)).epsilon(first.delta, composition=one, adjacency=first.adjacency)
-        for one in (first.composition, "exact")
+    # With basic composition the deltas of further releases add up, too.
+    delta, ended = None if first.composition == "basic" else first.delta, most is not None and made >= most
+    again = accountant.after(dict(used)).epsilon(
+        delta, composition=first.composition, adjacency=first.adjacency
     )
-    again = next((one for one in twice if one.epsilon is not None), first)
     # An observer who sees more than the accountant's noise knows no less when all is done once more.
-    if first.epsilon is None or (again.epsilon or 0.0) < first.epsilon:
+    if first.epsilon is None or (again.epsilon is not None and again.epsilon < first.epsilon):
         again = first
     fields["if_it_goes_on"] = {
-        "further_releases": "none: the plan is used up" if most is not None and made >= most else "possible",
+        "further_releases": "none: the plan is used up; more rounds need another plan"
+        if ended
+        else "possible",
+        "once_more": "as many releases again of the same people's data, as in a second run or in twice the rounds",
         "epsilon_if_all_is_done_once_more": again.as_json()["epsilon"],
+        "delta_if_all_is_done_once_more": again.delta,
     }
     return PrivacyReport(fields)
+
+
+def _meaning(claim: Claim) -> str:
+    """Returns what a claim's numbers mean, in a sentence."""
+    numbers = f"Epsilon: {_text(claim.as_json()['epsilon'])} at delta {_text(claim.delta)}"
+    if claim.epsilon is None or claim.epsilon == inf:
+        return f"{numbers}: there is no guarantee, since {claim.reason}."
+    odds = f"what is seen is at most {exp(min(claim.epsilon, 700.0)):.3g} times as likely with one value of the unit"
+    return f"{numbers}: {odds} as with any other, except with probability {_text(claim.delta)}."

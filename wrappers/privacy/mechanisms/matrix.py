@@ -132,10 +132,10 @@ class MatrixMechanism(Mechanism):
     def start(self, sensitivity: Sensitivity, horizon: int, generators: Generators) -> None:
         """Starts an episode: calibrates the noise to its sensitivity and horizon; see :meth:`Mechanism.start`."""
         self._calibrate(sensitivity, horizon)
-        self._drawn, share = _layout(sensitivity)
+        self._drawn, self._share = _layout(sensitivity)
         self._draws = int(self._drawn.max()) + 1
-        self._generators = generators
-        self._deviation = self._noise_multiplier * flatten(sensitivity.scale) * share
+        self._generators, self._scale = generators, flatten(sensitivity.scale)
+        self._deviation = self._noise_multiplier * self._scale * self._share
         self._variance = self._deviation**2
         self._noise.start(len(generators), self._draws)
 
@@ -215,6 +215,10 @@ class MatrixMechanism(Mechanism):
                 noise = self._noise.advance(rows, done + 1, draws.swapaxes(0, 1))
                 _add(values, rows, self._deviation, noise, self._drawn)
         return unflatten(values, grown * self._variance, statistic)
+
+    def sizes(self, index: Array) -> tuple[Array, Array]:
+        """Returns the scale of each number, and the size of its draws in that unit; see :meth:`.Gaussian.sizes`."""
+        return self._scale, np.broadcast_to(self._noise_multiplier * self._share, self._scale.shape)
 
     def _square(self, adjacency: Adjacency, z: int) -> float:
         """Returns the squared norm of the joint change of an agent's first z releases, for windows of change 1.
