@@ -12,17 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from inspect import signature
 from math import inf
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from fedbandit_envs import baselines
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.baselines.tuned import TUNED_NAMES, Constants, by_epsilon, nearest
-from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.policy_spec import PolicySpec
 from fedbandit_envs.core.wrapper import find_wrapper
 from fedbandit_envs.registry.registration import Registry, find_registered, registered
 from fedbandit_envs.wrappers import Channel, ContinualPrivatizer, Interleaved, Messages, Reveal, Server
@@ -267,68 +266,59 @@ def all_baselines() -> Registry[Baseline]:
     return Registry(own | tuned, baselines=lambda plugin: forms(plugin.content))
 
 
-class _Acting:
-    """A policy that remembers nothing: a function of the observations."""
-
-    def __init__(self, act: Callable[[Arrays], Any]) -> None:
-        self.act = act
-
-    def reset(self, spec: PolicySpec, seeds: Array) -> None:
-        pass
-
-
-def _maker(policy: Any) -> Callable[..., Policy]:
-    """Returns what makes a policy, given the policy itself, its class, or a function of observations."""
-    if isinstance(policy, Policy):
-        return policy if isinstance(policy, type) else lambda: policy
-    with suppress(TypeError, ValueError):
-        signature(policy).bind({})
-        if not isinstance(policy, type):
-            return lambda: _Acting(policy)
-    raise TypeError(
-        f"policy is {policy!r}; the name of a baseline, a Baseline, a policy (an object with reset and act), or a "
-        "function that maps the observations of all agents to their actions, is required"
-    )
-
-
-def find_baseline(name: str | Baseline | Policy | Callable[..., Any]) -> Baseline:
-    """Returns the baseline with a name, or a new one without wrappers for a policy that is not registered.
-
-    A new baseline accepts environments of any problem.
+def find_baseline(name: str | Baseline) -> Baseline:
+    """Returns the baseline with a name, or a new one without wrappers for the entry point of an unregistered policy.
 
     Args:
-        name: A key of ``BASELINES``; or the entry point of a policy, ``"module:Class"`` or ``"file.py:Class"``. It may
-            also be the thing itself: a baseline, which is returned; a policy or its class; or a function that is
-            called in each round with the observations, and returns the actions, as :meth:`.Policy.act` does.
+        name: A key of ``BASELINES``; or the entry point of a policy, ``"module:Class"`` or ``"file.py:Class"``,
+            whose baseline then accepts environments of any problem. A baseline is returned itself.
 
     Raises:
         ValueError: No baseline has this name, and the name has no colon, as an entry point would.
         ImportError: The module of the entry point does not exist.
         AttributeError: The module of the entry point has no such attribute.
-        TypeError: The entry point is no class or function, or the argument is none of the above.
+        TypeError: The entry point is no class or function.
     """
     if isinstance(name, Baseline):
         return name
-    if not isinstance(name, str):
-        make = _maker(name)
-    elif name.endswith(".py"):
+    if name.endswith(".py"):
         raise ValueError(f"baseline is {name!r}; '{name}:Class' is required")
-    elif ":" not in name:
+    if ":" not in name:
         require_choice("baseline", name, all_baselines())
         return all_baselines()[name]
-    elif not callable(make := resolve(name)):
-        raise TypeError(f"baseline is {name!r}, a {type(make).__name__}; a class or function is required")
+    policy = resolve(name)
+    if not callable(policy):
+        raise TypeError(f"baseline is {name!r}, a {type(policy).__name__}; a class or function is required")
     # FederatedEnv is the base class of all environments, so that the baseline accepts every problem.
-    return Baseline("a policy that is not registered", "-", FederatedEnv, make)
+    return Baseline("a policy that is not registered", "-", FederatedEnv, policy)
 
 
-def name_of(baseline: str | Baseline | Policy | Callable[..., Any]) -> str:
-    """Returns the name under which results show what :func:`find_baseline` accepts.
+def as_baseline(policy: str | Baseline | Policy | Callable[..., Any]) -> tuple[str, Baseline]:
+    """Returns what a user has passed as a policy as a baseline, and the name under which results show it.
 
-    It is the name given, that of a registered baseline, or that of a function or of the policy's class.
+    Args:
+        policy: A baseline, or a name or entry point as in :func:`find_baseline`. Or a policy or its class; or a
+            function that is called in each round with the observations of all agents, and returns their actions, as
+            :meth:`.Policy.act` does. The baseline of these has no wrappers and accepts environments of any problem.
+
+    Raises:
+        ValueError: See :func:`find_baseline`.
+        TypeError: It is none of these things.
     """
-    if isinstance(baseline, str):
-        return baseline
-    registered_as = (name for name, one in all_baselines().items() if one is baseline)
-    named = baseline.policy if isinstance(baseline, Baseline) else baseline
-    return next(registered_as, getattr(named, "__name__", type(named).__name__))
+    if isinstance(policy, str):
+        return policy, find_baseline(policy)
+    if isinstance(policy, Baseline):
+        names = (name for name, one in all_baselines().items() if one is policy)
+        return next(names, getattr(policy.policy, "__name__", "policy")), policy
+    name, made = getattr(policy, "__name__", type(policy).__name__), policy
+    if not isinstance(policy, type | Policy):
+        with suppress(TypeError, ValueError):
+            signature(policy).bind({})
+            made = SimpleNamespace(reset=lambda spec, seeds: None, act=policy)
+    if not isinstance(made, Policy):
+        raise TypeError(
+            f"policy is {policy!r}; the name of a baseline, a Baseline, a policy (an object with reset and act), or a "
+            "function that maps the observations of all agents to their actions, is required"
+        )
+    make = made if isinstance(made, type) else lambda: made
+    return name, Baseline("a policy that is not registered", "-", FederatedEnv, make)

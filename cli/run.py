@@ -4,7 +4,6 @@ import json
 import re
 import tomllib
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -17,8 +16,6 @@ import typer
 from fedbandit_envs.cli import terminal
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from fedbandit_envs.core.privacy import Claim
     from fedbandit_envs.experiments import RunResult, RunSpec
 
@@ -124,47 +121,35 @@ def quickstart(
         plot(frame, "round", "regret", "agents send", log_x=True).savefig(out / "regret.png")
     title = f"{env_id}, {runs[0].agents} agents, {rounds:,} rounds, {seeds} seeds"
     _print_results(title, "agents send", [silent, private, true], silent)
-    claim = private.privacy
     typer.echo(
-        f"nothing: {lines[TUNED]} has the least regret of all baselines without communication.\n"
-        f"noisy counts: {lines[OURS_TUNED]} claims epsilon {_epsilon(claim)} at delta {claim.delta:g}\n"
-        "    for each pull of each agent, over all rounds together.\n"
-        f"true counts: {lines[TRUE_TUNED]} adds no noise and has no privacy."
-    )
-    typer.echo(f"regret plot: {(out / 'regret.png').resolve()}")
-    policies = f"--policy {lines[OURS_TUNED]} --policy {lines[TUNED]}"
-    typer.echo(
-        f"""
+        f"""nothing: {lines[TUNED]} is this problem's best silence, tuned and without communication.
+noisy counts: {lines[OURS_TUNED]} claims epsilon {_epsilon(private.privacy)} at delta {private.privacy.delta:g},
+    for each pull of each agent and over all rounds together.
+true counts: {lines[TRUE_TUNED]} adds no noise and has no privacy.
+regret plot: {(out / "regret.png").resolve()}
+
 Try next:
-  fedbandit run {lines[PLACEBO]} {env_id}
-      the same messages with noise and without data
-  fedbandit sweep --env {env_id} {policies} --grid epsilon=0.1,1,10
-      what privacy costs
-  fedbandit list
-      all environments and baselines"""
+  fedbandit run {lines[PLACEBO]} {env_id}  # messages of noise and no data
+  fedbandit sweep --env {env_id} --policy {lines[OURS_TUNED]} --policy {lines[TUNED]} --grid epsilon=0.1,1,10
+  fedbandit list  # all environments and baselines"""
     )
-
-
-def _best_silence(env_id: str) -> str | None:
-    """Returns the name of the best silence of an environment's problem; None if it has none."""
-    from fedbandit_envs.baselines.tuned import best_silence
-    from fedbandit_envs.basics.entry_points import resolve
-    from fedbandit_envs.registry.registration import find_registered
-
-    return best_silence(resolve(find_registered(env_id).federation).__module__.split(".")[-2])
 
 
 def _silence_beside(spec: "RunSpec", result: "RunResult") -> "RunResult | None":
-    """Plays the best silence under the settings of a run; returns None where it is unknown, does not fit or sends."""
+    """Plays the best silence under the settings of a run; returns None where there is none, or none that fits."""
+    from fedbandit_envs.baselines.tuned import best_silence
     from fedbandit_envs.experiments.spec import REFUSALS
+    from fedbandit_envs.registry.registration import find_registered
 
-    name = _best_silence(spec.env_id)
-    if name == spec.baseline:
-        return result
-    with suppress(*REFUSALS):
-        silent = name and _played(replace(spec, baseline=name, policy_kwargs={}, wrapper_kwargs={}))
-        return silent if silent and silent.privacy.epsilon == 0 else None
-    return None
+    name = best_silence(find_registered(spec.env_id).federation.split(".")[-2:][0])
+    if name in (None, spec.baseline):
+        return result if name else None
+    try:
+        silent = _played(replace(spec, baseline=name, policy_kwargs={}, wrapper_kwargs={}))
+    except REFUSALS:
+        return None
+    # An environment may come with a channel, by which it sends.
+    return silent if silent.privacy.epsilon == 0 else None
 
 
 def _print_results(title: str, head: str, results: "Sequence[RunResult]", silent: "RunResult | None") -> None:
@@ -190,6 +175,10 @@ def _epsilon(claim: "Claim") -> str:
     return "unknown" if claim.epsilon is None else f"{claim.epsilon:.4g}"
 
 
+def _cell(value: Any) -> str:
+    return "-" if value != value else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def sweep(
     spec: Annotated[Path | None, typer.Argument(help="A TOML file.", exists=True, dir_okay=False)] = None,
     env_id: Annotated[str | None, typer.Option("--env", help="An environment, as in `run`.")] = None,
@@ -208,13 +197,14 @@ def sweep(
 
     The same command goes on after a stop. A key of the grid is `rounds` or an argument, as in `--set`: `epsilon`, or
     `env.num_agents`, `policy.scale`, `privatizer.epsilon` where several have it. A TOML file may have `env_id`,
-    `policies`, `grid` and other options; those on the command line come first. Needs the extra `[report]`.
+    `policies`, `grid` and other options; those on the command line come first. Ratios are to the
+    policy with the least regret among those that send nothing. Needs the extra `[report]`.
 
     Example: `fedbandit sweep --env FedArms-v0 --policy Priv-UCB1 --grid epsilon=0.1,1,10 --grid agents=2,10`
     """
     from fedbandit_envs.experiments.spec import read_assignments, read_value
     from fedbandit_envs.experiments.store import Store
-    from fedbandit_envs.experiments.sweep import sweep_frame, sweep_runs, write_tables
+    from fedbandit_envs.experiments.sweep import summary, sweep_frame, sweep_runs, write_tables
 
     terminal.require_extra("report", "matplotlib", "pandas")
     with terminal.explained(ValueError, TypeError, OSError):
@@ -238,28 +228,11 @@ def sweep(
         terminal.play_missing("sweep", runs, folder, workers=workers, scheduler=scheduler)
         frame = sweep_frame(runs, Store(folder).load)
         paths = write_tables(frame, out)
-    _print_summary(frame)
+    table = summary(frame)
+    heads = [name for name in table if name in ("baseline", "regret", "ratio") or len({*table[name]}) > 1]
+    terminal.print_table(f"{table.seeds[0]} seeds", heads, table[heads].astype(object).map(_cell).to_numpy())
     for path in paths:
         typer.echo(path)
-
-
-def _print_summary(frame: "DataFrame") -> None:
-    """Prints what :func:`.sweep.summary` has of each run of a table; of its settings those that differ between runs."""
-    from fedbandit_envs.experiments.measures import rounded
-    from fedbandit_envs.experiments.sweep import summary
-
-    table = summary(frame)
-    about = table.columns[: table.columns.get_loc("seeds")]
-    varied = [name for name in about if name == "baseline" or table[name].nunique(dropna=False) > 1]
-    rows = []
-    for row in table.to_dict("records"):
-        cells = [str(row[name]) if row[name] == row[name] else "-" for name in varied]
-        for name in ("regret", "ratio"):
-            cells.append(rounded((row[name], row[f"{name}_low"], row[f"{name}_high"])))
-        rows.append((*cells, f"{row['claim_epsilon']:.4g}"))
-    terminal.print_table(f"{table.seeds.max()} seeds", (*varied, *_RESULT), rows)
-    if table.ratio.isna().all() and (name := _best_silence(table.env_id[0])):
-        typer.echo(f"Add --policy {name}, the best silence, to see the ratio to it.")
 
 
 def _values(given: Any) -> list[Any]:

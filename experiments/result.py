@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from fedbandit_envs.baselines.baseline import Baseline, find_baseline, name_of
+from fedbandit_envs.baselines.baseline import Baseline, as_baseline
 from fedbandit_envs.baselines.policy import Policy, UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_integer
@@ -385,17 +385,17 @@ def simulate(
             f"env is {env!r}; the id of an environment, or a federation such as make_federation('FedArms-v0') makes, "
             "is required"
         )
-    baseline = find_baseline(policy)
+    name, baseline = as_baseline(policy)
     played, acting = baseline.wrap(federation), baseline.make_policy()
     size = float(federation.max_cycles * federation.max_num_agents * len(numbers))
     parts = []
-    with bar(name_of(policy), size, shown=progress) as update:
+    with bar(name, size, shown=progress) as update:
         for own in split_seeds(numbers, federation.max_num_agents):
             start = played.reset_batch(own)
             parts.append(
                 play_started(played, acting, own, start, lambda rows: update(advance=rows), checkpoints)
             )
-    named = {"baseline": name_of(policy), **({"env_id": env} if isinstance(env, str) else {})}
+    named = {"baseline": name, **({"env_id": env} if isinstance(env, str) else {})}
     return replace(
         RunResult.joined([part.as_arrays() for part in parts]), labels={**parts[0].labels, **named}
     )

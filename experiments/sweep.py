@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbandit_envs.baselines import BASELINES, find_baseline
-from fedbandit_envs.baselines.baseline import name_of
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines.baseline import as_baseline
 from fedbandit_envs.basics.arrays import plain
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.core.wrapper import Stack, checked
 from fedbandit_envs.experiments.execute import play
 from fedbandit_envs.experiments.execute import progress as bar
-from fedbandit_envs.experiments.measures import mean_with_interval, ratio_with_interval
+from fedbandit_envs.experiments.measures import mean_with_interval, ratio_with_interval, rounded
 from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec, SettingsError, refusing
 from fedbandit_envs.experiments.store import Store, write_whole
@@ -81,19 +81,16 @@ def sweep(
 
     runs = sweep_runs(env_id, policies, grid, **further)
     store = Store(Path(folder) / "shards")
-    named, unnamed = (
-        [run for run in runs if isinstance(run.baseline, str) == kept] for kept in (True, False)
-    )
-    waiting = [*store.missing(named), *unnamed]
-    with bar("sweep", sum(one.size for one in waiting), progress) as update:
+    named = [run for run in runs if isinstance(run.baseline, str)]
+    size = sum(run.size for run in (*runs, *store.missing(named))) - sum(run.size for run in named)
+    with bar("sweep", size, progress) as update:
 
-        def advance(played: float) -> None:
-            update(advance=played)
+        def load(run: RunSpec) -> RunResult:
+            own = isinstance(run.baseline, str)
+            return store.load(run) if own else run.run(lambda played: update(advance=played))
 
-        play(named, store.folder, workers, scheduler, advance)
-        return sweep_frame(
-            runs, lambda run: store.load(run) if isinstance(run.baseline, str) else run.run(advance)
-        )
+        play(named, store.folder, workers, scheduler, lambda played: update(advance=played))
+        return sweep_frame(runs, load)
 
 
 def sweep_runs(
@@ -133,12 +130,12 @@ def sweep_runs(
     def entry(
         policy: Any, label: str = "", settings: Mapping[str, Any] = {}, stack: Stack = ()
     ) -> tuple[RunSpec, Mapping[str, Any]]:
-        name = name_of(policy)
+        name, form = as_baseline(policy)
         labels = {"env_id": env_id, "baseline": label or name}
         inner = [*checked(common_stack), *checked(stack)]
         # Results of a registered baseline are kept under its name.
-        form = name if isinstance(policy, str) or BASELINES.get(name) is policy else find_baseline(policy)
-        names = _absolute(form), _absolute(env_id)
+        named = isinstance(policy, str) or BASELINES.get(name) is form
+        names = _absolute(name) if named else form, _absolute(env_id)
         return RunSpec(*names, rounds, seeds, first_seed, stack=inner, labels=labels), plain(settings)
 
     common_stack, fixed = stack, plain(settings or {})
@@ -146,7 +143,8 @@ def sweep_runs(
         if not isinstance(grid, Mapping):
             raise TypeError(f"grid is {grid!r}; a mapping of lists of values by key is required")
         given = [
-            one if isinstance(one, Mapping) else {"policy": one} for one in _listed("policies", policies)
+            one if isinstance(one, Mapping) else {"policy": one}
+            for one in _values("policies", policies, False)
         ]
         for key in chain.from_iterable(given):
             require_choice("key of policies", key, ("policy", "label", "settings", "stack"))
@@ -176,20 +174,14 @@ def sweep_runs(
     return runs
 
 
-def _listed(name: str, given: Any) -> list[Any]:
-    listed = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
-    if not listed or not (found := [plain(one) for one in given]):
-        raise ValueError(f"{name} is {given!r}; a list of different values is required")
-    return found
-
-
-def _values(name: str, given: Any) -> list[Any]:
+def _values(name: str, given: Any, as_json: bool = True) -> list[Any]:
     """Returns different values as a list that can be written as JSON; raises TypeError or ValueError otherwise."""
-    found = _listed(name, given)
-    if any(one in found[:place] for place, one in enumerate(found)):
+    listed = isinstance(given, Iterable) and not isinstance(given, str | Mapping)
+    found = [plain(one) for one in given] if listed else []
+    if not found or any(one in found[:place] for place, one in enumerate(found)):
         raise ValueError(f"{name} is {given!r}; a list of different values is required")
     try:
-        for one in found:
+        for one in found if as_json else ():
             json.dumps(one)
     except TypeError as error:
         raise TypeError(f"{name} is {one!r}; JSON data are required ({error})") from None
@@ -198,9 +190,7 @@ def _values(name: str, given: Any) -> list[Any]:
 
 def _absolute(name: Any) -> Any:
     """Returns an entry point in a file with the file's absolute path, for workers in other folders."""
-    if not isinstance(name, str):
-        return name
-    file, colon, attribute = name.rpartition(":")
+    file, colon, attribute = str(name).rpartition(":")
     return f"{Path(file).resolve()}:{attribute}" if colon and file.endswith(".py") else name
 
 
@@ -239,17 +229,18 @@ def _table(run: RunSpec, result: RunResult) -> "DataFrame":
 
 
 def summary(frame: "DataFrame") -> "DataFrame":
-    """Returns one row for each run of a table: regret at the horizon, its ratio to that of silence, and the claim.
+    """Returns a table to be printed, with one row for each run: regret, its ratio to that of silence, and the claim.
 
-    Its columns are those that describe the run, ``seeds`` (their number), ``regret`` (mean over seeds and agents),
-    ``ratio`` (of expected regrets, to silence) and ``claim_epsilon``, ``claim_delta`` and ``claim_adjacency``.
-    ``regret_low``, ``regret_high``, ``ratio_low`` and ``ratio_high`` are the ends of 95 % intervals over seeds, which
-    :mod:`.measures` describes; they are NaN for fewer than five seeds.
+    Its columns are those that describe the run, and then:
 
-    Silence is that run of the table without any release which has the least mean regret, under the same settings and
-    seeds. The ratio is NaN if there is none.
+    * ``seeds``: the number of seeds;
+    * ``regret``: mean regret per agent at the horizon and its 95 % interval over seeds, as text, ``16 [14, 20]``;
+    * ``ratio``: the ratio of expected regrets to silence, likewise, or a dash. Silence is that run of the table without
+      any release which has the least mean regret, under the same settings and seeds;
+    * ``claim_epsilon``, ``claim_delta`` and ``claim_adjacency``: what the run may claim.
 
-    The methods ``to_latex`` and ``to_markdown`` of the returned table write it for a paper or a page.
+    The methods ``to_latex`` and ``to_markdown`` of the returned table write it for a paper or a page. For intervals as
+    numbers see :mod:`.measures`.
 
     Args:
         frame: A table such as :func:`sweep` and :meth:`.RunResult.to_frame` return; ``pandas.concat`` joins several.
@@ -257,21 +248,22 @@ def summary(frame: "DataFrame") -> "DataFrame":
     Example:
         >>> from pandas import concat
         >>> from fedbandit_envs.experiments import simulate, summary
-        >>> runs = [simulate("FedArms-v0", name, seeds=5) for name in ("UCB1", "UCB1-weighted")]
+        >>> runs = [simulate("FedArms-v0", name, seeds=5) for name in ("UCB1", "UCB1-tuned")]
         >>> table = summary(concat([run.to_frame() for run in runs]))
-        >>> table[["baseline", "seeds", "claim_epsilon"]].round(3).to_numpy().tolist()
-        [['UCB1', 5, 0.0], ['UCB1-weighted', 5, 1.0]]
+        >>> print(table[["baseline", "seeds", "ratio"]].to_string(index=False))
+          baseline  seeds             ratio
+              UCB1      5    4.9 [4.6, 5.3]
+        UCB1-tuned      5 1.00 [1.00, 1.00]
     """
     from pandas import DataFrame, isna
 
     about = list(frame.columns[: frame.columns.get_loc("seed")])
     claim = [name for name in frame if name.startswith("claim_")]
-    last = frame[frame["round"] == frame["rounds"]]
+    last = frame[frame["round"] == frame["rounds"]].groupby([*about, *claim], dropna=False, sort=False)
     runs = [
-        (dict(zip([*about, *claim], cells, strict=True)), run.groupby("seed").regret.mean())
-        for cells, run in last.groupby([*about, *claim], dropna=False, sort=False)
+        (dict(zip([*about, *claim], key, strict=True)), run.groupby("seed").regret.mean())
+        for key, run in last
     ]
-    settings = [name for name in about if name != "baseline"]
     rows = []
     for told, regret in runs:
         silent = [
@@ -279,15 +271,15 @@ def summary(frame: "DataFrame") -> "DataFrame":
             for its, other in runs
             if its["claim_epsilon"] == 0
             and other.index.equals(regret.index)
-            and all(its[name] == told[name] or isna(its[name]) for name in settings)
+            and all(its[name] == told[name] or isna(its[name]) for name in about if name != "baseline")
         ]
-        against = min(silent, key=lambda other: other.mean(), default=None)
-        values = regret.to_numpy()
-        ratio = (nan,) * 3 if against is None else ratio_with_interval(values, against.to_numpy())
-        found = {"seeds": regret.size}
-        for name, estimate in (("regret", mean_with_interval(values)), ("ratio", ratio)):
-            found |= dict(zip((name, f"{name}_low", f"{name}_high"), map(float, estimate), strict=True))
-        rows.append({**{name: told[name] for name in about}, **found, **{name: told[name] for name in claim}})
+        least = min(silent, key=lambda other: other.mean(), default=regret * nan)
+        measured = {
+            "seeds": regret.size,
+            "regret": rounded(mean_with_interval(regret.to_numpy())),
+            "ratio": rounded(ratio_with_interval(regret.to_numpy(), least.to_numpy())),
+        }
+        rows.append({name: told[name] for name in about} | measured | {name: told[name] for name in claim})
     return DataFrame(rows)
 
 

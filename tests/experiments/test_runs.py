@@ -1,6 +1,7 @@
 """Runs: what settings are read as, what a result records, and shards that are joined, with claims and traffic kept."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 
@@ -78,7 +79,7 @@ def test_a_result_records_the_stack_of_the_id(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["Priv-UCB1", "UCB1"])
-def test_episodes_are_the_same_in_any_shards(monkeypatch, name):
+def test_episodes_are_the_same_in_any_shards(monkeypatch, capsys, name):
     """Two rows at a time, 500, and by hand, all at once."""
     spec = RunSpec(name, "FedArms-v0", 30, 7, 3, env_kwargs={"num_agents": 2, "num_arms": 3})
     env, policy = spec.build()
@@ -86,9 +87,9 @@ def test_episodes_are_the_same_in_any_shards(monkeypatch, name):
     whole = play_started(env, policy, spec.all_seeds, began, lambda played: None)
     in_one, in_shards = spec.run(), replace(spec, rows=2).run()
     monkeypatch.setattr(split_seeds, "__defaults__", (4, 1))
-    done = []
-    by_chunks = simulate(*spec.build(), spec.all_seeds, done.append)
-    assert sum(done) == 7 * 2 * 30
+    by_chunks = simulate(*spec.build(), spec.all_seeds, progress=True)
+    # A full bar says how long it took, and that nothing is left.
+    assert re.search(r"━ 0:00:\d\d 0:00:00", capsys.readouterr().err)
     assert by_chunks.labels == whole.labels
     assert in_shards.claims == in_one.claims
     for other in (in_one, in_shards, by_chunks):
@@ -239,11 +240,15 @@ def test_a_table_has_a_row_a_checkpoint_seed_and_agent():
     result = spec.run()
     frame = result.to_frame()
     assert list(frame.columns) == [
-        "env_id", "baseline", "epsilon", "line", "share", "num_agents", "seed", "agent", "round", "regret", "messages",
+        "env_id", "baseline", "epsilon", "line", "share", "num_agents", "rounds", "seed", "agent", "round", "regret",
+        "messages", "claim_epsilon", "claim_delta", "claim_adjacency",
     ]  # fmt: skip
     assert len(frame) == result.regret.size
-    constant = frame.iloc[:, :6].drop_duplicates()
-    assert constant.to_numpy().tolist() == [["FedProcurement-v0", "P-FCB", 2.0, "ours", 0.5, 2]]
+    constant = frame.iloc[:, :7].drop_duplicates()
+    assert constant.to_numpy().tolist() == [
+        ["FedProcurement-v0", "P-FCB", 2.0, "ours", 0.5, 2, result.rounds[-1]]
+    ]
+    assert {*frame.claim_epsilon} == {result.privacy.epsilon}
     for at in np.ndindex(result.regret.shape):
         round_, seed, agent = result.rounds[at[0]], (5, 6, 7)[at[1]], at[2]
         row = frame[(frame["round"] == round_) & (frame.seed == seed) & (frame.agent == agent)]
@@ -259,9 +264,7 @@ def test_a_run_of_one_s_own_has_the_same_table(tmp_path, monkeypatch):
     assert set(frame.baseline) == {"SSUCB"}
     assert set(frame.epsilon) == {None}
     assert sorted(set(frame.seed)) == [3, 4]
-    shown = result._repr_html_()
-    assert "2 seeds, 2 agents" in shown
-    assert all(f">{round_}<" in shown for round_ in result.rounds)
+    assert ">2, 2, 20<" in result._repr_html_(), "seeds, agents, rounds"
     result.plot().savefig(tmp_path / "curve.svg")
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pandas"):

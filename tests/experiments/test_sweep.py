@@ -152,7 +152,7 @@ def test_names_that_several_parts_have_are_ambiguous():
         {"policies": ["UCB1", {"policy": "UCB1", "settings": {"scale": 2}}]},
         "labels of policies is .* a list of different values is required",
     ),
-    ({"policies": [{"policy": "UCB1", "colour": 2}]}, "unexpected keyword argument 'colour'"),
+    ({"policies": [{"policy": "UCB1", "colour": 2}]}, "key of policies is 'colour'; one of 'policy', 'label'"),
     ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
 ])  # fmt: skip
 def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folder, changes, message):

@@ -58,10 +58,12 @@ def test_claims_show_all_but_an_empty_reason():
 
 def test_results_show_themselves_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    for seeds, interval in ((5, "0 .. 0"), (4, "-")):
+    for seeds, interval in ((5, "0.00 [0.00, 0.00]"), (4, "0.00")):
         result = RunResult(np.array([1, 5]), np.zeros((2, seeds, 2)), range(seeds), labels={"line": "<b>"})
-        assert rows(result._repr_html_())[1:] == [["1", "0", interval], ["5", "0", interval]]
-        assert "line=&#x27;&lt;b&gt;&#x27;, " in result._repr_html_()
+        assert cells(result) == {
+            "line": "<b>", "seeds, agents, rounds": f"{seeds}, 2, 5", "regret per agent": interval,
+            "claimed epsilon": "0", "at delta": "0",
+        }  # fmt: skip
         assert (
             repr(result)
             == f"RunResult(line='<b>', {seeds} seeds, 2 agents, regret per agent after 5 rounds 0)"
