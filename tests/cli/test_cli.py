@@ -52,7 +52,10 @@ REFUSED = {
     ("FAIR-LEARN-UCB1", "FedArmsSuper-v0"): "pulls one arm a round",
     # The id has a transport, outside of which stand observations alone.
     ("Fed-UCB1", "FedArmsUnreliable-v0"): "layer",
-    ("LinUCB", "FedArms-v0"): "env is a ArmsEnv; this baseline plays LinearEnv. `fedbandit list --env ID` names",
+    (
+        "LinUCB",
+        "FedArms-v0",
+    ): "env is a ArmsEnv; this baseline plays LinearEnv. `fedbandit list --env ID` names",
 }
 """Why baselines cannot play an id."""
 PLAYABLE = [pair for pair in FITTING if pair not in REFUSED]
@@ -203,7 +206,12 @@ def test_the_privacy_report_is_that_of_what_was_played(tmp_path):
     regret = simulate(env, policy, [0]).regret[-1].mean()
     assert fields["measured"] == {"regret": regret}
     assert fields["guarantees"][0]["epsilon"] == env.privacy().epsilon == pytest.approx(3)
-    told = {"baseline": "UCB1-weighted", "env_id": "FedArms-v0", "settings": ["epsilon=3"], "rounds_planned": 20}
+    told = {
+        "baseline": "UCB1-weighted",
+        "env_id": "FedArms-v0",
+        "settings": ["epsilon=3"],
+        "rounds_planned": 20,
+    }
     assert told.items() <= fields["subject"].items()
     assert call(*words, "html", "--out", tmp_path / "page").stdout.strip() == str(tmp_path / "page")
     assert (tmp_path / "page").read_text() == call(*words, "html").stdout.removesuffix("\n")

@@ -82,4 +82,6 @@ def test_nothing_found_is_said(words):
 
 def test_an_unknown_environment_is_explained():
     result = call("--env", "FedLineer-v0")
-    assert_explained(result, "--env is 'FedLineer-v0'; one of 28 names is required; did you mean 'FedLinear-v0', ")
+    assert_explained(
+        result, "--env is 'FedLineer-v0'; one of 28 names is required; did you mean 'FedLinear-v0', "
+    )
