@@ -18,7 +18,7 @@ def lab(
     browser: Annotated[bool, typer.Option(help="Open the lab in a browser.")] = True,
     code: Annotated[bool, typer.Option(help="Show the cells, to change them, or only forms.")] = True,
 ) -> None:
-    """Opens the lab, a notebook to set up runs and compare their results.
+    """Opens the lab, a notebook to set up and compare runs.
 
     It is open until Ctrl-C. You get a copy of the notebook that you can read and change. Only browsers on this machine
     can open it, at the address that is printed. Needs the extras `[lab,report]`, and for SAMBA the extra `[secure]`.

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from fedbandit_envs.leaderboard.suites import Edition, Suite, Track
     from fedbandit_envs.leaderboard.table import Entry
 
-app = typer.Typer(
-    cls=terminal.Commands,
-    no_args_is_help=True,
-    help="Ranks baselines and submitted policies by results that anybody can reproduce.",
-)
+_HELP = "Ranks policies by results that anybody can reproduce."
+app = typer.Typer(cls=terminal.Commands, no_args_is_help=True, help=_HELP)
 
 _SuiteOption = Annotated[str, typer.Option("--suite", help="linear-quick, arms, ... (errors list all).")]
 _OutOption = Annotated[Path, typer.Option("--out", help="Folder of results.", file_okay=False)]
@@ -117,7 +114,7 @@ def submit(
 
 @app.command()
 def verify(
-    results: Annotated[Path, typer.Argument(help="Folder of results.", exists=True, file_okay=False)],
+    results: Annotated[Path, typer.Argument(help="Folder of results.", file_okay=False)],
     suite: Annotated[str | None, typer.Option(help="Only rows of this suite.")] = None,
     track: Annotated[str | None, typer.Option(help="Only rows on this track.")] = None,
     entry: Annotated[str | None, typer.Option(help="Only rows of this entry.")] = None,

@@ -19,7 +19,7 @@ def list_(
     text: Annotated[str | None, typer.Option(help="Only what is described with this text.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Lists environments and baselines, and everything that plug-ins add.
+    """Lists environments, baselines, and what plug-ins add.
 
     A terminal gets a table. A file or another program gets a line for each name, with tabs between the columns.
 

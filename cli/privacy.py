@@ -21,9 +21,10 @@ def privacy(
     format_: Annotated[str, typer.Option("--format", help=f"{', '.join(_FORMATS)}.")] = _FORMATS[0],
     out: Annotated[Path | None, typer.Option(help="File for the report.", dir_okay=False)] = None,
 ) -> None:
-    """Plays a baseline with one seed and reports on privacy: what is protected, from whom, and how well.
+    """Plays a baseline and reports on the privacy of its messages.
 
-    The page `docs/privacy-report.md` says what each field of the report means.
+    The report says what is protected, from whom, and how well, after one episode with seed 0. The page
+    `docs/privacy-report.md` says what each field of the report means.
 
     Example: `fedbandit privacy UCB1-weighted FedArms-v0 --set epsilon=2 --rounds 500`
     """

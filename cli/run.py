@@ -44,7 +44,7 @@ def run(
     stack: Annotated[str, typer.Option(help="Wrappers inside of the baseline's, as a JSON list.")] = "[]",
     as_json: terminal.JsonOption = False,
 ) -> None:
-    """Runs a baseline and reports regret per agent and the epsilon that is claimed.
+    """Runs a baseline and reports its regret and claimed epsilon.
 
     The problem's best silence, a baseline without communication, is played beside it, but not with `--json`.
 
@@ -180,7 +180,7 @@ def _cell(value: Any) -> str:
 
 
 def sweep(
-    spec: Annotated[Path | None, typer.Argument(help="A TOML file.", exists=True, dir_okay=False)] = None,
+    spec: Annotated[Path | None, typer.Argument(help="A TOML file.", dir_okay=False)] = None,
     env_id: Annotated[str | None, typer.Option("--env", help="An environment, as in `run`.")] = None,
     policies: Annotated[list[str] | None, typer.Option("--policy", help="As in `run`. Repeatable.")] = None,
     grid: Annotated[list[str] | None, typer.Option(help="key=value,value,... Repeatable.")] = None,
@@ -193,12 +193,12 @@ def sweep(
     scheduler: terminal.SchedulerOption = None,
     out: terminal.OutOption = Path("fedbandit-sweep"),
 ) -> None:
-    """Runs policies for all combinations of a grid's values and writes one table.
+    """Runs policies for all combinations of a grid's values.
 
-    The same command goes on after a stop. A key of the grid is `rounds` or an argument, as in `--set`: `epsilon`, or
-    `env.num_agents`, `policy.scale`, `privatizer.epsilon` where several have it. A TOML file may have `env_id`,
-    `policies`, `grid` and other options; those on the command line come first. Ratios are to the
-    policy with the least regret among those that send nothing. Needs the extra `[report]`.
+    It writes one table. The same command goes on after a stop. A key of the grid is `rounds` or an argument, as in
+    `--set`: `epsilon`, or `env.num_agents`, `policy.scale`, `privatizer.epsilon` where several have it. A TOML file may
+    have `env_id`, `policies`, `grid` and other options; those on the command line come first. Ratios are to
+    the policy with the least regret among those that send nothing. Needs the extra `[report]`.
 
     Example: `fedbandit sweep --env FedArms-v0 --policy Priv-UCB1 --grid epsilon=0.1,1,10 --grid agents=2,10`
     """
@@ -245,7 +245,7 @@ def _values(given: Any) -> list[Any]:
 
 
 def plot(
-    table: Annotated[Path, typer.Argument(help="A table of `sweep`.", exists=True, dir_okay=False)],
+    table: Annotated[Path, typer.Argument(help="A table of `sweep`.", dir_okay=False)],
     x: Annotated[str, typer.Option(help="Column of the horizontal axis.")],
     y: Annotated[str, typer.Option(help="Column of the vertical axis.")] = "regret",
     by: Annotated[list[str] | None, typer.Option(help="Column that tells curves apart. Repeatable.")] = None,
@@ -254,9 +254,10 @@ def plot(
     log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic vertical axis.")] = False,
     out: Annotated[Path, typer.Option(help="The picture: .png, .svg or .pdf.")] = Path("plot.png"),
 ) -> None:
-    """Draws a column of a table against another: means and 95 % intervals over seeds.
+    """Draws a table: means and 95 % intervals over seeds.
 
-    The table is a CSV or Parquet file of `sweep` or of Python's `to_frame()`. Needs the extra `[report]`.
+    It draws a column against another. The table is a CSV or Parquet file of `sweep` or of Python's `to_frame()`. Needs
+    the extra `[report]`.
 
     Example: `fedbandit plot fedbandit-sweep/sweep.csv --x epsilon --by baseline --where agents=10 --log-x`
     """
@@ -292,12 +293,12 @@ def tune(
     scheduler: terminal.SchedulerOption = None,
     out: terminal.OutOption = Path("fedbandit-tuning"),
 ) -> None:
-    """Tunes constants of baselines by expected regret, and chooses the best baseline without communication.
+    """Tunes constants of baselines by expected regret.
 
-    Regret is that on the tasks of their suites. No experiment plays these seeds. Private forms are tuned at each
-    epsilon of the tracks. Each choice is added to tuned.json; the package has a copy of it, from which `SS-UCB-tuned`
-    and other tuned baselines read their constants. Can be stopped and started again, as long as the package's own files
-    stay the same.
+    Regret is that on the tasks of their suites. The best baseline without communication is chosen. No experiment plays
+    these seeds. Private forms are tuned at each epsilon of the tracks. Each choice is added to tuned.json; the package
+    has a copy of it, from which `SS-UCB-tuned` and other tuned baselines read their constants. Can be stopped and
+    started again, as long as the package's own files stay the same.
 
     Example: `fedbandit tune arms --rounds 100 --seeds 4 --out tuning`
     """
@@ -347,7 +348,7 @@ def reproduce(
     scheduler: terminal.SchedulerOption = None,
     out: terminal.OutOption = Path("fedbandit-reproduction"),
 ) -> None:
-    """Repeats a paper's experiment and sets the paper's numbers beside ours.
+    """Repeats a paper's experiment beside the paper's numbers.
 
     The same command goes on after a stop. With `all`, experiments without the given panel or mode are left out. With
     `--data`, so are experiments that need no data; without it, panels that need data. Ratings are a CSV or Parquet file

@@ -86,9 +86,9 @@ def samba_keys(
     seed: SeedOption = None,
     tls: Annotated[bool, typer.Option(help="Issue certificates, which links between machines need.")] = True,
 ) -> None:
-    """Creates the keys of one run of SAMBA, in a folder for each role.
+    """Creates the keys of one run of SAMBA.
 
-    Give each machine the folder of its role and no other.
+    Each role has a folder. Give each machine the folder of its role and no other.
 
     Example: `fedbandit samba-keys keys --owners 1 --owners 1`
     """
@@ -120,7 +120,7 @@ def samba_role(
     timeout: TimeoutOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Plays one role of SAMBA; the other roles may run on other machines.
+    """Plays one role of SAMBA; others may run on other machines.
 
     Exit code 2 if the settings are wrong; 1 if the run has ended without a result.
 

@@ -21,9 +21,10 @@ COSTLY = {"audit", "plot", "sweep"}
 """Commands whose examples continuous integration runs."""
 
 
-def example(name):
+def example(*names):
     """The words of a command's example, from its help at 80 columns, where it may take two lines."""
-    help_ = call(name, "--help", columns=80).output
+    help_ = call(*names, "--help", columns=80).output
+    assert help_.count("\n") <= 42, "it fits a screen"
     (words,) = re.findall(r"^ *Example: fedbandit (.*?)\n *\n", help_, re.MULTILINE | re.DOTALL)
     return shlex.split(words)
 
@@ -31,8 +32,13 @@ def example(name):
 def test_square_brackets_are_printed_and_groups_are_listed():
     assert "Needs the extra [report]." in said(call("quickstart", "--help", columns=80))
     assert "[default: 0.01; pure: 0; continual: 0.1]" in said(call("audit", "--help"))
-    listed = call("leaderboard", "--help").output
-    assert all(word in listed for word in ("run", "submit", "verify", "report"))
+    board = GROUP.commands["leaderboard"]
+    for name in ("run", "submit", "verify", "report"):
+        assert name in call("leaderboard", "-h").output
+        # It would play for minutes.
+        group, *words = example("leaderboard", name)
+        assert (group, words.pop(0)) == ("leaderboard", name)
+        board.commands[name].make_context(name, words)
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_a_sweep_that_is_stopped_goes_on_where_it_was(call, monkeypatch, tmp_pat
     ("words", "message"),
     [
         (SWEEP, "--env, --policy and --grid are required"),
-        (("sweep", "none.toml"), "'none.toml' does not exist"),
+        (("sweep", "none.toml"), "No such file or directory: 'none.toml'"),
         (("sweep", "odd.toml"), "at line 1, column 11"),
         ((*SWEEP, "--grid", "agents"), "'agents' is given; key=value"),
         ((*SWEEP, "--grid", "agents="), "num_agents is ''"),
