@@ -1,8 +1,8 @@
 """Trains an agent of Stable-Baselines3 in each problem: `python examples/sb3_recipes.py FedArms-v0`.
 
 PPO chooses one number in every round: how much doubt counts. The index of an item (a producer, an arm) is its estimate
-plus that number times its doubt, and the environment plays the items with the largest indices. One network plays all
-agents of all replicas. `--steps` says for how long it trains.
+plus twice that number times its doubt, and the environment plays the items with the largest indices. One network plays
+all agents of all replicas. `--episodes` says for how long it trains.
 """
 
 import argparse
@@ -21,7 +21,6 @@ from fedbandit_envs.baselines.adapters import PredictPolicy
 from fedbandit_envs.experiments import simulate
 from fedbandit_envs.experiments.measures import mean_with_interval
 from fedbandit_envs.views import to_sb3
-from fedbandit_envs.wrappers import LearningReward
 
 ROUNDS = 200
 # Training draws its seeds from here on. Those of the evaluation are elsewhere.
@@ -36,7 +35,7 @@ class Recipe(NamedTuple):
         action_format: The format in which indices are actions.
         offset: Added to an index, so that all of them fit the box of the action format.
         slope: Multiplies an index, likewise.
-        regret: The price of one unit of regret; the simulation knows regret, and it has less noise than rewards.
+        scale: Multiplies regret, so that a round costs about 1 at first.
         controls: A baseline that acts at random, and best silence or a tuned silent baseline.
         replicas: Episodes side by side, with a row for each agent.
     """
@@ -44,7 +43,7 @@ class Recipe(NamedTuple):
     action_format: str
     offset: float
     slope: float
-    regret: float
+    scale: float
     controls: tuple[str, str]
     replicas: int = 8
 
@@ -59,12 +58,16 @@ RECIPES = {
 
 
 class DoubtAction(VecEnvWrapper):
-    """Rows whose action is one number in [-1, 1]; 0 is greed, and 1 adds twice the doubt to each estimate."""
+    """Rows whose action is one number in [-1, 1]; 0 is greed, and 1 adds twice the doubt to each estimate.
 
-    def __init__(self, rows: VecEnv, index: Callable[[Any, Any], Any]) -> None:
-        """Takes rows with features, and the function that makes indices of features and actions."""
+    The reward is minus the regret. No agent observes regret, but the simulation knows it during training. Unlike
+    rewards, it does not depend on random outcomes.
+    """
+
+    def __init__(self, rows: VecEnv, index: Callable[[Any, Any], Any], scale: float) -> None:
+        """Takes rows with features, the function from features and actions to indices, and the scale of regret."""
         super().__init__(rows, action_space=spaces.Box(-1, 1, (1,), np.float32))
-        self._index = index
+        self._index, self._scale = index, scale
 
     def reset(self) -> Any:
         """Starts episodes in all rows."""
@@ -77,15 +80,15 @@ class DoubtAction(VecEnvWrapper):
 
     def step_wait(self) -> Any:
         """Plays a round."""
-        self._features, *rest = self.venv.step_wait()
-        return self._features, *rest
+        self._features, _, done, infos = self.venv.step_wait()
+        return self._features, np.array([-self._scale * info["regret"] for info in infos]), done, infos
 
 
 class Trained:
     """What `PredictPolicy` plays: features go in, indices come out."""
 
     def __init__(self, model: PPO, index: Callable[[Any, Any], Any]) -> None:
-        """Takes the model, and the function that makes indices of features and actions."""
+        """Takes the model, and the function from features and actions to indices."""
         self._model, self._index = model, index
 
     def predict(self, features: Any) -> Any:
@@ -94,11 +97,11 @@ class Trained:
         return self._index(features, action)
 
 
-def train(env_id: str, steps: int, seed: int = 0, **problem: Any) -> Trained:
+def train(env_id: str, episodes: int, seed: int = 0) -> Trained:
     """Trains an agent; returns what `PredictPolicy` plays."""
     torch.set_num_threads(1)
     recipe = RECIPES[env_id]
-    federation = make_federation(env_id, max_cycles=ROUNDS, **problem)
+    federation = make_federation(env_id, max_cycles=ROUNDS)
     assert federation.features is not None
     features = federation.features(federation.policy_spec)
     items, each = features.items, len(features.each)
@@ -108,11 +111,9 @@ def train(env_id: str, steps: int, seed: int = 0, **problem: Any) -> Trained:
         value = own[..., 0] + 2 * action * own[..., 1]
         return np.clip(recipe.offset + recipe.slope * value, box.low, box.high)
 
-    rows = to_sb3(
-        LearningReward(federation, {"regret": recipe.regret}), recipe.action_format, recipe.replicas
-    )
+    rows = to_sb3(federation, recipe.action_format, recipe.replicas)
     box = rows.action_space
-    rows = DoubtAction(rows, index)
+    rows = DoubtAction(rows, index, recipe.scale)
     rows.seed(FIRST_SEED * (seed + 1))
     # Noise is held for a rollout, which is an episode: then PPO sees what a number is worth in the end.
     model = PPO(
@@ -128,28 +129,30 @@ def train(env_id: str, steps: int, seed: int = 0, **problem: Any) -> Trained:
         seed=seed,
         device="cpu",
     )
-    return Trained(model.learn(steps), index)
+    return Trained(model.learn(episodes * ROUNDS * rows.num_envs), index)
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, float]:
     """Trains and scores; returns regret per agent by name."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("env_id", choices=RECIPES)
-    parser.add_argument("--steps", type=int, default=160_000, help="of all rows together")
+    parser.add_argument("--episodes", type=int, default=8, help="of all rows, side by side")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
 
     recipe = RECIPES[options.env_id]
     policies: dict[str, Any] = {name: BASELINES[name].make_policy() for name in recipe.controls}
-    for name, steps in (("untrained", 0), ("PPO", options.steps)):
-        policies[name] = PredictPolicy(train(options.env_id, steps, options.seed), recipe.action_format)
-    means = {}
-    for name, policy in policies.items():
-        curve = simulate(make_federation(options.env_id, max_cycles=ROUNDS), policy, HELD_OUT)
-        regret = curve.regret[-1].mean(axis=1)
-        means[name] = float(regret.mean())
-        print("regret of {}: {:.1f} [{:.1f}, {:.1f}]".format(name, *mean_with_interval(regret)))
-    return means
+    for name, episodes in (("untrained", 0), ("PPO", options.episodes)):
+        policies[name] = PredictPolicy(train(options.env_id, episodes, options.seed), recipe.action_format)
+    federation = make_federation(options.env_id, max_cycles=ROUNDS)
+    regret = {
+        name: simulate(federation, policy, HELD_OUT).regret[-1].mean(axis=1)
+        for name, policy in policies.items()
+    }
+    silent = recipe.controls[1]
+    for name, values in {**regret, f"PPO less {silent}": regret["PPO"] - regret[silent]}.items():
+        print("regret of {}: {:.1f} [{:.1f}, {:.1f}]".format(name, *mean_with_interval(values)))
+    return {name: float(values.mean()) for name, values in regret.items()}
 
 
 if __name__ == "__main__":
