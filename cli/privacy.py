@@ -26,7 +26,7 @@ def privacy(
     The report says what is protected, from whom, and how well, after one episode with seed 0. The page
     `docs/privacy-report.md` says what each field of the report means.
 
-    Example: `fedbandit privacy UCB1-weighted FedArms-v0 --set epsilon=2 --rounds 500`
+    Example: `fedbandit privacy MOSS-weighted FedArms-v0 --set epsilon=2 --rounds 500`
     """
     from fedbandit_envs.basics.checks import require_choice
     from fedbandit_envs.experiments.result import play_started

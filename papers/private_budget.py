@@ -171,10 +171,10 @@ PROBLEMS: dict[str, Ways] = {
 Each is played in the first task of the problem's suite.
 """
 PLAYED = {
-    "procurement": ("SS-UCB-tuned", "P-FCB-weighted"),
+    "procurement": ("Thompson-procurement", "Thompson-procurement-weighted"),
     "linear": ("LinUCB-tuned", "FedUCB-weighted"),
     "exposure": ("FairX-tuned", "Priv-FairX-weighted"),
-    "arms": ("UCB1-tuned", "UCB1-weighted"),
+    "arms": ("MOSS-tuned", "MOSS-weighted"),
 }
 """The baselines of each problem: silent, and with messages that are weighed."""
 SHARES = {"procurement": 0.3, "linear": 0.1, "exposure": 0.2, "arms": 0.2}

@@ -27,7 +27,7 @@ RUNS = {
     "run-exposure": "run FairX-LinUCB FedExposure-v0 --rounds 200 --seeds 3 --json",
     "run-exposure-private": "run Priv-FairX-weighted FedExposure-v0 --rounds 300 --seeds 3 --json",
     "run-arms": "run UCB1 FedArmsMovieLens-v0 --rounds 500 --seeds 3 --json --set num_arms=10 --check-rows",
-    "run-arms-private": "run UCB1-weighted FedArms-v0 --rounds 500 --seeds 3 --json --set epsilon=0.1",
+    "run-arms-private": "run MOSS-weighted FedArms-v0 --rounds 500 --seeds 3 --json --set epsilon=0.1",
     "run-arms-lossy": "run Fed-UCB1 FedArms-v0 --rounds 500 --seeds 3 --json --set loss=0.2 --set topology=ring",
     "run-liars": "run FCB FedProcurement-v0 --rounds 500 --seeds 3 --json --stack "
     """'[["fedbandit_envs.wrappers:Byzantine", {"agents": 0.3}]]'""",

@@ -116,7 +116,7 @@ def test_run_reports_what_the_library_computes():
 
 def test_run_shows_the_claims_against_every_observer():
     noise = '[["GaussianPrivatizer", {"noise_multiplier": 3.0, "releases": 20, "clip": 1.0}]]'
-    words = ("UCB1-weighted-true", "FedArms-v0", "--rounds", 10, "--seeds", 2, "--set", "num_agents=3",
+    words = ("MOSS-weighted-true", "FedArms-v0", "--rounds", 10, "--seeds", 2, "--set", "num_agents=3",
              "--set", "channel.stage=server", "--stack", noise)  # fmt: skip
     claims = run_json(*words)["claims"]
     infinite = [claim["observer"] for claim in claims if claim["epsilon"] == "infinity"]
@@ -200,14 +200,14 @@ def test_wrong_words_are_explained(own, words, message):
 
 def test_the_privacy_report_is_that_of_what_was_played(tmp_path):
     """Its numbers are in `tests/silos/test_reports.py`."""
-    words = ("privacy", "UCB1-weighted", "FedArms-v0", "--rounds", 20, "--set", "epsilon=3", "--format")
+    words = ("privacy", "MOSS-weighted", "FedArms-v0", "--rounds", 20, "--set", "epsilon=3", "--format")
     fields = json.loads(call(*words, "json").stdout)
-    env, policy = RunSpec("UCB1-weighted", "FedArms-v0", 20, 1).changed({"epsilon": 3}).build()
+    env, policy = RunSpec("MOSS-weighted", "FedArms-v0", 20, 1).changed({"epsilon": 3}).build()
     regret = simulate(env, policy, [0]).regret[-1].mean()
     assert fields["measured"] == {"regret": regret}
     assert fields["guarantees"][0]["epsilon"] == env.privacy().epsilon == pytest.approx(3)
     told = {
-        "baseline": "UCB1-weighted",
+        "baseline": "MOSS-weighted",
         "env_id": "FedArms-v0",
         "settings": ["epsilon=3"],
         "rounds_planned": 20,
@@ -215,7 +215,7 @@ def test_the_privacy_report_is_that_of_what_was_played(tmp_path):
     assert told.items() <= fields["subject"].items()
     assert call(*words, "html", "--out", tmp_path / "page").stdout.strip() == str(tmp_path / "page")
     assert (tmp_path / "page").read_text() == call(*words, "html").stdout.removesuffix("\n")
-    assert "| baseline | UCB1-weighted |" in call(*words, "markdown").stdout
+    assert "| baseline | MOSS-weighted |" in call(*words, "markdown").stdout
 
 
 @pytest.fixture

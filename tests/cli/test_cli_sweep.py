@@ -20,7 +20,7 @@ pytest.importorskip("matplotlib")
 
 SPEC = """
 env_id = "FedArms-v0"
-policies = ["UCB1-weighted", {policy = "UCB1", label = "silent"}]
+policies = ["MOSS-weighted", {policy = "UCB1", label = "silent"}]
 rounds = 9
 seeds = 3
 settings.arms = 4
@@ -53,13 +53,13 @@ def frame():
 
 def test_options_say_what_a_file_says(call, tmp_path):
     assert call("sweep", "spec.toml", "--out", "one", "--workers", 1).exit_code == 0
-    words = ("--policy", "UCB1-weighted", "--grid", "epsilon=.5,5", "--grid", "agents=2,3", "--set", "arms=4")
+    words = ("--policy", "MOSS-weighted", "--grid", "epsilon=.5,5", "--grid", "agents=2,3", "--set", "arms=4")
     assert call(*SWEEP[:3], *words, *SWEEP[5:], "--out", "two", "--workers", 1).exit_code == 0
     one, two = (pandas.read_csv(tmp_path / name / "sweep.csv") for name in ("one", "two"))
     pandas.testing.assert_frame_equal(
-        one[one.baseline == "UCB1-weighted"], two, check_dtype=False, check_like=True
+        one[one.baseline == "MOSS-weighted"], two, check_dtype=False, check_like=True
     )
-    assert set(one.baseline) == {"UCB1-weighted", "silent"}
+    assert set(one.baseline) == {"MOSS-weighted", "silent"}
     # What is said twice is as the option says.
     result = call("sweep", "spec.toml", "--grid", "scale=1,2", "--seeds", 2, "--out", "three", "--workers", 1)
     three = pandas.read_csv(tmp_path / "three/sweep.csv")

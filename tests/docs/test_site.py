@@ -128,7 +128,7 @@ def browser(tmp_path_factory):
     ("FedProcurementHomogeneous-v0", "generated/environments/procurement.html"),
     ("FedArms-v0", "generated/environments/arms.html"),
     ("P-FCB", "generated/baselines/p-fcb.html"),
-    ("UCB1-weighted", "generated/baselines/ucb1-weighted.html"),
+    ("MOSS-weighted", "generated/baselines/ucb1-weighted.html"),
 ])  # fmt: skip
 def test_search_finds_the_page_of_a_name_first(browser, url, words, expected):
     browser.get(f"{url}/search.html?q={words}")

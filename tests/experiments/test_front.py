@@ -38,8 +38,8 @@ def test_a_policy_has_a_name_or_is_an_object_or_a_function(tmp_path):
         result = simulate(arms(), form, 4)
         np.testing.assert_array_equal(result.regret, expected)
         assert result.labels["baseline"] == "UCB1"
-    wrapped, policy = BASELINES["UCB1-weighted"].wrap(arms()), BASELINES["UCB1-weighted"].make_policy()
-    private = simulate(arms(), "UCB1-weighted", np.arange(4))
+    wrapped, policy = BASELINES["MOSS-weighted"].wrap(arms()), BASELINES["MOSS-weighted"].make_policy()
+    private = simulate(arms(), "MOSS-weighted", np.arange(4))
     np.testing.assert_array_equal(private.regret, simulate(wrapped, policy, {0, 1, 2, 3}).regret)
     assert private.privacy == wrapped.privacy()
     assert simulate("FedArms-v0", first_arm, iter([7])).labels == {
@@ -98,14 +98,14 @@ def test_wrong_things_are_explained(tmp_path, monkeypatch, call, error, message)
 
 def test_a_summary_compares_with_silence_under_the_same_settings(tmp_path):
     frame = sweep(
-        "FedArms-v0", ["UCB1-weighted", "UCB1", "Thompson"], {"epsilon": [0.5, 5.0], "agents": [2, 3]},
+        "FedArms-v0", ["MOSS-weighted", "UCB1", "Thompson"], {"epsilon": [0.5, 5.0], "agents": [2, 3]},
         rounds=40, seeds=6, folder=tmp_path,
     )  # fmt: skip
     table = summary(frame.sample(frac=1, random_state=0))
     assert len(table) == 2 * 2 + 2 + 2
     for row in table.to_dict("records"):
         own, *silent = (
-            simulate(arms(40, row["agents"]), name, 6).per_seed if name != "UCB1-weighted"
+            simulate(arms(40, row["agents"]), name, 6).per_seed if name != "MOSS-weighted"
             else simulate(
                 BASELINES[name].wrap(arms(40, row["agents"]), {"privatizer": {"epsilon": row["epsilon"]}}),
                 BASELINES[name].make_policy(), 6,
@@ -116,11 +116,11 @@ def test_a_summary_compares_with_silence_under_the_same_settings(tmp_path):
         assert row["ratio"] == rounded(ratio_with_interval(own, min(silent, key=np.mean)))
         assert row["seeds"] == 6
         assert row["claim_epsilon"] == pytest.approx(
-            row["epsilon"] if row["baseline"] == "UCB1-weighted" else 0
+            row["epsilon"] if row["baseline"] == "MOSS-weighted" else 0
         )
-    assert {*summary(frame[frame.baseline == "UCB1-weighted"]).ratio} == {rounded((np.nan,) * 3)}
+    assert {*summary(frame[frame.baseline == "MOSS-weighted"]).ratio} == {rounded((np.nan,) * 3)}
     # Agents of one run are averaged; other seeds are no comparison.
-    runs = [simulate(arms(), "UCB1", 5), simulate(arms(), "UCB1-weighted", range(1, 6))]
+    runs = [simulate(arms(), "UCB1", 5), simulate(arms(), "MOSS-weighted", range(1, 6))]
     joined = summary(pandas.concat([run.to_frame() for run in runs]))
     assert joined.regret.tolist() == [rounded(run.mean) for run in runs]
     assert joined.ratio.tolist() == ["1.00 [1.00, 1.00]", rounded((np.nan,) * 3)]

@@ -201,7 +201,7 @@ def test_claims_are_those_against_every_observer(stage):
     noise = ["GaussianPrivatizer", {"noise_multiplier": 3.0, "releases": 40, "clip": 1.0}]
     stages = {} if stage is None else {"stage": stage}
     cell = RunSpec(
-        "UCB1-weighted-true", "FedArms-v0", 20, 3, env_kwargs={"num_agents": 5}, wrapper_kwargs={"channel": stages},
+        "MOSS-weighted-true", "FedArms-v0", 20, 3, env_kwargs={"num_agents": 5}, wrapper_kwargs={"channel": stages},
         stack=[noise], delta=1e-4, rows=5,
     )  # fmt: skip
     whole = cell.run()

@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_table_has_what_runs_by_hand_have():
     frame = experiments.sweep(
         policies=[
-            "UCB1-weighted",
+            "MOSS-weighted",
             "UCB1",
             {"policy": "mine.py:Constant", "label": "second", "settings": {"arm": 1}},
         ],
@@ -56,10 +56,10 @@ def test_the_table_has_what_runs_by_hand_have():
                 )
         for epsilon in (0.5, 5.0):
             env = make_federation("FedArms-v0", num_agents=agents, num_arms=4, max_cycles=12)
-            env = BASELINES["UCB1-weighted"].wrap(env, {"privatizer": {"epsilon": epsilon}})
-            result = simulate(env, BASELINES["UCB1-weighted"].make_policy(), range(3))
+            env = BASELINES["MOSS-weighted"].wrap(env, {"privatizer": {"epsilon": epsilon}})
+            result = simulate(env, BASELINES["MOSS-weighted"].make_policy(), range(3))
             rows = frame[
-                (frame.baseline == "UCB1-weighted") & (frame.agents == agents) & (frame.epsilon == epsilon)
+                (frame.baseline == "MOSS-weighted") & (frame.agents == agents) & (frame.epsilon == epsilon)
             ]
             np.testing.assert_allclose(rows.claim_epsilon, result.privacy.epsilon)
             last = rows[rows["round"] == 12]
@@ -128,7 +128,7 @@ def test_wrappers_of_the_stack_are_settings_of_their_own():
 
 
 def test_names_that_several_parts_have_are_ambiguous():
-    spec = RunSpec("UCB1-weighted", "FedArms-v0", 5, 1, stack=[["GaussianPrivatizer", {}]])
+    spec = RunSpec("MOSS-weighted", "FedArms-v0", 5, 1, stack=[["GaussianPrivatizer", {}]])
     assert spec.places("epsilon") == [("privatizer", "epsilon"), ("GaussianPrivatizer", "epsilon")]
     with pytest.raises(SettingsError, match=r"among privatizer.epsilon, GaussianPrivatizer.epsilon$"):
         spec.changed({"epsilon": 1})
@@ -156,7 +156,7 @@ def test_names_that_several_parts_have_are_ambiguous():
     ({"policies": ["SS-UCB"], "grid": {"agents": [2]}}, "this baseline plays ProcurementEnv"),
 ])  # fmt: skip
 def test_settings_that_make_no_sense_are_refused_before_anything_is_played(folder, changes, message):
-    right = {**ARMS, "policies": ["UCB1-weighted"], "grid": {"epsilon": [1]}}
+    right = {**ARMS, "policies": ["MOSS-weighted"], "grid": {"epsilon": [1]}}
     with pytest.raises(SettingsError, match=message):
         experiments.sweep(**{**right, **changes}, folder=folder / "out")
     assert not (folder / "out").exists()

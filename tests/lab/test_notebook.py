@@ -28,16 +28,16 @@ def test_the_notebook_runs_from_top_to_bottom(notebook):
 
 
 def test_a_run_is_that_of_its_settings(notebook):
-    name, result, warned = notebook.play("FedArms-v0", "UCB1-weighted", 50, 2, ["epsilon=0.5"], "", [])
-    alone = RunSpec("UCB1-weighted", "FedArms-v0", 50, 2).changed({"epsilon": 0.5}).run()
+    name, result, warned = notebook.play("FedArms-v0", "MOSS-weighted", 50, 2, ["epsilon=0.5"], "", [])
+    alone = RunSpec("MOSS-weighted", "FedArms-v0", 50, 2).changed({"epsilon": 0.5}).run()
     np.testing.assert_array_equal(result.regret, alone.regret)
-    assert (name, warned) == ("UCB1-weighted, epsilon=0.5", [])
+    assert (name, warned) == ("MOSS-weighted, epsilon=0.5", [])
     assert result.privacy.epsilon == alone.privacy.epsilon
 
 
 def test_wrappers_divide_the_agents_and_the_table_has_a_line_for_each_group(notebook):
     liars = '[["Byzantine", {"attack": "sign_flip", "agents": 0.2}]]'
-    run = notebook.play("FedArms-v0", "UCB1-weighted", 20, 2, [], liars, [])
+    run = notebook.play("FedArms-v0", "MOSS-weighted", 20, 2, [], liars, [])
     table = notebook.table([run])
     assert list(table["agents"]) == ["all", "liars", "honest"]
     assert table["regret per agent"][0] == pytest.approx(run[1].regret[-1].mean())

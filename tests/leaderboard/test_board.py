@@ -286,7 +286,7 @@ def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
 
 def test_committed_numbers_come_about_again():
     table = ResultTable.load(BOARDS[0])
-    for asked in ("UCB1-weighted", "private-1", "arms-quick"), ("LinUCB-disjoint", "silent", "linear-quick"):
+    for asked in ("MOSS-weighted", "private-1", "arms-quick"), ("LinUCB-disjoint", "silent", "linear-quick"):
         row = next(row for row in table.entries if (row.entry, row.track, row.suite) == asked)
         assert "replay of" in list(plays.verify(table, row, 1))[-1]
 

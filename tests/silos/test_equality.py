@@ -91,13 +91,13 @@ class RestartError(Exception):
 ARMS = "fedbandit_envs.baselines.arms:"
 RESTARTED = [
     ("arms", "Priv-UCB1", {}),
-    *(("arms", name, {}) for name in ("Priv-Thompson", "UCB1-weighted")),
+    *(("arms", name, {}) for name in ("Priv-Thompson", "MOSS-weighted")),
     *(
         ("arms", ARMS + name, {"stack": noisy()})
         for name in ("Pursuit", "Softmax", "EpsilonDecreasing", "FairLearn")
     ),
     *(("linear", name, {}) for name in ("FedUCB", "FedUCB-weighted", "LDP-FedLinUCB")),
-    ("procurement", "P-FCB-weighted", {}),
+    ("procurement", "Thompson-procurement-weighted", {}),
 ]
 
 

@@ -94,7 +94,7 @@ def test_correlated_noise_has_the_variances_that_it_announces(matrix):
 
 
 def test_noise_that_releases_share_survives_a_restart(tmp_path):
-    plan = plan_of("arms", 8, baseline="UCB1-weighted")
+    plan = plan_of("arms", 8, baseline="MOSS-weighted")
     shown = []
     for _ in range(8):
         with Silo(plan, 0, tmp_path / "0.db") as silo:

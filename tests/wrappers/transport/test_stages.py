@@ -304,7 +304,7 @@ def test_announced_variances_are_those_of_samples(stage):
 @pytest.mark.parametrize(
     ("stage", "baseline"),
     [
-        ("shuffler", "UCB1-weighted"), ("aggregator", "FedUCB-weighted"), ("server", "P-FCB-weighted"),
+        ("shuffler", "MOSS-weighted"), ("aggregator", "FedUCB-weighted"), ("server", "Thompson-procurement-weighted"),
         ("aggregator", "Priv-FairX-weighted"),
     ],
 )  # fmt: skip
