@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array, lax
 
 from fedbandit_envs.experiments.croissant import Column, croissant
-from fedbandit_envs.functional.environment import COMMON, Environment
+from fedbandit_envs.functional.environment import COMMON, Environment, axes
 from fedbandit_envs.functional.federation import Arrays
 from fedbandit_envs.functional.policies import PurePolicy
 from fedbandit_envs.functional.rollouts import checked, play_round, started
@@ -103,7 +103,8 @@ def _kept(
             elif not (name in params or name in COMMON or name.startswith("total_")):
                 every[name] = array
         if happened["offered"]:
-            every["best"] = jax.vmap(jax.vmap(env.problem.best))(params, happened["offered"])
+            best = jax.vmap(env.problem.best, (axes(params, env.problem.shared), 0))
+            every["best"] = jax.vmap(best)(params, happened["offered"])
         return (state, memory), (every, messages)
 
     start = started(env, policy, params, keys)

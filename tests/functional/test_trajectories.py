@@ -21,6 +21,7 @@ CASES = {
     "gaussian": ("FedMixed-v0", {"reward_bound": 1.5}, [NOISE, MESSAGES], twin.PureGaussianUCB()),
     "procurement": ("FedProcurement-v0", {"num_agents": 2, "num_producers": 5}, [MESSAGES], twin.PureSSUCB()),
     "linear": ("FedLinearBall-v0", {"num_agents": 2, "num_arms": 5, "dim": 3}, [MESSAGES], twin.PureLinUCB()),
+    "pool": ("FedLogistic-v0", {"num_agents": 2}, [], twin.PureRandom()),
     "exposure": ("FedExposure-v0", {"num_agents": 2}, [], twin.PureFairX()),
 }
 SEEDS, ROUNDS, ARRIVALS = [7, 3, 11], 23, [5, 10, 15, 20]
