@@ -68,6 +68,7 @@ BASELINES: dict[str, Baseline] = {
     ),
     "PPO-arms": _baseline(LearnedIndex, *PPO, weights="PPO-arms"),
     "RL2-arms": _baseline(RL2, *SUMMARY, weights="RL2-arms"),
+    "RL2-arms-private": _baseline(RL2, *SUMMARY, **_INDEPENDENT, weights="RL2-arms-private"),
 }
 
 for _name, _policy, _paper in (("UCB1", arms.UCB1, _AUER), ("Thompson", arms.ThompsonSampling, _THOMPSON)):

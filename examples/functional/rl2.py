@@ -46,6 +46,7 @@ class Task(NamedTuple):
     Attributes:
         env_ids: Ids of the environments that are played in turn.
         inputs: Numbers of inputs of each network, of items and of agents as a whole.
+        env_kwargs: Arguments of the environments.
         stack: Wrappers of the environment.
         instances: Episodes of all agents in a generation.
         generations: Number of steps.
@@ -53,19 +54,21 @@ class Task(NamedTuple):
 
     env_ids: tuple[str, ...]
     inputs: dict[str, tuple[int, int]]
+    env_kwargs: dict[str, Any]
     stack: Any = ()
     instances: int = 8
     generations: int = 30
 
 
 TASKS = {
-    "arms": Task(("FedArms-v0",), {"index": (5, 2)}),
-    "procurement": Task(("FedProcurement-v0",), {"index": (8, 2), "sure": (8, 2)}, instances=1),
-    "linear": Task(("FedLinear-v0",), {"index": (5, 2)}, instances=1),
+    "arms": Task(("FedArms-v0",), {"index": (5, 2)}, {}),
+    "procurement": Task(("FedProcurement-v0",), {"index": (8, 2), "sure": (8, 2)}, {}, instances=1),
+    "linear": Task(("FedLinear-v0",), {"index": (5, 2)}, {"reward": "bernoulli"}, instances=1),
     "private arms": Task(
         ("FedArms-v0",),
         {"index": (5, 2), "weight": (10, 2)},
-        [["ContinualPrivatizer", _PRIVATE], ["Channel", {"schedule": _FROM_ONE}]],
+        {},
+        stack=[["ContinualPrivatizer", _PRIVATE], ["Channel", {"schedule": _FROM_ONE}]],
     ),
 }
 
@@ -190,7 +193,10 @@ def train(
     fields = {name: changes.pop(name) for name in Task._fields if name in changes}
     task = TASKS[problem]._replace(**fields)
     generator = np.random.default_rng(seed)
-    envs = [make(name, task.stack, jnp.float32, max_cycles=horizon, **changes) for name in task.env_ids]
+    envs = [
+        make(name, task.stack, jnp.float32, max_cycles=horizon, **task.env_kwargs, **changes)
+        for name in task.env_ids
+    ]
     weights, unravel = ravel_pytree(start or first_weights(generator, task.inputs, hidden))
     weights, policy = np.asarray(weights, np.float64), PureRL2(problem, horizon)
 

@@ -16,6 +16,7 @@ from scipy.stats import t as student
 
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.learned import LearnedIndex
+from fedbandit_envs.baselines.learned.rl2 import RL2
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.experiments import simulate
@@ -31,6 +32,7 @@ RIVALS: dict[str, Sequence[tuple[str, dict[str, float]]]] = {
     ),
     "FedArms-v0": (
         ("uniform-arms", {}), ("UCB1", {}), ("UCB1-tuned", {}), ("UCB1", {"scale": 0.08}), ("Thompson", {}),
+        ("MOSS", {"scale": 0.05}), ("MOSS", {"scale": 0.075}), ("UCB1", {"scale": 0.06}),
     ),
     "FedLinear-v0": (
         ("random-arm", {}), ("LinUCB", {}), ("LinUCB", {"beta_scale": 0.5}), ("LinUCB-tuned", {}),
@@ -102,7 +104,8 @@ def main() -> None:
     arguments = parser.parse_args()
     seeds = range(HELD_OUT, HELD_OUT + arguments.markets)
     measure = partial(regrets, arguments.env_id, seeds=seeds)
-    learned = np.stack([measure(LearnedIndex(path)) for path in arguments.networks])
+    players = (RL2 if path.stem.startswith("RL2") else LearnedIndex for path in arguments.networks)
+    learned = np.stack([measure(play(path)) for play, path in zip(players, arguments.networks, strict=True)])
     rivals = {
         " ".join([name, *(f"{key}={value}" for key, value in changes.items())]): measure(
             BASELINES[name].make_policy(**changes)
