@@ -1,6 +1,7 @@
 """The command line, as a user types it."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,10 +15,13 @@ from pairs import every_second
 from registered import few, small
 from typed import assert_explained, call
 
+from fedbandit_envs import make_federation
 from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.baselines import comparison_lines as compared
 from fedbandit_envs.baselines.baseline import Baseline
 from fedbandit_envs.baselines.procurement import SSUCB, Clairvoyant
-from fedbandit_envs.experiments.measures import mean_with_interval
+from fedbandit_envs.baselines.tuned import best_silence
+from fedbandit_envs.experiments.measures import mean_with_interval, ratio_with_interval, rounded
 from fedbandit_envs.experiments.result import simulate
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.procurement.env import ProcurementEnv
@@ -290,3 +294,50 @@ def test_without_the_extra_report_nothing_is_played(monkeypatch, tmp_path, missi
     result = call("quickstart", "--rounds", "1000000", "--out", tmp_path / "out")
     assert_explained(result, f"Error: {missing} is missing, which comes with the [report] extra", 1)
     assert not (tmp_path / "out").exists()
+
+
+QUICK = {"nothing": compared.TUNED, "noisy counts": compared.OURS_TUNED, "true counts": compared.TRUE_TUNED}
+
+
+def test_the_quickstart_shows_what_privacy_costs_and_what_to_try_next(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shown = re.sub(" +", " ", call("quickstart", "--rounds", 200, "--seeds", 5).stdout)
+    env = make_federation("FedArms-v0", max_cycles=200)
+    results = {sent: simulate(env, compared.BASELINE_OF["arms"][line], 5) for sent, line in QUICK.items()}
+    for sent, result in results.items():
+        ratio = rounded(ratio_with_interval(result.per_seed, results["nothing"].per_seed))
+        row = f"{sent} │ {rounded(result.mean)} │ {ratio} │ {result.privacy.epsilon:.4g} "
+        assert row in shown
+    assert (tmp_path / "fedbandit-quickstart/regret.png").stat().st_size > 10_000
+    tries = re.findall(r"^ fedbandit (\w+)([^#\n]*)", shown.partition("Try next:")[2], re.MULTILINE)
+    assert [command for command, _ in tries] == ["run", "sweep", "list"]
+    for command, words in tries:
+        few = () if command == "list" else ("--rounds", 9, "--seeds", 2)
+        assert call(command, *words.split(), *few).exit_code == 0
+
+
+@pytest.mark.slow
+def test_the_quickstart_is_true_in_expectation():
+    """At its horizon, under seeds of its own; a whole interval of 95 % lies below 1."""
+    env = make_federation("FedArms-v0", max_cycles=10_000)
+    names = [compared.BASELINE_OF["arms"][line] for line in QUICK.values()]
+    silent, private, true = (simulate(env, name, range(10**6, 10**6 + 100)).per_seed for name in names)
+    assert ratio_with_interval(private, silent)[2] < 1
+    assert ratio_with_interval(true, silent)[2] < 1
+
+
+@pytest.mark.parametrize(
+    ("env_id", "name", "rows"),
+    [
+        ("FedArms-v0", "Priv-UCB1", ["Priv-UCB1", best_silence("arms")]),
+        ("FedArms-v0", best_silence("arms"), [best_silence("arms")]),
+        # It has a channel, and so no silent policy; there is none for the last problem.
+        ("FedArmsUnreliable-v0", "UCB1", ["UCB1"]),
+        ("FedGaussian-v0", "Gaussian-UCB", ["Gaussian-UCB"]),
+    ],
+)
+def test_a_run_is_compared_with_the_best_silence(env_id, name, rows):
+    shown = call("run", name, env_id, "--rounds", 9, "--seeds", 2).stdout
+    found = [line.split("│")[1].strip() for line in shown.split("┘")[0].splitlines() if "│" in line]
+    assert found == rows
+    assert ("1.00" in shown) is (best_silence("arms") in rows)
