@@ -221,7 +221,7 @@ def sweep(
         given = tomllib.loads(spec.read_text("utf-8")) if spec else {}
         given |= {name: value for name, value in options.items() if value is not None}
         if not {"env_id", "policies", "grid"} <= given.keys():
-            raise ValueError("--env, --policy and --grid are required, or a file that has what they say")
+            raise ValueError("--env, --policy and --grid are required, or a file with env_id, policies, grid")
         runs = sweep_runs(**given)
     folder = out / "shards"
     with terminal.explained_play(out):

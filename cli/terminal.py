@@ -40,22 +40,25 @@ class Commands(TyperGroup):
 
     def _explain(self, error: Any) -> None:
         """Adds to the message of an error what the user may have meant."""
-        command, option = error.ctx.command, getattr(error, "option_name", None)
+        said, command, option = (
+            error.message.rstrip("."),
+            error.ctx.command,
+            getattr(error, "option_name", None),
+        )
         own = [name for one in command.params for name in one.opts if name.startswith("--")]
         if type(error) in typer.BadParameter.__bases__:
-            error.message += f"; {command.name} has the options {', '.join(own)}"
+            error.message = f"{said}; {command.name} has the options {', '.join(own)}"
         elif option not in own and hasattr(error, "possibilities"):
             error.possibilities = get_close_matches(option, own, cutoff=0.75)
-            others = [
-                f"`{name}`"
+            takes = {
+                name: [word for one in other.params for word in one.opts]
                 for name, other in self.commands.items()
-                for one in other.params
-                if option in one.opts
-            ]
+            }
+            others = [f"`{name}`" for name, words in takes.items() if option in words]
             if others and not error.possibilities:
-                error.message += f", which is an option of {', '.join(others)}"
+                error.message = f"{said}, which is an option of {', '.join(others)}"
             elif not error.possibilities and "--set" in own:
-                error.message += f"; arguments follow --set, such as --set {option.lstrip('-')}=VALUE"
+                error.message = f"{said}; arguments follow --set, such as --set {option.lstrip('-')}=VALUE"
 
 
 def main(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
