@@ -76,9 +76,6 @@ class SiloStore:
             self.path.touch(0o600)
             self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
             _OPEN.add(self)
-        except (OSError, sqlite3.Error) as error:
-            raise StoreError(f"store {self.path} cannot be opened: {error}") from None
-        try:
             # The lock is held until the file is closed or the process ends, however it ends.
             self._file.execute("PRAGMA locking_mode=EXCLUSIVE")
             self._file.execute("PRAGMA journal_mode=WAL")
@@ -88,8 +85,9 @@ class SiloStore:
             self._file.execute("INSERT OR IGNORE INTO identity VALUES (1, ?)", [identity])
             self._file.execute("COMMIT")
             ((found,),) = self._file.execute("SELECT text FROM identity")
-        except sqlite3.Error as error:
-            self._file.close()
+        except (OSError, sqlite3.Error) as error:
+            if hasattr(self, "_file"):
+                self._file.close()
             raise StoreError(
                 f"store {self.path} cannot be opened, or another process has it: {error}"
             ) from None

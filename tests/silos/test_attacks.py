@@ -232,7 +232,7 @@ def test_a_store_is_of_one_process_and_one_plan(tmp_path, silo):
     (tmp_path / "none.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match="file is not a database"):
         Silo(PLAN, 0, tmp_path / "none.db")
-    with pytest.raises(StoreError, match=r"cannot be opened: .* No such file"):
+    with pytest.raises(StoreError, match=r"cannot be opened, .* No such file"):
         Silo(PLAN, 0, tmp_path / "nowhere" / "0.db")
     assert (tmp_path / "0.db").stat().st_mode & 0o777 == 0o600
 

@@ -88,6 +88,12 @@ def test_correlated_noise_has_the_variances_that_it_announces(matrix):
     # Of 2,700 draws; a false alarm in one of a thousand runs.
     found = errors.cumsum(axis=0).reshape(6, -1).var(axis=1)
     assert found == pytest.approx(announced.cumsum(), rel=0.11)
+    # What events count is the norm of what one window, or an equal change of all, moves in C x.
+    kind = type(mechanism._noise)
+    for z in range(1, 7):
+        shown = _factors(kind, 6)[1][:z]
+        assert np.square(shown).sum(axis=0).max() <= mechanism._noise.column_square(z) * (1 + 1e-12)
+        assert np.square(shown.sum(axis=1)).sum() <= mechanism._noise.sum_square(z) * (1 + 1e-12)
     mechanism._calibrate(sensitivity, 10)
     expected = [mechanism._noise.variance(z) * mechanism._variance[0, 0, 1] for z in range(1, 7)]
     assert announced.cumsum() == pytest.approx(expected, rel=1e-5)

@@ -255,18 +255,16 @@ def make_report(
         mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
         fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
     # With basic composition the deltas of further releases add up, too.
-    delta, ended = None if first.composition == "basic" else first.delta, most is not None and made >= most
-    again = accountant.after(dict(used)).epsilon(
-        delta, composition=first.composition, adjacency=first.adjacency
-    )
+    at, ended = None if first.composition == "basic" else first.delta, most is not None and made >= most
+    again = accountant.after(dict(used)).epsilon(at, composition=first.composition, adjacency=first.adjacency)
     # An observer who sees more than the accountant's noise knows no less when all is done once more.
     if first.epsilon is None or (again.epsilon is not None and again.epsilon < first.epsilon):
         again = first
     fields["if_it_goes_on"] = {
-        "further_releases": "none: the plan is used up; more rounds need another plan"
+        "further_releases": "none: the plan is used up, and more rounds need a new one"
         if ended
         else "possible",
-        "once_more": "as many releases again of the same people's data, as in a second run or in twice the rounds",
+        "once_more": "as many releases again of the same people's data: a second run, or twice the rounds and releases",
         "epsilon_if_all_is_done_once_more": again.as_json()["epsilon"],
         "delta_if_all_is_done_once_more": again.delta,
     }
