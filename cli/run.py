@@ -228,8 +228,9 @@ def sweep(
         terminal.play_missing("sweep", runs, folder, workers=workers, scheduler=scheduler)
         frame = sweep_frame(runs, Store(folder).load)
         paths = write_tables(frame, out)
-    # Columns with one value for all runs are left out, and the longest two.
-    table = summary(frame).drop(columns=["num_agents", "claim_adjacency"])
+    # Columns with one value for all runs are left out, and others that would not fit into a terminal.
+    table = summary(frame).rename(columns={"claim_epsilon": "claimed"})
+    table = table.drop(columns=["num_agents", "claim_delta", "claim_adjacency"])
     varied = table.nunique(dropna=False) > 1
     heads = [name for name in table if name in ("baseline", "regret", "ratio") or varied[name]]
     terminal.print_table(f"{table.seeds[0]} seeds", heads, table[heads].astype(object).map(_cell).to_numpy())

@@ -8,8 +8,10 @@ number of runs. It was chosen by a simulation of skewed distributions, ``benchma
 are the same in every call, so that equal arguments give equal intervals.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import ceil, floor, isfinite, isnan, log10, nan, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri, stdtrit
@@ -72,7 +74,7 @@ def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) 
     return float(value), float(low), float(high)
 
 
-def rounded(value: Estimate) -> str:
+def rounded(value: Sequence[Any]) -> str:
     """Returns an estimate and its interval as the text ``number [low, high]``; a dash if it is unknown or infinite.
 
     The distance of the nearer end, or a tenth of the interval if that is more, decides the digits: the last one counts

@@ -142,13 +142,13 @@ def sweep_runs(
     with refusing():
         if not isinstance(grid, Mapping):
             raise TypeError(f"grid is {grid!r}; a mapping of lists of values by key is required")
-        given = [
+        asked = [
             one if isinstance(one, Mapping) else {"policy": one}
             for one in _values("policies", policies, False)
         ]
-        for key in chain.from_iterable(given):
+        for key in chain.from_iterable(asked):
             require_choice("key of policies", key, ("policy", "label", "settings", "stack"))
-        entries = [entry(**one) for one in given]
+        entries = [entry(**one) for one in asked]
         _values("labels of policies", [base.labels["baseline"] for base, _ in entries])
         values = {key: _values(f"grid: {key}", given) for key, given in grid.items()}
         for key, given in chain(fixed.items(), *(own.items() for _, own in entries)):

@@ -124,7 +124,7 @@ class Race:
 
         The time follows from a short run of each baseline, in proportion to the agent-rounds.
         """
-        speeds: dict[tuple[str, ...], float] = {}
+        speeds: dict[tuple[object, ...], float] = {}
         size = seconds = 0.0
         for run in chain.from_iterable(self.runs(self.points, range(self.seeds))):
             if (key := (run.baseline, run.env_id, str(run.env_kwargs))) not in speeds:
