@@ -8,8 +8,7 @@ import pytest
 FOLDER = Path(__file__).parents[2] / "examples"
 PROBLEMS = ("FedArms-v0", "FedExposure-v0", "FedLinear-v0", "FedMixed-v0", "FedProcurement-v0")
 SMALL = {
-    f"sb3_recipes {one}": ("stable_baselines3", [one, "--episodes", "1"], {"PPO"}) for one in PROBLEMS
-} | {
+    **{f"sb3_recipes {one}": ("stable_baselines3", [one, "--episodes", "1"], {"PPO"}) for one in PROBLEMS},
     "torchrl_arms": ("torchrl", ["--episodes", "2"], {"TorchRL", "uniform"}),
     "ppo_single_file": ("torch", ["--steps", "2000"], {"PPO", "uniform"}),
     "pettingzoo_loop": ("numpy", ["--rounds", "30"], {f"agent_{j}" for j in range(4)}),
