@@ -43,7 +43,7 @@ class Commands(TyperGroup):
         said, command, option = (
             error.message.rstrip("."),
             error.ctx.command,
-            getattr(error, "option_name", None),
+            getattr(error, "option_name", ""),
         )
         own = [name for one in command.params for name in one.opts if name.startswith("--")]
         if type(error) in typer.BadParameter.__bases__:
