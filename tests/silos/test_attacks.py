@@ -35,7 +35,7 @@ def raw(old, new):
 
 
 REFUSED = {
-    "is a str of length 4; a length of at most 5184 bytes": "text",
+    "is a str of length 4; at most 5184 bytes": "text",
     "cannot be read: JSONDecodeError, Expecting value": b"GET / HTTP/1.1\r\n",
     "cannot be read: UnicodeDecodeError": b"\xffGET",
     "cannot be read: JSONDecodeError, Expecting ','": FIRST.encode()[:-1],
@@ -49,7 +49,7 @@ REFUSED = {
     "cannot be read: ValueError, cannot reshape array of size 3": raw(b"[0.0, ", b"["),
     "cannot be read: ValueError, setting an array element": raw(b"[0.0", b"[[0.0, 1.0]"),
     "cannot be read: ValueError, could not convert string": raw(b"[0.0", b'["x"'),
-    "a bytes of length 5491; a length": FIRST.encode() + b" " * 5000,
+    "a bytes of length 5491; at most": FIRST.encode() + b" " * 5000,
     "is of format and plan .*message 2'": raw(b"message 1", b"message 2"),
     r"is of format and plan \['fedbandit silo message 1', 'another'\]": changed(plan="another"),
     "is of 0 releases; a number": changed(parts=()),
