@@ -47,12 +47,6 @@ class Layout(NamedTuple):
     schedule: Schedule
     sums: bool = False
 
-    @property
-    def longest(self) -> int:
-        """Largest length of a message, bytes: no number has more than 25 characters, and no part more than 48."""
-        numbers, parts = sum(map(prod, self.shapes.values())), self.agents * self.schedule.count(self.rounds)
-        return 4096 + 32 * numbers + 48 * parts
-
 
 @dataclass(frozen=True, eq=False)
 class Message:
@@ -105,9 +99,11 @@ class Message:
             if not fine:
                 raise MessageError(f"a message {found[:300]}; {required} is required")
 
-        fits = isinstance(packet, bytes) and len(packet) <= layout.longest
+        releases = layout.agents * layout.schedule.count(layout.rounds)
+        # No number has more than 25 characters, and no release that is named more than 48.
+        longest = 4096 + 32 * sum(map(prod, layout.shapes.values())) + 48 * releases
         found = f"is a {type(packet).__name__} of length {len(packet)}"
-        require(fits, found, f"a length of at most {layout.longest} bytes")
+        require(isinstance(packet, bytes) and len(packet) <= longest, found, f"at most {longest} bytes")
         try:
             told = json.loads(packet)
             names = [told["format"], told["plan"]]
@@ -119,7 +115,7 @@ class Message:
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise MessageError(f"a message cannot be read: {type(error).__name__}, {error}") from None
         require(names == [FORMAT, layout.plan], f"is of format and plan {names}", f"{[FORMAT, layout.plan]}")
-        most = layout.agents * layout.schedule.count(layout.rounds) if layout.sums else 1
+        most = releases if layout.sums else 1
         require(1 <= len(parts) <= most, f"is of {len(parts)} releases", f"a number in [1, {most}]")
         listed = all(
             [type(n) for n in part] == [int, int]

@@ -174,8 +174,7 @@ def require_fit(mechanism: Mechanism) -> None:
     if not fits:
         raise UnfitError(
             f"the plan's mechanism is a {type(mechanism).__name__}; Gaussian or Laplace noise of the arrays as given, "
-            f"or a matrix mechanism of at most {MOST_CORRELATED} releases, not 'honaker', is required where noise is "
-            "secret"
+            f"or a MatrixMechanism, not 'honaker', of at most {MOST_CORRELATED} releases is required of secret noise"
         )
 
 
@@ -198,14 +197,14 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
     assert isinstance(mechanism, AdditiveMechanism | MatrixMechanism)
     flat, scale, sizes = (array[0, 0] for array in (flatten(statistic), *mechanism.sizes(index)))
     draws, done, each = SecretDraws(), int(index[0, 0]), np.arange(len(flat))
-    correlated = isinstance(mechanism, MatrixMechanism)
-    if correlated:
+    matrix = mechanism if isinstance(mechanism, MatrixMechanism) else None
+    if matrix is not None:
         # Both halves of a symmetric statistic have the same draws.
-        each, noise = mechanism._drawn, mechanism._noise
-        mixing, unmixing = _factors(type(noise), noise.releases)
+        each, noise = matrix._drawn, matrix._noise
+        mixing, unmixing = _factors(type(noise), noise.releases)  # type: ignore[arg-type]
     first = np.unique(each, return_index=True)[1]
     exact = flat[first]
-    if correlated:
+    if matrix is not None:
         past["grown"] = np.vstack([past.get("grown", exact[:0].reshape(0, len(exact))), exact])
         exact = unmixing[done, : done + 1] @ past["grown"]
     draw, unit = (draws.laplace, 2.0) if isinstance(mechanism, Laplace) else (draws.normal, 1.0)
@@ -218,7 +217,7 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
             raise OverflowError(f"the statistic has {value:.6g}; at most {_MOST * step:.6g} is required")
         shown[k] = (round(value / step) + draw(count)) * step
         variances[k] = unit * (count * step) ** 2
-    if correlated:
+    if matrix is not None:
         past["shown"] = np.vstack([past.get("shown", shown[:0].reshape(0, len(shown))), shown])
         shown = mixing[done, : done + 1] @ past["shown"]
         variances *= noise.variance(done + 1) - noise.variance(done)
@@ -228,11 +227,8 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
 @lru_cache(maxsize=8)
 def _factors(kind: type[PrefixNoise], releases: int) -> tuple[Array, Array]:
     """Returns the matrix that makes noise of releases from draws, and its inverse: C, and what B adds at a release."""
-    noise, draws = kind(releases), np.eye(releases)
+    noise, row = kind(releases), np.zeros(1, np.int64)
     noise.start(1, releases)
-    rows = [
-        noise.advance(np.zeros(1, np.int64), z, draws[z - 1].reshape(1, 1, -1).copy())
-        for z in range(1, releases + 1)
-    ]
-    mixing = np.concatenate(rows)
-    return mixing, scipy.linalg.solve_triangular(mixing, draws, lower=True)
+    added = [noise.advance(row, z, draw[None, None]) for z, draw in enumerate(np.eye(releases), 1)]
+    mixing = np.concatenate(added)
+    return mixing, scipy.linalg.solve_triangular(mixing, np.eye(releases), lower=True)

@@ -132,8 +132,7 @@ class SiloPlan:
             and not problem.interacting
         ):
             raise UnfitError(
-                f"the plan has the layers {names}; a problem whose agents do not affect each other, a privatizer, and "
-                "a Channel, or a Server without a policy, are required of silos, without stage and echo, and with a "
-                "schedule that is fixed in advance"
+                f"the plan has the layers {names}; a problem whose agents do not affect each other, a privatizer and "
+                "a Channel, or a Server without a policy, without stage and echo, fixed in advance, are required"
             )
         return PlanParts(env, problem, privatizer, transport, baseline.make_policy(**self.policy_kwargs))
