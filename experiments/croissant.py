@@ -57,7 +57,7 @@ def croissant(
 
     def field(name: str, column: Column) -> dict[str, Any]:
         source = {"fileObject": {"@id": "table"}, "extract": {"column": name}}
-        written = {"@type": "cr:Field", "@id": f"{record}/{name}", "name": name}
+        written: dict[str, Any] = {"@type": "cr:Field", "@id": f"{record}/{name}", "name": name}
         if column.description:
             written["description"] = column.description
         if column.shape:

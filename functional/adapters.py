@@ -172,7 +172,7 @@ class Gymnax(Episodes):
     @property
     def num_actions(self) -> int:
         """The number of actions, or of the numbers that make up one."""
-        space = self.env.host.single_action_space
+        space: Any = self.env.host.single_action_space
         return int(space.n) if isinstance(space, spaces.Discrete) else int(np.prod(space.shape))
 
     def reset_env(self, key: Array, params: EnvParams) -> tuple[Array, Arrays]:
@@ -222,7 +222,7 @@ class Gymnax(Episodes):
         """Returns gymnax's space of actions."""
         from gymnax.environments import spaces as theirs
 
-        own = self.env.host.single_action_space
+        own: Any = self.env.host.single_action_space
         if isinstance(own, spaces.Discrete):
             return theirs.Discrete(int(own.n))
         return theirs.Box(own.low, own.high, own.shape, own.dtype)
