@@ -120,7 +120,7 @@ def of_messages(xp: Any, known: Any, message: Any, left: Any, horizon: int) -> t
         and the inputs.
     """
     trials, good, of_trials, of_good = message
-    seen = of_counts(xp, *known, left, horizon)
+    seen = of_counts(xp, known[0], known[1], left, horizon)
     number, deviation = xp.maximum(trials, 1.0), xp.sqrt(of_trials + 1.0)
     ratio = xp.clip(good / number, 0.0, 1.0)
     spread = xp.maximum(seen.estimate * (1.0 - seen.estimate), 0.02)
@@ -229,7 +229,9 @@ class RL2:
         if self._problem == "private arms":
             self._listen(known, observation, left)
             known += self._received
-        return self._values.to_action(self._index(of_counts(np, *known, left, self._horizon)), observation)
+        return self._values.to_action(
+            self._index(of_counts(np, known[0], known[1], left, self._horizon)), observation
+        )
 
     def _index(self, seen: Seen, network: str = "index") -> Array:
         """Returns the index of each item, float64 ``(replicas, agents, items)``."""
@@ -245,4 +247,4 @@ class RL2:
         ]
         worth, ratio, seen = of_messages(np, own + self._received, message, left, self._horizon)
         worth *= 2.0 / (1.0 + np.exp(-self._networks["weight"](seen.each, seen.once)))
-        self._received += np.where(arrived.any(axis=-1)[..., np.newaxis], (worth, worth * ratio), 0.0)
+        self._received += np.where(arrived.any(axis=-1, keepdims=True), (worth, worth * ratio), 0.0)

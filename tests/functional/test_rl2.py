@@ -9,11 +9,9 @@ import pytest
 
 from fedbandit_envs.baselines.learned.rl2 import RL2
 from fedbandit_envs.baselines.policy import UnfitError
-from fedbandit_envs.core.wrapper import build
 from fedbandit_envs.experiments import simulate
 from fedbandit_envs.functional import make, rollout
 from fedbandit_envs.functional.environment import COMMON, axes
-from fedbandit_envs.registry.registration import find_registered, make_federation
 from fedbandit_envs.testing import check_policy
 
 SMALL = {
@@ -31,24 +29,16 @@ def examples(monkeypatch):
     import rl2
 
 
-@pytest.fixture
-def saved(tmp_path):
-    """Saves weights at random, and returns them with the path."""
-
-    def save(problem):
-        drawn = rl2.first_weights(np.random.default_rng(1), rl2.TASKS[problem].inputs, 5)
-        # Outputs of any size: those of first weights hardly depend on the inputs.
-        weights = jax.tree.map(lambda layer: 1.5 * layer, drawn)
-        rl2.save(tmp_path / "some.npz", problem, weights)
-        return tmp_path / "some.npz", weights
-
-    return save
+def saved(problem, folder):
+    """Saves random weights, of which outputs depend more than of first ones; returns their path and them."""
+    drawn = rl2.first_weights(np.random.default_rng(1), rl2.TASKS[problem].inputs, 5)
+    rl2.save(folder / "some.npz", problem, drawn := jax.tree.map(lambda layer: 1.5 * layer, drawn))
+    return folder / "some.npz", drawn
 
 
-def federation(problem, rounds=60):
+def twin(problem, rounds=60):
     task = rl2.TASKS[problem]
-    entry = find_registered(task.env_ids[0])
-    return build(entry.federation, task.stack, **{**entry.kwargs, **SMALL[problem], "max_cycles": rounds})
+    return make(task.env_ids[0], task.stack, np.float64, max_cycles=rounds, **SMALL[problem])
 
 
 def test_training_repeats_and_lowers_regret():
@@ -66,20 +56,17 @@ def test_training_repeats_and_lowers_regret():
 
 
 @pytest.mark.parametrize("problem", ["arms", "procurement", "linear"])
-def test_batch_policy_plays_as_the_twin_s(problem, saved):
-    path, weights = saved(problem)
-    env = make(rl2.TASKS[problem].env_ids[0], dtype=np.float64, max_cycles=60, **SMALL[problem])
-    mine = rollout(env, rl2.PureRL2(problem, 60), range(3), params=weights)
-    np.testing.assert_allclose(
-        mine.regret, simulate(federation(problem), RL2(path), range(3)).regret, atol=1e-9
-    )
+def test_batch_policy_plays_as_the_twin_s(problem, tmp_path):
+    path, weights = saved(problem, tmp_path)
+    mine = rollout(twin(problem), rl2.PureRL2(problem, 60), range(3), params=weights).regret
+    np.testing.assert_allclose(mine, simulate(twin(problem).host, RL2(path), range(3)).regret, atol=1e-9)
 
 
-def test_noisy_messages_are_weighed_alike(saved):
-    path, weights = saved("private arms")
-    env = make("FedArms-v0", rl2.TASKS["private arms"].stack, np.float64, max_cycles=60, **SMALL["arms"])
+def test_noisy_messages_are_weighed_alike(tmp_path):
+    path, weights = saved("private arms", tmp_path)
+    env = twin("private arms")
     mine, theirs = rl2.PureRL2("private arms", 60), RL2(path)
-    theirs.reset(federation("private arms").policy_spec, np.zeros((1, 3), np.uint64))
+    theirs.reset(env.host.policy_spec, np.zeros((1, 3), np.uint64))
     with env.precision():
         params = {name: array[0] for name, array in env.params([5]).items()}
         state, seen = jax.jit(env.reset)(params)
@@ -103,13 +90,13 @@ def test_noisy_messages_are_weighed_alike(saved):
 
 
 @pytest.mark.parametrize("problem", SMALL)
-def test_agents_know_of_their_own_row_alone(problem, saved):
-    path, _ = saved(problem)
-    check_policy(lambda: RL2(path), lambda: federation(problem, 30))
+def test_agents_know_of_their_own_row_alone(problem, tmp_path):
+    path, _ = saved(problem, tmp_path)
+    check_policy(lambda: RL2(path), lambda: twin(problem, 30).host)
 
 
-def test_networks_of_another_problem_are_refused(saved):
+def test_networks_of_another_problem_are_refused(tmp_path):
     with pytest.raises(UnfitError, match="the networks are for linear, with 'contexts'"):
-        simulate(make_federation("FedArms-v0"), RL2(saved("linear")[0]), [0])
+        simulate(twin("arms").host, RL2(saved("linear", tmp_path)[0]), [0])
     with pytest.raises(ValueError, match="problem of the networks is ''"):
         RL2("PPO-arms")
