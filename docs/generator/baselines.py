@@ -80,7 +80,7 @@ def _page(name: str, baseline: Baseline, docs: Path, played: list[Path]) -> str:
                 ["", ""],
                 [
                     ["plays", f"[{problem}](../environments/{problem}.md): {', '.join(f'`{one}`' for one in ids)}"],
-                    ["source", linked(baseline.reference)],
+                    ["source", _source(name)],
                     ["in Python", f'`BASELINES["{name}"]`, policy {reference_to(baseline.policy)}'],
                 ],
             ),
@@ -96,6 +96,16 @@ def _page(name: str, baseline: Baseline, docs: Path, played: list[Path]) -> str:
         )
         if part
     ) + "\n"  # fmt: skip
+
+
+def _source(name: str) -> str:
+    """Returns the paper of a baseline, or what it is and the paper of the baseline that it derives from."""
+    baseline = BASELINES.own[name]
+    source = linked(baseline.reference)
+    base = _NAMED.search(baseline.summary)
+    if source != baseline.reference or not base or base[0] == name:
+        return source
+    return f"{source}; {board.entry(base[0], '')}: {_source(base[0])}"
 
 
 def _title(path: Path) -> str:

@@ -12,7 +12,7 @@ class Folder:
         self._written: set[Path] = set()
 
     def write(self, name: str, content: str | bytes) -> None:
-        """Writes a file, if it does not hold that already.
+        """Writes a file; a page only if it does not hold that already. Pictures are new then for :meth:`keep`.
 
         Args:
             name: Path in the folder.
@@ -21,7 +21,7 @@ class Folder:
         file = self._path / name
         data = content.encode() if isinstance(content, str) else content
         self._written.add(file)
-        if not file.exists() or file.read_bytes() != data:
+        if isinstance(content, bytes) or not file.exists() or file.read_bytes() != data:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
 

@@ -112,7 +112,7 @@ def reference_to(thing: Any) -> str:
 
 def indexed(*names: str) -> str:
     """Returns entries of the index, by which searching for a name finds the page first."""
-    return "\n".join(["```{eval-rst}", ".. index::", *(f"   single: ! {name}" for name in names), "```"])
+    return "\n".join(["```{eval-rst}", ".. index::", *(f"   ! {name}" for name in names), "```"])
 
 
 def first_sentence(thing: Any) -> str:

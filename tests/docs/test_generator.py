@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fedbandit_envs import REGISTRY
+from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.basics.entry_points import resolve
+
 ROOT = Path(__file__).parents[2]
 CODE = re.compile(r"^ *(```+).*?^ *\1|`[^`]*`", re.MULTILINE | re.DOTALL)
 
@@ -30,10 +34,6 @@ def test_films_are_of_baselines_that_play(generator):
     from generator.film import cast
     from generator.markup import problem_of
 
-    from fedbandit_envs import REGISTRY
-    from fedbandit_envs.baselines import BASELINES
-    from fedbandit_envs.basics.entry_points import resolve
-
     first = {resolve(entry.federation): env_id for env_id, entry in reversed(REGISTRY.own.items())}
     for federation, env_id in first.items():
         together, alone = (BASELINES[name] for name in cast(problem_of(federation)))
@@ -46,12 +46,10 @@ def test_films_are_of_baselines_that_play(generator):
 def test_every_paper_that_baselines_cite_is_linked(generator):
     from generator.sources import linked
 
-    from fedbandit_envs.baselines import BASELINES
-
-    links = re.compile(r"\[[^\]]+\]\(http[^)]+\)")
-    references = {baseline.reference for baseline in BASELINES.own.values()}
-    unlinked = [one for one in references if re.search(r"\d{4}", links.sub("", linked(one)))]
-    assert unlinked == []
+    sources = {
+        re.sub(r"\[[^\]]+\]\(http[^)]+\)", "", linked(one.reference)) for one in BASELINES.own.values()
+    }
+    assert [one for one in sources if re.search(r"\d{4}", one)] == []
 
 
 def test_tables_of_docstrings_become_tables(generator):

@@ -56,8 +56,3 @@ def narrow(browser, width: int) -> None:
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True},
     )
-
-
-def widen(browser) -> None:
-    """Takes :func:`narrow` back."""
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
