@@ -23,3 +23,8 @@ const reach = () => {
 };
 reach();
 addEventListener("resize", reach);
+// An entry of the index leads to an empty place: what is shown of its page is the page's beginning.
+if (typeof Search !== "undefined") {
+  const summary = Search.makeSearchSummary;
+  Search.makeSearchSummary = (page, words, anchor) => summary(page, words, anchor) ?? summary(page, words) ?? document.createElement("p");
+}
