@@ -252,7 +252,7 @@ def summary(frame: "DataFrame") -> "DataFrame":
         >>> table = summary(concat([run.to_frame() for run in runs]))
         >>> print(table[["baseline", "seeds", "ratio"]].to_string(index=False))
           baseline  seeds             ratio
-              UCB1      5    4.9 [4.6, 5.3]
+              UCB1      5    4.5 [3.5, 6.1]
         UCB1-tuned      5 1.00 [1.00, 1.00]
     """
     from pandas import DataFrame, isna
