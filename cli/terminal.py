@@ -25,6 +25,9 @@ OutOption = Annotated[Path, typer.Option("--out", help="Folder for results.", fi
 SetOption = Annotated[list[str] | None, typer.Option("--set", help="key=value: an argument. Repeatable.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
+# Click's UsageError; newer versions of typer have a copy of Click.
+_USAGE_ERROR: Any = typer.BadParameter.__bases__[0]
+
 
 class Commands(TyperGroup):
     """Commands whose errors name what else takes an option that one of them does not have."""
@@ -33,7 +36,7 @@ class Commands(TyperGroup):
         """Runs a command; an error in its words says what the words may be."""
         try:
             return super().invoke(ctx)
-        except typer.BadParameter.__bases__ as error:  # that is click's UsageError
+        except _USAGE_ERROR as error:
             if error.ctx is not None and error.ctx.parent is ctx:
                 self._explain(error)
             raise

@@ -28,6 +28,7 @@ def trajectories(
     Example: `fedbandit trajectories --env FedArms-v0 --policy PureUCB1 --seeds 100 --set num_agents=1`
     """
     from fedbandit_envs.basics.entry_points import make as make_named
+    from fedbandit_envs.experiments.execute import progress
     from fedbandit_envs.experiments.spec import read_assignments, read_value, refusing
 
     terminal.require_extra("jax", "jax")
@@ -39,7 +40,7 @@ def trajectories(
         arguments = {**read_assignments(set_ or []), "max_cycles": rounds}
         env = functional.make(env_id, read_value(stack), **arguments)
         chosen = make_named("policy", read_value(policy), known, functional.PurePolicy)
-    with terminal.explained_play(out), terminal.progress(policy, seeds) as update:
+    with terminal.explained_play(out), progress(policy, seeds) as update:
         played = range(first_seed, first_seed + seeds)
         for path in functional.write_trajectories(
             env, chosen, played, out, done=lambda episodes: update(advance=episodes)

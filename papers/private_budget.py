@@ -171,7 +171,7 @@ PROBLEMS: dict[str, Ways] = {
 Each is played in the first task of the problem's suite.
 """
 PLAYED = {
-    "procurement": ("Thompson-procurement", "Thompson-procurement-weighted"),
+    "procurement": ("SS-UCB-tuned", "P-FCB-weighted"),
     "linear": ("LinUCB-tuned", "FedUCB-weighted"),
     "exposure": ("FairX-tuned", "Priv-FairX-weighted"),
     "arms": ("MOSS-tuned", "MOSS-weighted"),

@@ -7,6 +7,7 @@ from fedbandit_envs.baselines import procurement
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex
 from fedbandit_envs.baselines.learned.rl2 import RL2, SUMMARY
+from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.procurement.env import ProcurementEnv
 from fedbandit_envs.wrappers import GaussianPrivatizer
 
@@ -84,6 +85,15 @@ BASELINES: dict[str, Baseline] = {
         channel={"schedule": {"name": "doubling", "mode": "printed"}},
         guards=False,
     ),
+    "P-FCB-weighted": _baseline(
+        procurement.SSUCB,
+        "SS-UCB-tuned that also uses noisy counts of others, sent in FCB's rounds and weighted by their precision",
+        "this project",
+        privatizer=_GAUSSIAN,
+        channel=_DOUBLING,
+        pool="precision",
+        **constants("SS-UCB-tuned"),
+    ),
     "Thompson-procurement-weighted": _baseline(
         procurement.ThompsonProcurement,
         "Thompson-procurement on own counts and noisy ones of others, weighted by their precision, with a margin of 3",
@@ -96,7 +106,7 @@ BASELINES: dict[str, Baseline] = {
     "RL2-procurement": _baseline(RL2, *SUMMARY, weights="RL2-procurement"),
 }
 
-_OURS = "Thompson-procurement-weighted"
-PLACEBOS = {name: f"{name}-placebo" for name in ("P-FCB", _OURS)}
-ON_TRUE_DATA = {_OURS: f"{_OURS}-true"}
-COMPARISON = {"silent": "Thompson-procurement", "paper": "P-FCB", "ours": _OURS}
+_WEIGHTED = ("P-FCB-weighted", "Thompson-procurement-weighted")
+PLACEBOS = {name: f"{name}-placebo" for name in ("P-FCB", *_WEIGHTED)}
+ON_TRUE_DATA = {name: f"{name}-true" for name in _WEIGHTED}
+COMPARISON = {"silent": "Thompson-procurement", "paper": "P-FCB", "ours": "Thompson-procurement-weighted"}

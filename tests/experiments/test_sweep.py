@@ -130,7 +130,7 @@ def test_wrappers_of_the_stack_are_settings_of_their_own():
 def test_names_that_several_parts_have_are_ambiguous():
     spec = RunSpec("MOSS-weighted", "FedArms-v0", 5, 1, stack=[["GaussianPrivatizer", {}]])
     assert spec.places("epsilon") == [("privatizer", "epsilon"), ("GaussianPrivatizer", "epsilon")]
-    with pytest.raises(SettingsError, match=r"among privatizer.epsilon, GaussianPrivatizer.epsilon$"):
+    with pytest.raises(SettingsError, match=r"one of 'privatizer.epsilon', 'GaussianPrivatizer.epsilon' is"):
         spec.changed({"epsilon": 1})
     assert spec.changed({"GaussianPrivatizer.epsilon": 2}).stack[0][1] == {"epsilon": 2}
     # `agents` is short for `num_agents`, and the name of another argument of this wrapper.

@@ -195,7 +195,10 @@ def test_buyers_hold_what_the_messages_they_saw_are_worth(privatize, carry):
 def test_arms_behind_continual_releases_are_weighed_as_one_sum():
     """Weighted counts: pulls and successes of all others, with the variance of their sums."""
     baseline = BASELINES["MOSS-weighted"]
-    env = baseline.wrap(arms(num_agents=6, num_arms=3, max_cycles=300), {"privatizer": {"epsilon": 20.0}})
+    env = baseline.wrap(
+        arms(num_agents=6, num_arms=3, max_cycles=300),
+        {"privatizer": {"epsilon": 20.0, "mechanism": "sqrt_toeplitz"}},
+    )
     held = check_worth(env, baseline.make_policy(scale=0.5), ("pulls", "successes"), True, (0,))
     assert (held[0] > 0).mean() > 0.5
 

@@ -149,7 +149,7 @@ def test_what_is_counted_ahead_is_as_little_as_documented():
         assert min(squares) >= 1
         ahead = max(ahead, np.sqrt(max(squares)))
     page = (Path(__file__).parents[3] / "docs" / "privacy.md").read_text(encoding="utf-8")
-    assert f"{100 * (ahead - 1):.1f} % more in mu than has been spent" in page.replace("\n", " ")
+    assert f"{100 * (ahead - 1):.1f} % more than has been spent" in page.replace("\n", " ")
 
 
 @pytest.mark.parametrize("name", ["blt", "tree", "honaker"])
