@@ -26,8 +26,7 @@ PROBLEM = RegisteredProblem(
         tasks={"uniform": ("FedProcurement-v0", {}), "normal": ("FedProcurementNormal-v0", {})},
         reference="uniform-random",
         adjacency="one-quantity",
-        full=(100_000, 100),
-        quick=(2_000, 100),
-        version=2,
+        full=(100_000, 20),
+        quick=(2_000, 10),
     ),
 )
