@@ -20,7 +20,7 @@ PAGES = [
     *sorted((ROOT / "docs/tutorials").glob("*.md")),
     *sorted((ROOT / "docs/reproductions").glob("*.md")),
 ]
-_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```([^`\n]*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 _INLINE = re.compile(r"`(fedbandit [^`]+)`")
 
 

@@ -18,6 +18,7 @@ from tiny_board import TINY
 from typed import call
 
 from fedbandit_envs.cli.leaderboard import _opened
+from fedbandit_envs.experiments import measures
 from fedbandit_envs.leaderboard import _serve, plays, report
 from fedbandit_envs.leaderboard.suites import SUITES, BoardError, Edition, published, tracks_of
 from fedbandit_envs.leaderboard.table import Line, ResultTable
@@ -281,7 +282,15 @@ def test_committed_rows_can_be_played_again_and_their_tables_are_theirs(board):
         written = (board / "leaderboard.md").read_text().partition("## Entries")[0]
         assert report.markdown(groups).partition("## Entries")[0] == written
     else:
-        assert best in (ROOT / "README.md").read_text()
+        first = {edition.suite: rows for edition, rows in groups.items()}
+        for words in re.findall(
+            r"([0-9.]+) in `(\w+)` at epsilon ([0-9.]+)", (ROOT / "README.md").read_text()
+        ):
+            rows = [
+                row for row in first[words[1]] if row.entry.track == f"private-{words[2]}" and row.rank == 1
+            ]
+            assert f"{rows[0].ratio[0]:.2f}" == words[0]
+            assert rows[0].ratio[2] < 1
 
 
 def test_committed_numbers_come_about_again():
@@ -293,15 +302,15 @@ def test_committed_numbers_come_about_again():
 
 def test_the_command_verifies_the_rows_that_are_asked_for():
     words = ["leaderboard", "verify", BOARDS[0], "--suite", "arms-quick", "--seeds", "1", "--entry"]
-    ran = call(*words, "UCB1-0.5", "--track", "silent")
+    ran = call(*words, "UCB1-tuned", "--track", "silent")
     assert ran.exit_code == 0, ran.output
     assert ran.output.splitlines()[-1] == "Verdict: all of 1 rows hold."
-    assert ran.output.count("entry: ") == ran.output.count(" silent UCB1-0.5\n") == 1
-    assert call(*words, "UCB1-0.5", "--track", "private-1").exit_code == 2
+    assert ran.output.count("entry: ") == ran.output.count(" silent UCB1-tuned\n") == 1
+    assert call(*words, "UCB1-tuned", "--track", "private-1").exit_code == 2
 
 
 def test_the_newest_published_edition_is_played(tmp_path):
-    suite, edition, _ = _opened("linear-quick", tmp_path, on_published=True)
+    suite, edition, _ = _opened("procurement-quick", tmp_path, on_published=True)
     assert edition == published(suite)[-1] != published(suite)[0]
 
 
@@ -328,9 +337,9 @@ def ranking(suite="arms", first=0, **regrets):
 def test_the_best_in_most_runs_does_not_lead_if_it_is_lost_in_the_others():
     reckless = 0.1 * SILENT
     reckless[:, ::10] = 10_000
-    groups = ranking(UCB1_tuned=SILENT, careful=0.9 * SILENT, reckless=reckless)
+    groups = ranking(MOSS_tuned=SILENT, careful=0.9 * SILENT, reckless=reckless)
     ((*others, last),) = groups.values()
-    assert [row.entry.name for row in (*others, last)] == ["careful", "UCB1-tuned", "reckless"]
+    assert [row.entry.name for row in (*others, last)] == ["careful", "MOSS-tuned", "reckless"]
     cells = report._cells(last)
     assert (cells["median ratio"], cells["failed runs"]) == ("0.10", "4 of 40 (at most 21.4%)")
     assert last.ratio[0] == pytest.approx(np.prod(reckless.mean(axis=1) / SILENT.mean(axis=1)) ** 0.5)
@@ -340,13 +349,13 @@ def test_the_best_in_most_runs_does_not_lead_if_it_is_lost_in_the_others():
 @pytest.mark.parametrize("suite", ["arms", "classification"])
 def test_every_run_counts_for_a_rank(suite):
     """A measure that drops runs, such as a median, would not see one run: no rank and no best entry follows from it."""
-    ((better, _),) = ranking(suite, UCB1_tuned=SILENT, mine=0.5 * SILENT).values()
+    ((better, _),) = ranking(suite, MOSS_tuned=SILENT, mine=0.5 * SILENT).values()
     assert better.entry.name == "mine"
     numbers = {"worst tenth", "failed runs", "regret / best silence's"} if suite == "arms" else {"regret"}
     for run in range(SILENT.size):
         lost = 0.5 * SILENT
         lost.flat[run] = 1e6
-        groups = ranking(suite, UCB1_tuned=SILENT, mine=lost)
+        groups = ranking(suite, MOSS_tuned=SILENT, mine=lost)
         ((first, mine),) = groups.values()
         assert (first.rank, mine.rank, mine.entry.name) == (1, 2, "mine")
         assert "mine" not in report.best(groups)
@@ -359,7 +368,7 @@ def test_the_first_seeds_of_an_edition_are_compared_with_the_same_seeds(monkeypa
     longer = [replace(task, seeds=30) for task in SUITES["arms"].tasks]
     monkeypatch.setitem(SUITES, "arms", replace(SUITES["arms"], tasks=tuple(longer)))
     whole = np.concatenate([SILENT, 10 * SILENT[:, :10]], axis=1)
-    ((_, _, few),) = ranking(UCB1_tuned=whole, more=whole + 1, few=2 * SILENT).values()
+    ((_, _, few),) = ranking(MOSS_tuned=whole, more=whole + 1, few=2 * SILENT).values()
     assert few.ratio == pytest.approx((2, 2, 2))
     assert report._cells(few)["entry"] == "few (20 seeds)"
     for wrong in {"few": SILENT[:, 1:]}, {"few": SILENT, "first": 1}:
@@ -378,10 +387,10 @@ def test_a_row_of_the_first_seeds_verifies(monkeypatch, tmp_path):
 
 
 def test_an_interval_decides_the_digits():
-    assert report.rounded((0.0566734, 0.0454465, 0.0774894)) == "0.057 [0.045, 0.077]"
-    assert report.rounded((0.53, 0.18, 0.61)) == "0.53 [0.18, 0.61]"
-    assert report.rounded((1234.5, math.nan, math.nan)) == "1,234"
-    assert report.rounded((math.nan,) * 3) == "\N{EN DASH}"
+    assert measures.rounded((0.0566734, 0.0454465, 0.0774894)) == "0.057 [0.045, 0.077]"
+    assert measures.rounded((0.53, 0.18, 0.61)) == "0.53 [0.18, 0.61]"
+    assert measures.rounded((1234.5, math.nan, math.nan)) == "1,234"
+    assert measures.rounded((math.nan,) * 3) == "\N{EN DASH}"
 
 
 def test_without_bubblewrap_isolation_is_an_error(monkeypatch, tmp_path):

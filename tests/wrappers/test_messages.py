@@ -161,7 +161,11 @@ def test_bad_messages_are_refused_before_anything_changes(name, bad, error, mess
         ({"action": 0}, EntryRequiredError, r"of \['action'\]; a mapping of \['action', 'message'\]"),
         ({"action": 0, "message": {}}, ValueError, r"message is \[\]; a mapping of \['gradient'\]"),
         ({"action": 0, "message": 3}, ValueError, "message is 3; a mapping of"),
-        ({"action": 0, "message": {"gradient": [0, 1]}}, TypeError, r"message 'gradient' is \[0, 1\]; a numpy array"),
+        (
+            {"action": 0, "message": {"gradient": [0, 1]}},
+            TypeError,
+            r"message 'gradient' is \[0, 1\]; a numpy array",
+        ),
         ({"action": 0, "message": {"gradient": np.zeros((1, 2, 2))}}, ValueError, r"has shape \(1, 2, 2\)"),
     ],
 )
