@@ -40,7 +40,7 @@ def privacy(
         with refusing():
             start = env.reset_batch(spec.all_seeds)
         result = play_started(env, policy, spec.all_seeds, start, lambda played: None)
-        report = env.privacy_report(regret=float(result.regret[-1].mean()))
+        report = env.privacy_report(mean_regret_of_an_agent=float(result.regret[-1].mean()))
     played = {"baseline": baseline, "env_id": env_id, "settings": set_ or []}
     report = replace(report, fields={**report.fields, "subject": {**report.fields["subject"], **played}})
     forms = {"markdown": report.markdown, "html": report.html}

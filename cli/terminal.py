@@ -75,12 +75,12 @@ def main(version: Annotated[bool, typer.Option("--version", help="Print the vers
 def explained(
     *errors: type[Exception], option: str | None = None, ending: Sequence[type[Exception]] = ()
 ) -> Iterator[None]:
-    """Shows errors as a message; other errors keep their traceback.
+    """Shows the given types of errors as a message, and lets all others pass.
 
     Args:
         *errors: Types of errors that the user's input can cause; the exit code is 2.
         option: Name of the option that is wrong, if there is only one.
-        ending: Types of other errors that end a command without a result; the exit code is 1.
+        ending: Types of errors that are not the user's fault, shown as a message, too; the exit code is 1.
     """
     try:
         yield

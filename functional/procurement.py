@@ -138,8 +138,8 @@ class ByQuality(OnCounts):
     """The base class of policies that buy by Greedy SSA as if an index of each producer were its quality.
 
     Attributes:
-        margin: Number of standard deviations by which the quality constraint is kept for posterior means; 0 to keep it
-            for the indices. See :class:`fedbandit_envs.baselines.procurement.QualityIndex`.
+        margin: Number of standard deviations by which posterior means must exceed the quality constraint; 0 to keep
+            it for the indices. See :class:`fedbandit_envs.baselines.procurement.QualityIndex`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("delivered", "good")

@@ -293,10 +293,10 @@ def bounded(head: str, what: str, here: Mean | str, bound: float | None = None) 
 
 
 def by_x(curves: Curves, head: str, label: str, names: Iterable[str] = ()) -> list[Row]:
-    """Returns the lines of a table that has a line for each x and a column for each curve.
+    """Returns the rows of a table with a row for each x and a column for each curve.
 
     Args:
-        curves: Cells by the name of the curve and by x; all curves have the same x.
+        curves: For each curve's name its cells by x; all curves have the same values of x.
         head: Head of the first column, which names x.
         label: Format of the first column's cells, such as ``"{:g} agents"``.
         names: Names of the curves that become columns, in order; all by default.

@@ -57,17 +57,17 @@ _NOISES = {
 _COMPOSITIONS = {
     "basic": "epsilons and deltas of all releases are added up",
     "zcdp": "zero-concentrated differential privacy: the parameters rho of all releases are added up",
-    "exact": "the privacy curves of all releases are composed exactly, or numerically from above",
+    "exact": "the privacy curves of all releases are composed exactly or rounded up, which is less than their sum",
     "parallel": "releases are of disjoint data, and the largest epsilon of one release counts",
 }
 FLOATING = "floating-point numbers, whose last digits may betray what noise was added to"
 """How mechanisms compute noise."""
 
 NOT_COVERED = (
-    "More than the unit: for a person with several such units the losses add up, as they do for a whole agent.",
+    "More than the unit: a person with several units loses more, at most epsilon times their number.",
     "When and how often messages are sent; plans fix these times without looking at data.",
     "What agents do: whoever watches an agent's actions or their effects learns from them.",
-    "One person whose data are at several agents, or in several runs: the losses add up, too.",
+    "One person whose data are at several agents, or in several runs, who loses more in the same way.",
     "Other ways out of an agent's machine: logs, backups, the store on disk, times of computation.",
     "Whether the data were lawfully collected, and who may see them where they are.",
 )
@@ -202,6 +202,7 @@ def make_report(
             "composition_means": _COMPOSITIONS[claim.composition],
             "means": _meaning(claim),
             "curve": [],
+            "curve_means": "epsilon at other deltas for the same releases, composed exactly",
         }
         for claim in claims
     ]
@@ -216,7 +217,7 @@ def make_report(
         "protected": {
             "adjacency": first.adjacency,
             "unit": _ADJACENCIES.get(first.adjacency, f"what the environment calls {first.adjacency}"),
-            "whose": "data of every agent; numbers are those of the agent that has lost most",
+            "whose": "data of every agent; numbers, of releases too, are those of the agent that has lost most",
         },
         "guarantees": guarantees,
         "subject": dict(subject),
@@ -239,6 +240,8 @@ def make_report(
         "clip": "none" if clip is None else clip,
         "releases_made": made,
         "releases_planned": "no limit" if most is None else most,
+        "events_mean": "noise that one or several releases share, and how often; its loss is mu of Gaussian noise, or "
+        "epsilon of other noise, if one number changes as far as it can; totals count all numbers that a unit changes",
         "events": [
             {
                 "kind": event.kind.replace("_", " "),
