@@ -35,10 +35,10 @@ class PrefixNoise:
     Rows have independent noise and may have different numbers of releases so far. Variances are in units of the
     variance of one draw.
 
-    This base class draws fresh noise for each release: C is the identity, and B the matrix of prefix sums. So the variance
-    of a prefix sum's noise grows by one with each release. That is much if neighbours differ in one window (the data
-    between two releases). If they differ in all windows (the adjacency ``agent``), it is less than the correlated noise
-    of the subclasses needs.
+    This base class draws fresh noise for each release: C is the identity, and B the matrix of prefix sums. So the
+    variance of a prefix sum's noise grows by one with each release. That is much if neighbours differ in one window
+    (the data between two releases). If they differ in all windows (the adjacency ``agent``), it is less than the
+    correlated noise of the subclasses needs.
 
     Example:
         >>> noise = PrefixNoise(8)
