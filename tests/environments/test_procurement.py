@@ -75,7 +75,7 @@ def bad(value, dtype=None):
         (bad(True, np.bool_), TypeError, "action has dtype bool"),
         (bad(1, object), TypeError, "action has dtype object"),
         (np.ones((2, 3), np.int64), ValueError, r"action has shape \(2, 3\)"),
-        ([[[1, 1, 1]] * 2] * 2, TypeError, "action is a list"),
+        ([[[1, 1, 1]] * 2] * 2, TypeError, r"a numpy array \(replicas, agents, ...\) = "),
     ],
 )
 def test_bad_actions_are_named_and_leave_the_state_untouched(action, error, message):
