@@ -208,7 +208,7 @@ def test_the_privacy_report_is_that_of_what_was_played(tmp_path):
     fields = json.loads(call(*words, "json").stdout)
     env, policy = RunSpec("MOSS-weighted", "FedArms-v0", 20, 1).changed({"epsilon": 3}).build()
     regret = simulate(env, policy, [0]).regret[-1].mean()
-    assert fields["measured"] == {"regret": regret}
+    assert fields["measured"] == {"mean_regret_of_an_agent": regret}
     assert fields["guarantees"][0]["epsilon"] == env.privacy().epsilon == pytest.approx(3)
     told = {
         "baseline": "MOSS-weighted",
