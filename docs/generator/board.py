@@ -63,7 +63,7 @@ def _ranked(docs: Path, board: str) -> Iterable[dict[str, Any]]:
                 "track": row.entry.track,
                 "rank": row.rank,
                 "name": row.entry.name,
-                "ratio": report.rounded(row.ratio),
+                "ratio": measures.rounded(row.ratio),
                 "epsilon": "unknown" if np.isnan(epsilon) else "∞" if np.isinf(epsilon) else f"{epsilon:.3g}",
                 "seeds": len(row.lines) // len(tasks),
                 "of_seeds": tasks[0].seeds,

@@ -97,7 +97,7 @@ RESTARTED = [
         for name in ("Pursuit", "Softmax", "EpsilonDecreasing", "FairLearn")
     ),
     *(("linear", name, {}) for name in ("FedUCB", "FedUCB-weighted", "LDP-FedLinUCB")),
-    ("procurement", "Thompson-procurement-weighted", {}),
+    ("procurement", "P-FCB-weighted", {}),
 ]
 
 
