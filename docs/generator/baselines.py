@@ -7,7 +7,6 @@ from fedbandit_envs import REGISTRY
 from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.baselines.aggregators import make_aggregator
 from fedbandit_envs.baselines.baseline import Baseline
-from fedbandit_envs.basics.entry_points import resolve
 from fedbandit_envs.wrappers.transport.server_policy import make_server_policy
 from generator import board
 from generator.folder import Folder
@@ -55,9 +54,7 @@ def _whole(name: str) -> re.Pattern[str]:
 
 
 def _page(name: str, baseline: Baseline, docs: Path, played: list[Path]) -> str:
-    ids = [
-        one for one, entry in REGISTRY.own.items() if baseline.fits(resolve(entry.federation), entry.env_id)
-    ]
+    ids = [env_id for env_id in REGISTRY.own if baseline.fits(env_id)]
     problem = problem_of(baseline.federation)
     summary = f"{baseline.summary[0].upper()}{baseline.summary[1:]}."
     rows = board.results(name, docs)
