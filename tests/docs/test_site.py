@@ -124,7 +124,7 @@ def browser(tmp_path_factory):
     ("GaussianPrivatizer", "generated/wrappers/gaussianprivatizer.html"),
     ("FedProcurementHomogeneous-v0", "generated/environments/procurement.html"),
     ("P-FCB", "generated/baselines/p-fcb.html"),
-    ("MOSS-weighted", "generated/baselines/ucb1-weighted.html"),
+    ("MOSS-weighted", "generated/baselines/moss-weighted.html"),
 ])  # fmt: skip
 def test_search_finds_the_page_of_a_name_first(browser, url, words, expected):
     browser.get(f"{url}/search.html?q={words}")
