@@ -59,6 +59,7 @@ class RowProblem(ABC):
 
     def best(self, params: Arrays, offered: Arrays) -> Array:
         """Returns the best action among what :meth:`offer` returned, which must not be nothing; here it is."""
+        # It is not abstract: it is asked only of problems that offer something.
         raise NotImplementedError
 
     @abstractmethod

@@ -201,6 +201,7 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
     if matrix is not None:
         # Both halves of a symmetric statistic have the same draws.
         each, noise = matrix._drawn, matrix._noise
+        # The cache needs what can be hashed, and mypy does not take a class for that.
         mixing, unmixing = _factors(type(noise), noise.releases)  # type: ignore[arg-type]
     first = np.unique(each, return_index=True)[1]
     exact = flat[first]

@@ -37,8 +37,11 @@ def test_episodes_are_those_of_the_batch_api_and_labels_its_best_actions(case):
     shape, spent = (len(SEEDS), host.max_num_agents), []
     np.testing.assert_array_equal(kept["seed"], np.transpose([SEEDS] * shape[1]))
     np.testing.assert_array_equal(kept["agent"], [range(shape[1])] * shape[0])
-    # No other axis is as long as that of rounds.
-    now = lambda array, t: array[:, :, t] if array.shape[2:3] == (ROUNDS,) else array  # noqa: E731
+
+    def now(array, t):
+        # No other axis is as long as that of rounds.
+        return array[:, :, t] if array.shape[2:3] == (ROUNDS,) else array
+
     for t in range(ROUNDS):
         best = host.unwrapped.clairvoyant(seen)
         np.testing.assert_allclose(now(kept["best"], t), best, rtol=1e-12)
