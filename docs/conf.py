@@ -11,14 +11,14 @@ project = "fedbandit-envs"
 author = "the fedbandit-envs developers"
 metadata = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
 version = release = metadata["version"]
-# What is built between two releases is neither of them.
-released = "## Unreleased" not in (HERE.parent / "CHANGELOG.md").read_text()
+# Until its release a version's heading in the changelog has this instead of a date.
+released = "(not yet released)" not in (HERE.parent / "CHANGELOG.md").read_text()
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generator", "generator.formulas"]
 exclude_patterns = ["_build", "generator", "paper"]
 
 html_theme = "furo"
-html_title = f"fedbandit-envs {release}" if released else f"fedbandit-envs, changed since {release}"
+html_title = f"fedbandit-envs {release}" if released else f"fedbandit-envs {release}, not yet released"
 html_favicon = "favicon.svg"
 html_static_path = ["static"]
 html_extra_path = ["leaderboard/croissant.json"]
