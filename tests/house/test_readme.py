@@ -44,7 +44,7 @@ def test_the_readme_is_short_and_says_all():
     assert len(README.split()) <= 700
     assert sum(language == "python" for language, _ in BLOCKS) == 3
     assert README.count("![") <= 1, "a figure"
-    for place in re.findall(r"\]\(([^)#]+)\)", README):
+    for place in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / place).exists(), place
 
 
