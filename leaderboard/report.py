@@ -183,9 +183,7 @@ def markdown(groups: Groups) -> str:
     parts = [_INTRODUCTION, best(groups)]
     for edition, rows in groups.items():
         tasks = ", ".join(f"`{task.id}` ({task.seeds} seeds)" for task in SUITES[edition.suite].tasks)
-        parts.append(
-            f"## {_name(edition, groups)}\n\nTasks: {tasks}. All rows play the seeds of edition {edition.id}."
-        )
+        parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}. The seeds are edition {edition.id}.")
         for track, own in groupby(rows, key=lambda row: row.entry.track):
             cells = [_cells(row) for row in own]
             table = _markdown_table(cells[0], [list(one.values()) for one in cells])
