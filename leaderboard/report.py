@@ -30,8 +30,8 @@ Groups = Mapping[Edition, Sequence["Ranked"]]
 
 _INTRODUCTION = """# All rows of the leaderboard
 
-Made by `fedbandit leaderboard report` from `results.csv.gz` and `entries.json`. [The
-leaderboard](../leaderboard.md#columns) says what columns mean, [the last section](#entries) what entries are."""
+`fedbandit leaderboard report` makes this page from `results.csv.gz` and `entries.json`. [The
+leaderboard](../leaderboard.md#columns) explains the columns, and [the last section](#entries) describes the entries."""
 
 _TITLE = """Compare lines with the same constants:
 "weighted", "placebo", "true data", "tuned silence";
@@ -183,7 +183,7 @@ def markdown(groups: Groups) -> str:
     parts = [_INTRODUCTION, best(groups)]
     for edition, rows in groups.items():
         tasks = ", ".join(f"`{task.id}` ({task.seeds} seeds)" for task in SUITES[edition.suite].tasks)
-        parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}; edition {edition.id}.")
+        parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}. The seeds are edition {edition.id}.")
         for track, own in groupby(rows, key=lambda row: row.entry.track):
             cells = [_cells(row) for row in own]
             table = _markdown_table(cells[0], [list(one.values()) for one in cells])
