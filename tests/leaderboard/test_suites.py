@@ -16,8 +16,8 @@ from fedbandit_envs.registry.registration import make_federation
 # Digests are of all arguments, defaults too.
 # Whoever changes one raises the suite's version: results of another suite are other results.
 FROZEN = {
-    "procurement": (1, "b0fb9e4c57579c3ec403b8c0f37d9c70907d584a7d39fe1e53962ce99a36867b"),
-    "procurement-quick": (1, "a66162f971734471000dba7acb8fac0cade7351528a8be75e0a033ca3253d007"),
+    "procurement": (2, "f89a6220cedafb0f040b839b891b148bf506fb3544a14944727186273f9682a8"),
+    "procurement-quick": (2, "c67daa71e690a06ceb682bf333cb7d19076cc4f2069b73a1cffd13e409664f93"),
     "linear": (2, "2e66bf43c7517a3591f6c8570a4f9dcefcd288d65ec11490f4190db87e888275"),
     "linear-quick": (2, "701e7d355203e1c76388784a25b469ab6770482b9009f4694971ddf19af5cdad"),
     "classification": (1, "a65cd8a9e35a08e91cd10294933db30429ee41bdd72c937b99109d5cca7f8637"),
