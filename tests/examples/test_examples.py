@@ -1,4 +1,4 @@
-"""The examples run, at a small scale; those of `by_hand` need libraries that do not install beside the others."""
+"""The examples run, at a small scale; those of `by_hand` need minutes, or other versions of libraries."""
 
 import importlib
 from pathlib import Path
