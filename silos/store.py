@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -38,11 +39,14 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_never_closed)
 
 
-_TABLES = (
-    "identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL)",
-    "state (part TEXT, path TEXT, dtype TEXT, shape TEXT, value BLOB, PRIMARY KEY (part, path))",
-    "releases (round INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL)",
-)
+# The lock is held until the file is closed or the process ends, however it ends.
+_OPENING = """
+    PRAGMA locking_mode=EXCLUSIVE;
+    PRAGMA journal_mode=WAL;
+    CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS state (part TEXT, path TEXT, value, PRIMARY KEY (part, path));
+    CREATE TABLE IF NOT EXISTS releases (round INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL);
+"""
 
 
 class SiloStore:
@@ -70,20 +74,14 @@ class SiloStore:
             StoreError: Another process has the store open, it is somebody else's, or the file is no store.
         """
         self.path, self._process = Path(path), os.getpid()
-        self._full: bool | None = None
         try:
             # It holds statistics without noise, which are for nobody else.
             self.path.touch(0o600)
-            self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+            self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level="IMMEDIATE")
             _OPEN.add(self)
-            # The lock is held until the file is closed or the process ends, however it ends.
-            self._file.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._file.execute("PRAGMA journal_mode=WAL")
-            self._file.execute("BEGIN IMMEDIATE")
-            for table in _TABLES:
-                self._file.execute(f"CREATE TABLE IF NOT EXISTS {table}")
+            self._file.executescript(_OPENING)
             self._file.execute("INSERT OR IGNORE INTO identity VALUES (1, ?)", [identity])
-            self._file.execute("COMMIT")
+            self._file.commit()
             ((found,),) = self._file.execute("SELECT text FROM identity")
         except (OSError, sqlite3.Error) as error:
             if hasattr(self, "_file"):
@@ -99,11 +97,9 @@ class SiloStore:
     def state(self) -> dict[str, dict[str, Any]]:
         """The parts of the state that were saved last, by name; empty in a new store."""
         state: dict[str, dict[str, Any]] = {}
-        for part, path, dtype, shape, value in self._file.execute("SELECT * FROM state"):
-            if dtype is not None:
-                # A copy, since the bytes themselves cannot be written to.
-                value = np.frombuffer(value, dtype).reshape(json.loads(shape)).copy()
-            state.setdefault(part, {})[path] = json.loads(value) if dtype is None else value
+        for part, path, value in self._file.execute("SELECT * FROM state"):
+            array = isinstance(value, bytes)
+            state.setdefault(part, {})[path] = np.load(BytesIO(value)) if array else json.loads(value)
         return state
 
     @property
@@ -126,17 +122,14 @@ class SiloStore:
         """
         if os.getpid() != self._process:
             raise StoreError(f"store {self.path} was opened by process {self._process}; open it in this one")
-        rows = [(part, path, *_cells(value)) for part, kept in state.items() for path, value in kept.items()]
+        rows = [(part, path, _cell(value)) for part, kept in state.items() for path, value in kept.items()]
         try:
-            if self._full is not (release is not None):
-                self._full = release is not None
-                self._file.execute(f"PRAGMA synchronous={'FULL' if release else 'NORMAL'}")
-            self._file.execute("BEGIN IMMEDIATE")
+            self._file.execute(f"PRAGMA synchronous={'FULL' if release else 'NORMAL'}")
             self._file.executemany("DELETE FROM state WHERE part = ?", [(part,) for part in state])
-            self._file.executemany("INSERT INTO state VALUES (?, ?, ?, ?, ?)", rows)
+            self._file.executemany("INSERT INTO state VALUES (?, ?, ?)", rows)
             if release is not None:
                 self._file.execute("INSERT INTO releases VALUES (?, ?, ?)", release)
-            self._file.execute("COMMIT")
+            self._file.commit()
             if release is not None:
                 # A copy of the main file alone, without the log beside it, has booked all releases, too.
                 self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -150,8 +143,9 @@ class SiloStore:
             self._file.close()
 
 
-def _cells(value: Any) -> tuple[str | None, str | None, bytes | str]:
-    """Returns dtype, shape and content of an array; of JSON data only the content, as text."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, json.dumps(value.shape), value.tobytes()
-    return None, None, json.dumps(value)
+def _cell(value: Any) -> bytes | str:
+    """Returns an array in NumPy's format, and JSON data as text."""
+    if not isinstance(value, np.ndarray):
+        return json.dumps(value)
+    np.save(file := BytesIO(), value, allow_pickle=False)
+    return file.getvalue()
