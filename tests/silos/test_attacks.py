@@ -222,11 +222,11 @@ def test_a_store_is_of_one_process_and_one_plan(tmp_path, silo):
     for other in (
         (plan_of("arms", 9, baseline=PLAN.baseline, stack=noisy()), 0),
         (PLAN, 1),
-        (PLAN, 0, "repeatable", SEED),
+        (PLAN, 0, SEED),
     ):
-        plan, agent, *noise = other
+        plan, agent, *seed = other
         with pytest.raises(StoreError, match="is required"):
-            Silo(plan, agent, tmp_path / "0.db", *noise)
+            Silo(plan, agent, tmp_path / "0.db", *seed)
     (tmp_path / "none.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match="file is not a database"):
         Silo(PLAN, 0, tmp_path / "none.db")
@@ -317,28 +317,26 @@ def test_a_store_whose_books_were_changed_is_refused(tmp_path, silo):
 
 
 @pytest.mark.parametrize(
-    ("changes", "noise", "named"),
+    ("changes", "named"),
     [
-        ({"baseline": "UCB1"}, ("secret",), r"layers \['ArmsEnv'\]; a problem whose"),
-        ({"stack": noisy()[:1]}, ("secret",), "a Channel, or a Server without a policy"),
-        ({"stack": noisy(transport={"schedule": FROM_ONE})}, ("secret",), "without stage and echo"),
-        ({"stack": noisy(schedule="on_request", releases=9)}, ("secret",), "fixed in advance"),
-        ({"stack": [["Byzantine", {}], *noisy()]}, ("secret",), r"'Byzantine'"),
+        ({"baseline": "UCB1"}, r"layers \['ArmsEnv'\]; a problem whose"),
+        ({"stack": noisy()[:1]}, "a Channel, or a Server without a policy"),
+        ({"stack": noisy(transport={"schedule": FROM_ONE})}, "without stage and echo"),
+        ({"stack": noisy(schedule="on_request", releases=9)}, "fixed in advance"),
+        ({"stack": [["Byzantine", {}], *noisy()]}, r"'Byzantine'"),
         (
             {"stack": noisy("ContinualPrivatizer", mechanism="honaker")},
-            ("secret",),
             "a MatrixMechanism; .* not 'honaker'",
         ),
         (
             {"stack": noisy(pair="good_and_defective")},
-            ("secret",),
             "is a Gaussian; .* of the arrays as given",
         ),
-        ({"stack": noisy()}, ("secret", 7), "seed is 7 and noise 'secret'; a seed with 'repeatable'"),
-        ({"stack": noisy()}, ("repeatable",), "seed is None and noise 'repeatable'"),
-        ({"stack": noisy()}, ("loud",), "noise is 'loud'"),
+        ({"stack": noisy(), "seed": -1}, r"seed is -1; an integer >= 0"),
     ],
 )
-def test_what_silos_cannot_play_is_refused(tmp_path, changes, noise, named):
+def test_what_silos_cannot_play_is_refused(tmp_path, changes, named):
+    changes = {"stack": (), **changes}
+    seed = changes.pop("seed", None)
     with pytest.raises((UnfitError, ValueError), match=named):
-        Silo(SiloPlan(**{**PLAN.as_json(), **({"stack": ()} | changes)}), 0, tmp_path / "0.db", *noise)
+        Silo(SiloPlan(**{**PLAN.as_json(), **changes}), 0, tmp_path / "0.db", seed)
