@@ -4,17 +4,16 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
 from fedbandit_envs.basics.checks import require_integer
-from fedbandit_envs.core.ledger import ReleaseLedger
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import noise_names, noise_streams, row_seeds
 from fedbandit_envs.silos import noise as secret_noise
@@ -34,7 +33,7 @@ class TurnError(RuntimeError):
     """Raised when a silo is asked for something out of turn; nothing has changed then."""
 
 
-class Silo:
+class Silo(AbstractContextManager["Silo"]):
     """One agent of a federation: what it has observed and spent is on disk after every call.
 
     A round is :meth:`act`, then :meth:`observe`. After the rounds in which the plan has a release, :attr:`due` is true:
@@ -92,7 +91,6 @@ class Silo:
         self.agent = require_integer("agent", agent, 0, agents - 1)
         _, self._problem, self._privatizer, transport, self._policy = (parts := plan.make())
         self._mechanism = self._privatizer.mechanism
-        self._clip = getattr(self._privatizer.env, "_clip", None)
         if seed is None:
             secret_noise.require_fit(self._mechanism)
         self._seen = self._problem.alone()
@@ -109,7 +107,7 @@ class Silo:
             last=0,
             # The round of the last release that was received, by silo; of this one, that came back in a sum.
             received=np.zeros(agents, np.int64),
-            released={name: self._seen[f"total_{name}"].copy() for name in self._problem.statistics},
+            released=self._problem._released,
             seen=self._problem._observation,
             inbox=self._inbox.arrays,
         )
@@ -240,15 +238,7 @@ class Silo:
                 f"epsilon {spent:.4g}"
             )
         with self._changing():
-            grown = {}
-            for name, released in self._own.released.items():
-                total = self._seen[f"total_{name}"]
-                grown[name] = total - released
-                released[...] = total
-            if self._clip is not None:
-                ledger = ReleaseLedger()
-                ledger.begin((1, 1), "")
-                grown = ledger.clipped(grown, _ONE, self._clip)
+            grown = self._privatizer.env._release(_ONE)
             if self._seed is None:
                 noisy = secret_noise.randomised(self._mechanism, grown, self._index, self._past)
             else:
@@ -333,7 +323,7 @@ class Silo:
             "rounds_planned": self.plan.rounds,
         }
         sampling = secret_noise.SAMPLING if self._seed is None else FLOATING
-        books = self._claims, self._accountant, self._mechanism, self._clip
+        books = self._privatizer, self._claims, self._accountant
         return make_report(subject, self._claims(), *books, sampling, measured)
 
     def _claims(self, **asked: Any) -> list[Claim]:
@@ -343,19 +333,12 @@ class Silo:
         """Closes the store."""
         self._store.close()
 
-    def __enter__(self) -> Self:
-        """Returns the silo, whose store is closed at the end of the block."""
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def _start(self) -> None:
         """Starts mechanism and books; what the sensitivity rests on has been shown."""
-        sensitivity = self._problem.sensitivity()
-        self._scale = sensitivity.scale
-        if self._clip is not None:
-            sensitivity = sensitivity.clipped(self._clip)
+        self._scale, sensitivity = self._problem.sensitivity().scale, self._privatizer.env.sensitivity()
         generators, names, noise = [], [], "secret"
         if self._seed is None:
             windows = self.layout.schedule.count(self.plan.rounds) if self._mechanism.correlated else 1

@@ -18,7 +18,6 @@ from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.privacy import AGENT, Claim
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 SCHEMA_VERSION = 1
@@ -166,18 +165,15 @@ def report_of(env: FederatedEnv, measured: Mapping[str, float]) -> PrivacyReport
     subject |= {"rounds_planned": env.max_cycles, "layers": [type(layer).__name__ for layer in layers(env)]}
     if not isinstance(noise, Privatizer):
         return make_report(subject, claims, measured=measured)
-    clip = getattr(noise.env, "_clip", None)
-    books = noise.accountant, noise.mechanism, clip
-    return make_report(subject, claims, noise.claims, *books, measured=measured)
+    return make_report(subject, claims, noise, noise.claims, noise.accountant, measured=measured)
 
 
 def make_report(
     subject: Mapping[str, Any],
     claims: Sequence[Claim],
-    asked: Callable[..., list[Claim]] | None = None,
+    noise: Privatizer | None = None,
+    asked: Callable[..., list[Claim]] = lambda **asked: [],
     accountant: Accountant | None = None,
-    mechanism: Mechanism | None = None,
-    clip: float | None = None,
     sampling: str = FLOATING,
     measured: Mapping[str, float] = {},
 ) -> PrivacyReport:
@@ -186,14 +182,14 @@ def make_report(
     Args:
         subject: What the report is of, by name, ``environment`` among it.
         claims: The claims, against one observer each.
-        asked: A function that returns these claims for another ``delta`` and ``composition``; None without noise.
+        noise: The privatizer, with the mechanism and the clip; None without noise.
+        asked: A function that returns these claims for another ``delta`` and ``composition``; none without noise.
         accountant: The accountant of the releases; None without noise.
-        mechanism: The mechanism that adds the noise; None without noise.
-        clip: The largest norm of a release; None without a clip.
         sampling: How noise is computed.
         measured: What was measured besides, by name, such as ``audited_epsilon`` (a lower bound) or ``regret``.
     """
-    guarantees: list[dict[str, Any]] = [
+    curves = [(delta, asked(delta=delta, composition="exact")) for delta in DELTAS]
+    guarantees = [
         {
             **claim.as_json(),
             "observer": claim.observer,
@@ -201,17 +197,15 @@ def make_report(
             "trusting": _TRUSTS.get(claim.trust, claim.trust),
             "composition_means": _COMPOSITIONS[claim.composition],
             "means": _meaning(claim),
-            "curve": [],
+            "curve": [
+                {"delta": delta, "epsilon": others[place].as_json()["epsilon"]}
+                for delta, others in curves
+                if others and others[place].epsilon is not None
+            ],
             "curve_means": "epsilon at other deltas for the same releases, composed exactly",
         }
-        for claim in claims
+        for place, claim in enumerate(claims)
     ]
-    for delta in DELTAS:
-        for told, claim in zip(
-            guarantees, asked(delta=delta, composition="exact") if asked else (), strict=False
-        ):
-            if claim.epsilon is not None:
-                told["curve"].append({"delta": delta, "epsilon": claim.as_json()["epsilon"]})
     first = claims[0]
     fields: dict[str, Any] = {
         "protected": {
@@ -228,8 +222,9 @@ def make_report(
         "measured": dict(measured),
         "not_covered": list(NOT_COVERED),
     }
-    if accountant is None or mechanism is None:
+    if accountant is None or noise is None:
         return PrivacyReport(fields)
+    mechanism = noise.mechanism
     used = list(zip(accountant.events, accountant.counts, strict=True))
     made = int(np.max(sum(event.releases * counts for event, counts in used))) if used else 0
     most = mechanism.max_releases
@@ -237,7 +232,7 @@ def make_report(
         "name": type(mechanism).__name__,
         "sampling": sampling,
         "correlated_releases": mechanism.correlated,
-        "clip": "none" if clip is None else clip,
+        "clip": getattr(noise.env, "_clip", "none"),
         "releases_made": made,
         "releases_planned": "no limit" if most is None else most,
         "events_mean": "noise that one or several releases share, and how often; its loss is mu of Gaussian noise, or "
