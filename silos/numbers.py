@@ -29,7 +29,7 @@ def numbers_of(thing: Any) -> dict[str, Any]:
         UnfitError: The object has a part of which it is not known how to keep it.
     """
     kept = {}
-    for path, _, _, part in _parts(thing):
+    for path, _, _, part in _parts([("", thing)]):
         state = part.bit_generator.state if isinstance(part, Generator) else part
         kept[path] = state if isinstance(state, np.ndarray) else plain(state)
     return kept
@@ -43,8 +43,8 @@ def set_numbers(thing: Any, numbers: Mapping[str, Any]) -> None:
         TypeError: A number in a tuple is another one.
     """
     left = dict(numbers)
-    holders: dict[str, Any] = {"": thing}
-    for path, holder, key, part in _parts(thing, holders):
+    holders = [("", thing)]
+    for path, holder, key, part in _parts(holders):
         kept = left.pop(path)
         if isinstance(part, np.ndarray) and isinstance(kept, np.ndarray) and part.shape == kept.shape:
             # In place, since other names may stand for the same array.
@@ -56,22 +56,17 @@ def set_numbers(thing: Any, numbers: Mapping[str, Any]) -> None:
             _items(holder)[key] = type(part)(kept) if isinstance(part, np.generic) else kept
     for path, kept in left.items():
         before, _, key = path.rpartition("/")
-        _items(holders[before])[key] = kept
+        _items(dict(holders)[before])[key] = kept
 
 
-def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[str, Any, Any, Any]]:
+def _parts(holders: list[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any, Any]]:
     """Yields the path of each number or text in an object, what holds it, its key there, and it, each object once.
 
     Args:
-        thing: The object.
-        holders: Receives all that holds something, by path.
+        holders: The object, with an empty path. All that holds something in it is added, with its path.
     """
-    waiting: list[tuple[str, Any]] = [("", thing)]
-    seen = {id(thing)}
-    while waiting:
-        path, holder = waiting.pop()
-        if holders is not None:
-            holders[path] = holder
+    seen = {id(holder) for _, holder in holders}
+    for path, holder in holders:
         inside = _items(holder)
         for key, part in list(inside.items() if isinstance(inside, dict) else enumerate(inside)):
             there = f"{path}/{key}" if path else str(key)
@@ -84,11 +79,11 @@ def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[
                 yield there, holder, key, part
             elif isinstance(part, list | tuple | dict) or hasattr(part, "__dict__"):
                 seen.add(id(part))
-                waiting.append((there, part))
+                holders.append((there, part))
             else:
                 raise UnfitError(
-                    f"{type(thing).__name__} has {there!r}, a {type(part).__name__}; arrays, numbers, texts, and "
-                    "lists, dicts and objects of them, are required of what a silo keeps"
+                    f"{type(holders[0][1]).__name__} has {there!r}, a {type(part).__name__}; arrays, numbers, texts, "
+                    "and lists, dicts and objects of them, are required of what a silo keeps"
                 )
 
 

@@ -63,7 +63,7 @@ REFUSED = {
     "has the arrays .'pulls'": changed(arrays={"pulls": ZEROS["pulls"]}),
     r"has the arrays .*'float64', \(2, 2\)": changed(arrays={**ZEROS, "pulls": np.zeros((2, 2))}),
     "has the arrays .*'object'": raw(b"float64", b"object"),
-    "has numbers in 'pulls' that are not finite": raw(b"[0.0", b"[NaN"),
+    r"has numbers in \['pulls'\] that are not finite": raw(b"[0.0", b"[NaN"),
     "not finite, or above 1e.150": changed(arrays={**ZEROS, "successes": np.full(4, 1e300)}),
     "is of silo 0, this one": changed(parts=((0, 1),)),
 }

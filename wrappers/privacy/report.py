@@ -128,18 +128,13 @@ class PrivacyReport:
         tables: list[tuple[str, list[tuple[str, Any]]]] = []
         for part, value in self.fields.items():
             title = part.replace("_", " ").capitalize()
-            if isinstance(value, Mapping):
-                tables.append((title, [(str(name).replace("_", " "), one) for name, one in value.items()]))
-            elif part == "not_covered":
-                tables.append((title, [(str(place), one) for place, one in enumerate(value, 1)]))
-            elif isinstance(value, Sequence) and not isinstance(value, str):
-                for place, one in enumerate(value, 1):
-                    rows = [
-                        (str(name).replace("_", " "), each)
-                        for name, each in one.items()
-                        if each not in ("", [])
-                    ]
-                    tables.append((f"{title}, {place} of {len(value)}", rows))
+            several = value if part == "guarantees" else [value]
+            for place, one in enumerate(several, 1):
+                told = one if isinstance(one, Mapping) else dict(enumerate(one, 1))
+                rows = [
+                    (str(name).replace("_", " "), cell) for name, cell in told.items() if cell not in ("", [])
+                ]
+                tables.append((f"{title}, {place} of {len(several)}" if one is not value else title, rows))
         return tables
 
 
