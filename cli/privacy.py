@@ -32,11 +32,10 @@ def privacy(
     from fedbandit_envs.experiments.spec import REFUSALS, RunSpec, read_assignments, refusing
 
     with explained(*REFUSALS):
-        with refusing():
-            require_choice("--format", format_, _FORMATS)
         spec = RunSpec(baseline, env_id, rounds, seeds=1).changed(read_assignments(set_ or []))
         env, policy = spec.build()
         with refusing():
+            require_choice("--format", format_, _FORMATS)
             start = env.reset_batch(spec.all_seeds)
         result = play_started(env, policy, spec.all_seeds, start, lambda played: None)
         report = env.privacy_report(mean_regret_of_an_agent=float(result.regret[-1].mean()))

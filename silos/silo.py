@@ -94,14 +94,13 @@ class Silo(AbstractContextManager["Silo"]):
         if seed is None:
             secret_noise.require_fit(self._mechanism)
         self._seen = self._problem.alone()
-        messages = {name: space for name, space in transport._inbox_spaces.items() if name != "inbox_mask"}
-        senders = 1 if self.layout.sums else agents
-        inbox = {**zeros(messages, (1,)), "inbox_mask": np.zeros((1, 1, senders), np.bool_)}
-        self._inbox = Buffers(inbox, 1, messages)
+        inbox = zeros(transport._inbox_spaces, (1,))
+        self._inbox = Buffers(inbox, 1, inbox)
         self._index = np.zeros((1, 1), np.int64)
         own_seed = secrets.randbits(64) if seed is None else seed
         # What is kept of the silo itself; of the policy, and of mechanism and noise, what `numbers_of` finds is kept.
         self._own = SimpleNamespace(
+            identity=f"silo {agent} with seed {seed}, plan {plan.identity}",
             policy_seed=row_seeds([own_seed], agents)[:, agent : agent + 1],
             pending=None,
             last=0,
@@ -115,10 +114,12 @@ class Silo(AbstractContextManager["Silo"]):
         self._noise = [self._mechanism, self._past]
         self._measured: dict[str, Any] = {}
         self._accountant = Accountant(1, 1, adjacencies=tuple(self._problem.sensitivity().changes))
-        self._store = SiloStore(store, json.dumps({"plan": plan.identity, "agent": agent, "seed": seed}))
+        self._store = SiloStore(store)
         kept: dict[str, dict[str, Any]] | None = None
         try:
             if kept := self._store.state:
+                if (found := kept["own"]["identity"]) != self._own.identity:
+                    raise StoreError(f"store {store} is of {found}; one of {self._own.identity} is required")
                 set_numbers(self._own, kept["own"])
             self._policy.reset(parts.env.policy_spec, self._own.policy_seed)
             if kept:
@@ -166,10 +167,8 @@ class Silo(AbstractContextManager["Silo"]):
             ValueError: The observation does not fit, or changes what the sensitivity rests on, such as capacities.
         """
         if self._own.pending is not None or self.round >= self.plan.rounds:
-            raise TurnError(
-                f"round {self.round} of {self.plan.rounds} has the action {self._own.pending}; its outcome, or None "
-                "and a further round, is required before an action"
-            )
+            found = f"round {self.round} of {self.plan.rounds} has the action {self._own.pending}"
+            raise TurnError(f"{found}; None, and a further round, is required before an action")
         before = {name: self._seen[name][0, 0].copy() for name in observation if name in self._seen}
         self._problem.show(observation)
         scale = self._problem.sensitivity().scale
@@ -297,7 +296,7 @@ class Silo(AbstractContextManager["Silo"]):
             self._own.received = received
             for one in found:
                 place = 0 if self.layout.sums else one.parts[0][0]
-                self._inbox.arrays["inbox_mask"][0, 0, place] = True
+                self._inbox.arrays["inbox_mask"][0, place] = True
                 for name, array in one.arrays.items():
                     mine = sum(own[part].arrays[name] for part in one.parts if part in own)
                     self._inbox.arrays[f"inbox_{name}"][0, place] += array - mine

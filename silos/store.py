@@ -43,7 +43,6 @@ if hasattr(os, "register_at_fork"):
 _OPENING = """
     PRAGMA locking_mode=EXCLUSIVE;
     PRAGMA journal_mode=WAL;
-    CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS state (part TEXT, path TEXT, value, PRIMARY KEY (part, path));
     CREATE TABLE IF NOT EXISTS releases (round INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL);
 """
@@ -55,23 +54,22 @@ class SiloStore:
     Example:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "silo.db"
-        >>> store = SiloStore(path, "silo 0 of a plan")
+        >>> store = SiloStore(path)
         >>> store.save({"policy": {"seed": 3, "means": np.array([0.5])}}, (1, "an event", b"a message"))
         >>> store.close()
-        >>> store = SiloStore(path, "silo 0 of a plan")
+        >>> store = SiloStore(path)
         >>> store.state["policy"]["means"], store.releases
         (array([0.5]), [(1, 'an event', b'a message')])
     """
 
-    def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """Opens the file, or makes it.
 
         Args:
             path: Path of the file.
-            identity: Whose store it is; it is written to a new file, and compared with that of an old one.
 
         Raises:
-            StoreError: Another process has the store open, it is somebody else's, or the file is no store.
+            StoreError: Another process has the store open, or the file is no store.
         """
         self.path, self._process = Path(path), os.getpid()
         try:
@@ -80,18 +78,12 @@ class SiloStore:
             self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level="IMMEDIATE")
             _OPEN.add(self)
             self._file.executescript(_OPENING)
-            self._file.execute("INSERT OR IGNORE INTO identity VALUES (1, ?)", [identity])
-            self._file.commit()
-            ((found,),) = self._file.execute("SELECT text FROM identity")
         except (OSError, sqlite3.Error) as error:
             if hasattr(self, "_file"):
                 self._file.close()
             raise StoreError(
                 f"store {self.path} cannot be opened, or another process has it: {error}"
             ) from None
-        if found != identity:
-            self._file.close()
-            raise StoreError(f"store {self.path} is of {found!r}; one of {identity!r} is required")
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:

@@ -99,11 +99,11 @@ def test_messages_are_taken_in_order_and_once(silo):
             silo.receive([again])
     # A lost message is no reason to refuse the next one, and what comes while an action waits is for the next action.
     action = silo.act({})
-    assert not silo._inbox.arrays["inbox_mask"].any()
+    assert not silo._inbox.views["inbox_mask"].any()
     silo.receive([changed(parts=((1, 8),))])
     silo.observe(action, 1)
     assert silo.received == {1: 8}
-    assert silo._inbox.arrays["inbox_mask"].tolist() == [[[False, True, False]]]
+    assert silo._inbox.views["inbox_mask"].tolist() == [[[False, True, False]]]
 
 
 def test_every_number_survives_a_message_and_a_store():
@@ -126,7 +126,7 @@ def test_every_number_survives_a_message_and_a_store():
 def test_state_of_every_dtype_survives_a_store(tmp_path):
     kept = {str(t): np.arange(6).reshape(2, 3).T.astype(t) for t in ("f8", "f4", "i8", "i2", "u8", "u1", "?")}
     kept |= {"none": np.zeros((0, 3)), "scalar": np.array(2.5), "plain": {"a": [1, None, 2**70]}}
-    store = SiloStore(tmp_path / "0.db", "a store")
+    store = SiloStore(tmp_path / "0.db")
     store.save({"policy": {"old": 1}, "agent": {"a": 1}})
     store.save({"policy": kept})
     state = store.state
@@ -225,7 +225,7 @@ def test_a_store_is_of_one_process_and_one_plan(tmp_path, silo):
         (PLAN, 0, SEED),
     ):
         plan, agent, *seed = other
-        with pytest.raises(StoreError, match="is required"):
+        with pytest.raises(StoreError, match=r"is of silo 0 with seed None, plan .* is required"):
             Silo(plan, agent, tmp_path / "0.db", *seed)
     (tmp_path / "none.db").write_bytes(b"no database" * 100)
     with pytest.raises(StoreError, match="file is not a database"):
