@@ -22,13 +22,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import Change, Sensitivity
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
-    AdditiveMechanism,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    unflatten,
-)
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplace, Mechanism, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
@@ -156,8 +150,9 @@ def require_fit(mechanism: Mechanism) -> None:
         # Estimates in trees take several draws for one release.
         fits = mechanism._noise.releases <= MOST_CORRELATED and mechanism._noise.draws(2) == 1
     else:
-        pair = getattr(mechanism, "_pair", "as_given")
-        fits = type(mechanism) in (Gaussian, Laplace) and pair == "as_given"
+        fits = (
+            type(mechanism) in (Gaussian, Laplace) and getattr(mechanism, "_pair", "as_given") == "as_given"
+        )
     if not fits:
         raise UnfitError(
             f"the plan's mechanism is a {type(mechanism).__name__}; Gaussian or Laplace noise of the arrays as given, "
@@ -181,7 +176,7 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
     Raises:
         OverflowError: A number of the statistic is too large for the grid.
     """
-    assert isinstance(mechanism, AdditiveMechanism | MatrixMechanism)
+    assert isinstance(mechanism, Gaussian | Laplace | MatrixMechanism)
     flat, scale, sizes = (array[0, 0] for array in (flatten(statistic), *mechanism.sizes(index)))
     draws, done, each = SecretDraws(), int(index[0, 0]), np.arange(len(flat))
     if isinstance(mechanism, MatrixMechanism):

@@ -20,7 +20,7 @@ from fedbandit_envs.silos import noise as secret_noise
 from fedbandit_envs.silos.messages import Message, MessageError
 from fedbandit_envs.silos.numbers import numbers_of, set_numbers
 from fedbandit_envs.silos.plan import SiloPlan
-from fedbandit_envs.silos.store import SiloStore, StoreError
+from fedbandit_envs.silos.store import Release, SiloStore, StoreError
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -64,11 +64,7 @@ class Silo(AbstractContextManager["Silo"]):
     """
 
     def __init__(
-        self,
-        plan: SiloPlan,
-        agent: int,
-        store: str | os.PathLike[str],
-        seed: int | None = None,
+        self, plan: SiloPlan, agent: int, store: str | os.PathLike[str], seed: int | None = None
     ) -> None:
         """Opens the silo's store, or makes it.
 
@@ -340,6 +336,7 @@ class Silo(AbstractContextManager["Silo"]):
         self._scale, sensitivity = self._problem.sensitivity().scale, self._privatizer.env.sensitivity()
         generators, names, noise = [], [], "secret"
         if self._seed is None:
+            # One event of all releases counts the rounding of one of them; events of single ones count their own.
             windows = self.layout.schedule.count(self.plan.rounds) if self._mechanism.correlated else 1
             sensitivity = secret_noise.rounded(sensitivity, self.plan.rounds, windows)
         else:
@@ -366,7 +363,7 @@ class Silo(AbstractContextManager["Silo"]):
             self._store.close()
             raise
 
-    def _save(self, *parts: str, release: tuple[int, str, bytes] | None = None) -> None:
+    def _save(self, *parts: str, release: Release | None = None) -> None:
         """Writes the silo's own state and further parts that have changed: ``policy`` or ``noise``."""
         state = {part: numbers_of(getattr(self, f"_{part}")) for part in ("own", *parts)}
         self._store.save(state, release)

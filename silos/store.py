@@ -18,6 +18,9 @@ from weakref import WeakSet
 
 import numpy as np
 
+Release = tuple[int, str, bytes]
+"""After which round a release was made, its event, and its message."""
+
 
 class StoreError(RuntimeError):
     """Raised when a store cannot be used: another process has it, it belongs to another plan, or a write has failed."""
@@ -95,13 +98,11 @@ class SiloStore:
         return state
 
     @property
-    def releases(self) -> list[tuple[int, str, bytes]]:
+    def releases(self) -> list[Release]:
         """Round, event and message of every release, in order."""
         return self._file.execute("SELECT * FROM releases ORDER BY round").fetchall()
 
-    def save(
-        self, state: Mapping[str, Mapping[str, Any]], release: tuple[int, str, bytes] | None = None
-    ) -> None:
+    def save(self, state: Mapping[str, Mapping[str, Any]], release: Release | None = None) -> None:
         """Writes parts of the state, and with them a release if one is given, in one transaction.
 
         Args:

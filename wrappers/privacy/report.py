@@ -4,7 +4,7 @@ A report says what a claim says, never less, and what is needed to judge it. ``d
 to NIST SP 800-226 and to the schema of the Differential Privacy Deployments Registry.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
@@ -15,7 +15,7 @@ import numpy as np
 
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.privacy import AGENT, Claim
+from fedbandit_envs.core.privacy import AGENT, Claim, independent
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
@@ -99,7 +99,7 @@ class PrivacyReport:
         lines = [f"# Privacy report: {self.fields['subject']['environment']}", "", *self._summary(), ""]
         for title, rows in self._tables():
             lines += [f"## {title}", "", *(["| | |", "|---|---|"] if rows else ["None."])]
-            lines += [f"| {name} | {_text(value)} |" for name, value in rows] + [""]
+            lines += [f"| {name} | {text} |" for name, text in rows] + [""]
         return "\n".join(lines)
 
     def html(self) -> str:
@@ -109,8 +109,7 @@ class PrivacyReport:
             f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>{title}</title><h1>{title}</h1>"
         ]
         parts += [f"<p>{escape(sentence)}</p>" for sentence in self._summary() if sentence]
-        for heading, rows in self._tables():
-            parts.append(html_table(heading, [(name, _text(value)) for name, value in rows]))
+        parts += [html_table(heading, rows) for heading, rows in self._tables()]
         return "\n".join([*parts, "</html>\n"])
 
     def _repr_html_(self) -> str:
@@ -123,19 +122,19 @@ class PrivacyReport:
             lines += ["", f"Against {one['against']}; one has to trust {one['trusting']}. {one['means']}"]
         return [*lines, "", f"Noise is {self.fields['noise']['kind']}: {self.fields['noise']['means']}."]
 
-    def _tables(self) -> list[tuple[str, list[tuple[str, Any]]]]:
-        """Returns the report as titles, each with rows of names and values."""
-        tables: list[tuple[str, list[tuple[str, Any]]]] = []
+    def _tables(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Yields the report as titles, each with rows of names and texts."""
         for part, value in self.fields.items():
             title = part.replace("_", " ").capitalize()
             several = value if part == "guarantees" else [value]
             for place, one in enumerate(several, 1):
                 told = one if isinstance(one, Mapping) else dict(enumerate(one, 1))
                 rows = [
-                    (str(name).replace("_", " "), cell) for name, cell in told.items() if cell not in ("", [])
+                    (str(name).replace("_", " "), _text(cell))
+                    for name, cell in told.items()
+                    if cell not in ("", [])
                 ]
-                tables.append((f"{title}, {place} of {len(several)}" if one is not value else title, rows))
-        return tables
+                yield f"{title}, {place} of {len(several)}" if one is not value else title, rows
 
 
 def _text(value: Any) -> str:
@@ -226,7 +225,7 @@ def make_report(
     fields["mechanism"] = {
         "name": type(mechanism).__name__,
         "sampling": sampling,
-        "correlated_releases": mechanism.correlated,
+        "correlated_releases": not independent(noise.single_release_space),
         "clip": getattr(noise.env, "_clip", "none"),
         "releases_made": made,
         "releases_planned": "no limit" if most is None else most,
@@ -248,15 +247,14 @@ def make_report(
         mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
         fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
     # With basic composition the deltas of further releases add up, too.
-    at, ended = None if first.composition == "basic" else first.delta, most is not None and made >= most
+    at = None if first.composition == "basic" else first.delta
     again = accountant.after(dict(used)).epsilon(at, composition=first.composition, adjacency=first.adjacency)
     # An observer who sees more than the accountant's noise knows no less when all is done once more.
     if first.epsilon is None or (again.epsilon is not None and again.epsilon < first.epsilon):
         again = first
+    ended = "none: the plan is used up, and more rounds need a new one"
     fields["if_it_goes_on"] = {
-        "further_releases": "none: the plan is used up, and more rounds need a new one"
-        if ended
-        else "possible",
+        "further_releases": ended if most is not None and made >= most else "possible",
         "once_more": "as many releases again of the same people's data: a second run, or twice the rounds and releases",
         "epsilon_if_all_is_done_once_more": again.as_json()["epsilon"],
         "delta_if_all_is_done_once_more": again.delta,
