@@ -1,7 +1,6 @@
 """The command ``fedbandit privacy``, which reports what a baseline's messages cost in privacy."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -33,18 +32,15 @@ def privacy(
     from fedbandit_envs.experiments.spec import REFUSALS, RunSpec, read_assignments, refusing
 
     with explained(*REFUSALS):
-        with refusing():
-            require_choice("--format", format_, _FORMATS)
         spec = RunSpec(baseline, env_id, rounds, seeds=1).changed(read_assignments(set_ or []))
         env, policy = spec.build()
         with refusing():
+            require_choice("--format", format_, _FORMATS)
             start = env.reset_batch(spec.all_seeds)
         result = play_started(env, policy, spec.all_seeds, start, lambda played: None)
         report = env.privacy_report(mean_regret_of_an_agent=float(result.regret[-1].mean()))
-    played = {"baseline": baseline, "env_id": env_id, "settings": set_ or []}
-    report = replace(report, fields={**report.fields, "subject": {**report.fields["subject"], **played}})
-    forms = {"markdown": report.markdown, "html": report.html}
-    text = forms[format_]() if format_ in forms else json.dumps(report.fields, indent=2)
+    report.fields["subject"].update(baseline=baseline, env_id=env_id, settings=set_ or [])
+    text = json.dumps(report.fields, indent=2) if format_ == "json" else getattr(report, format_)()
     if out is None:
         typer.echo(text)
         return

@@ -98,12 +98,11 @@ def client_app(plan: SiloPlan, play: Callable[[Silo], None]) -> Any:
                         silo.receive([message.encode()])
                     except MessageError as error:
                         print(f"a message is left out: {error}", flush=True)
-            while True:
+            while silo.due or silo.round < min(asked[_ROUND], plan.rounds):
                 if silo.due:
                     silo.release()
-                if silo.round >= min(asked[_ROUND], plan.rounds):
-                    break
-                play(silo)
+                else:
+                    play(silo)
             content = ConfigRecord({_PACKETS: [message.encode() for message in silo.messages]})
             print(f"silo {silo.agent}: round {silo.round}, {silo.privacy()}", flush=True)
         return Envelope(RecordDict({_RECORD: content}), reply_to=request)

@@ -109,8 +109,8 @@ class Message:
             names = [told["format"], told["plan"]]
             parts = [(sender, round_) for sender, round_ in told["parts"]]
             shapes = {name: (one["dtype"], tuple(one["shape"])) for name, one in told["arrays"].items()}
-            flat = {name: np.array(one["values"], np.float64) for name, one in told["arrays"].items()}
-            arrays = {name: array.reshape(shapes[name][1]) for name, array in flat.items()}
+            values = {name: np.array(one["values"], np.float64) for name, one in told["arrays"].items()}
+            arrays = {name: array.reshape(shapes[name][1]) for name, array in values.items()}
         # An int of thousands of digits is a ValueError, and a list nested as deeply a RecursionError.
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise MessageError(f"a message cannot be read: {type(error).__name__}, {error}") from None
@@ -118,22 +118,20 @@ class Message:
         most = releases if layout.sums else 1
         require(1 <= len(parts) <= most, f"is of {len(parts)} releases", f"a number in [1, {most}]")
         listed = all(
-            [type(n) for n in part] == [int, int]
-            and 0 <= part[0] < layout.agents
-            and 1 <= part[1] <= layout.rounds
-            and layout.schedule.sends(part[1])
-            for part in parts
+            type(sender) is type(round_) is int
+            and 0 <= sender < layout.agents
+            and 1 <= round_ <= layout.rounds
+            and layout.schedule.sends(round_)
+            for sender, round_ in parts
         )
         silos = f"one of silos 0 to {layout.agents - 1}, after a round with a release,"
         require(listed, f"is of the releases {parts}", silos)
         require(parts == sorted({*parts}), f"is of the releases {parts}", "an ascending order")
         expected = {name: ("float64", tuple(shape)) for name, shape in layout.shapes.items()}
         require(shapes == expected, f"has the arrays {shapes}", f"{expected}")
-        for name, array in arrays.items():
-            fine = bool((np.abs(array) <= LARGEST).all())
-            require(
-                fine, f"has numbers in {name!r} that are not finite, or above {LARGEST:g}", "a finite number"
-            )
+        wrong = [name for name, array in arrays.items() if not (np.abs(array) <= LARGEST).all()]
+        found = f"has numbers in {wrong} that are not finite, or above {LARGEST:g}"
+        require(not wrong, found, "a finite number")
         return cls(layout.plan, tuple(parts), arrays)
 
 

@@ -11,10 +11,9 @@ the continuous mechanism's, and exactly as private, whatever the composition. On
 neighbours may differ by up to two steps more in each number (:func:`rounded`).
 """
 
-import os
-from collections.abc import Callable
 from functools import lru_cache
 from math import ceil, sqrt
+from random import Random, SystemRandom
 
 import numpy as np
 import scipy
@@ -23,13 +22,7 @@ from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import Change, Sensitivity
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import (
-    AdditiveMechanism,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    unflatten,
-)
+from fedbandit_envs.wrappers.privacy.mechanisms.additive import Gaussian, Laplace, Mechanism, unflatten
 from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
 from fedbandit_envs.wrappers.privacy.mechanisms.prefix_noise import PrefixNoise
 
@@ -54,18 +47,15 @@ Digits = list[int]
 class SecretDraws:
     """Draws normal and Laplace numbers, rounded to integers, from the operating system's random bits.
 
-    No bit is used twice; bits that are left over go with the object.
-
     Example:
         >>> draws = SecretDraws()
         >>> abs(draws.normal(1 << 20)) < 10 * (1 << 20)
         True
     """
 
-    def __init__(self, source: Callable[[int], bytes] = os.urandom) -> None:
-        """Takes the source of random bytes, which is given their number."""
-        self._source = source
-        self._words: list[int] = []
+    def __init__(self, source: Random | None = None) -> None:
+        """Takes the source of random bits; None for the operating system's."""
+        self._bits = SystemRandom() if source is None else source
 
     def normal(self, size: int) -> int:
         """Returns a normal number of standard deviation ``size``, an integer > 0, rounded to an integer."""
@@ -88,18 +78,13 @@ class SecretDraws:
             x = []
         return self._signed(k, x, size)
 
-    def _word(self) -> int:
-        if not self._words:
-            self._words = np.frombuffer(self._source(4096), "<u4").tolist()
-        return self._words.pop()
-
     def _less(self, one: Digits, other: Digits) -> bool:
         """Returns whether a uniform number is less than another, for both of which it draws digits if need be."""
         place = 0
         while True:
             for digits in (one, other):
                 if len(digits) == place:
-                    digits.append(self._word())
+                    digits.append(self._bits.getrandbits(32))
             if one[place] != other[place]:
                 return one[place] < other[place]
             place += 1
@@ -118,11 +103,7 @@ class SecretDraws:
 
     def _goes_on(self, x: Digits, k: int) -> bool:
         """Returns True with probability (2 k + x) / (2 k + 2)."""
-        choices = 2 * k + 2
-        # Words that would make some choices more likely than others are drawn again.
-        while (word := self._word()) >= (1 << 32) // choices * choices:
-            pass
-        choice = word % choices
+        choice = self._bits.randrange(2 * k + 2)
         return choice < 2 * k or (choice == 2 * k and self._less([], x))
 
     def _coin(self) -> bool:
@@ -133,12 +114,12 @@ class SecretDraws:
     def _signed(self, k: int, x: Digits, size: int) -> int:
         """Returns plus or minus (k + x) ``size``, rounded, with as many digits of x as that takes."""
         while True:
-            x.append(self._word())
+            x.append(self._bits.getrandbits(32))
             bits = 32 * len(x)
             value = (k << bits) + sum(word << (bits - 32 * place) for place, word in enumerate(x, 1))
             low, high = ((2 * size * end + (1 << bits)) >> (bits + 1) for end in (value, value + 1))
             if low == high:
-                return low if self._word() & 1 else -low
+                return low if self._bits.getrandbits(1) else -low
 
 
 def rounded(sensitivity: Sensitivity, rounds: int, windows: int) -> Sensitivity:
@@ -169,8 +150,9 @@ def require_fit(mechanism: Mechanism) -> None:
         # Estimates in trees take several draws for one release.
         fits = mechanism._noise.releases <= MOST_CORRELATED and mechanism._noise.draws(2) == 1
     else:
-        pair = getattr(mechanism, "_pair", "as_given")
-        fits = type(mechanism) in (Gaussian, Laplace) and pair == "as_given"
+        fits = (
+            type(mechanism) in (Gaussian, Laplace) and getattr(mechanism, "_pair", "as_given") == "as_given"
+        )
     if not fits:
         raise UnfitError(
             f"the plan's mechanism is a {type(mechanism).__name__}; Gaussian or Laplace noise of the arrays as given, "
@@ -194,19 +176,18 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
     Raises:
         OverflowError: A number of the statistic is too large for the grid.
     """
-    assert isinstance(mechanism, AdditiveMechanism | MatrixMechanism)
+    assert isinstance(mechanism, Gaussian | Laplace | MatrixMechanism)
     flat, scale, sizes = (array[0, 0] for array in (flatten(statistic), *mechanism.sizes(index)))
     draws, done, each = SecretDraws(), int(index[0, 0]), np.arange(len(flat))
-    matrix = mechanism if isinstance(mechanism, MatrixMechanism) else None
-    if matrix is not None:
+    if isinstance(mechanism, MatrixMechanism):
         # Both halves of a symmetric statistic have the same draws.
-        each, noise = matrix._drawn, matrix._noise
+        each, noise = mechanism._drawn, mechanism._noise
         # The cache needs what can be hashed, and mypy does not take a class for that.
         mixing, unmixing = _factors(type(noise), noise.releases)  # type: ignore[arg-type]
     first = np.unique(each, return_index=True)[1]
     exact = flat[first]
-    if matrix is not None:
-        past["grown"] = np.vstack([past.get("grown", exact[:0].reshape(0, len(exact))), exact])
+    if isinstance(mechanism, MatrixMechanism):
+        past["grown"] = np.vstack([*past.get("grown", ()), exact])
         exact = unmixing[done, : done + 1] @ past["grown"]
     draw, unit = (draws.laplace, 2.0) if isinstance(mechanism, Laplace) else (draws.normal, 1.0)
     shown, variances = exact.copy(), np.zeros(len(exact))
@@ -218,8 +199,8 @@ def randomised(mechanism: Mechanism, statistic: Arrays, index: Array, past: Arra
             raise OverflowError(f"the statistic has {value:.6g}; at most {_MOST * step:.6g} is required")
         shown[k] = (round(value / step) + draw(count)) * step
         variances[k] = unit * (count * step) ** 2
-    if matrix is not None:
-        past["shown"] = np.vstack([past.get("shown", shown[:0].reshape(0, len(shown))), shown])
+    if isinstance(mechanism, MatrixMechanism):
+        past["shown"] = np.vstack([*past.get("shown", ()), shown])
         shown = mixing[done, : done + 1] @ past["shown"]
         variances *= noise.variance(done + 1) - noise.variance(done)
     return unflatten(shown[each].reshape(1, 1, -1), variances[each].reshape(1, 1, -1), statistic)

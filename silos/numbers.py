@@ -29,7 +29,7 @@ def numbers_of(thing: Any) -> dict[str, Any]:
         UnfitError: The object has a part of which it is not known how to keep it.
     """
     kept = {}
-    for path, _, _, part in _parts(thing):
+    for path, _, _, part in _parts([("", thing)]):
         state = part.bit_generator.state if isinstance(part, Generator) else part
         kept[path] = state if isinstance(state, np.ndarray) else plain(state)
     return kept
@@ -39,53 +39,36 @@ def set_numbers(thing: Any, numbers: Mapping[str, Any]) -> None:
     """Writes what :func:`numbers_of` has returned to an object that was reset in the same way.
 
     Raises:
-        UnfitError: The object lacks the place of a number.
+        KeyError: The object has a place without a number, or a number has no place.
+        TypeError: A number in a tuple is another one.
     """
     left = dict(numbers)
-    holders: dict[str, Any] = {"": thing}
-    for path, holder, key, part in _parts(thing, holders):
-        kept = left.pop(path, part)
+    holders = [("", thing)]
+    for path, holder, key, part in _parts(holders):
+        kept = left.pop(path)
         if isinstance(part, np.ndarray) and isinstance(kept, np.ndarray) and part.shape == kept.shape:
             # In place, since other names may stand for the same array.
             if part.flags.writeable:
                 part[...] = kept
         elif isinstance(part, Generator):
             part.bit_generator.state = kept
-        elif isinstance(part, np.generic):
-            _put(holder, key, type(part)(kept), path)
-        elif isinstance(kept, np.ndarray) or kept != part or type(kept) is not type(part):
-            _put(holder, key, kept, path)
+        elif not isinstance(holder, tuple) or kept != part:
+            _items(holder)[key] = type(part)(kept) if isinstance(part, np.generic) else kept
     for path, kept in left.items():
         before, _, key = path.rpartition("/")
-        if before not in holders:
-            raise UnfitError(
-                f"state has {path!r}, for which a {type(thing).__name__} that was reset has no place"
-            )
-        _put(holders[before], key, kept, path)
+        _items(dict(holders)[before])[key] = kept
 
 
-def _put(holder: Any, key: Any, value: Any, path: str) -> None:
-    if not isinstance(holder, tuple):
-        (holder if isinstance(holder, list) else _named(holder))[key] = value
-    elif holder[key] != value:
-        raise UnfitError(f"state has another {path!r}, in a tuple, than what was reset; the same is required")
-
-
-def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[str, Any, Any, Any]]:
+def _parts(holders: list[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any, Any]]:
     """Yields the path of each number or text in an object, what holds it, its key there, and it, each object once.
 
     Args:
-        thing: The object.
-        holders: Receives all that holds something, by path.
+        holders: The object, with an empty path. All that holds something in it is added, with its path.
     """
-    waiting: list[tuple[str, Any]] = [("", thing)]
-    seen = {id(thing)}
-    while waiting:
-        path, holder = waiting.pop()
-        if holders is not None:
-            holders[path] = holder
-        inside = enumerate(holder) if isinstance(holder, list | tuple) else _named(holder).items()
-        for key, part in list(inside):
+    seen = {id(holder) for _, holder in holders}
+    for path, holder in holders:
+        inside = _items(holder)
+        for key, part in list(inside.items() if isinstance(inside, dict) else enumerate(inside)):
             there = f"{path}/{key}" if path else str(key)
             if isinstance(part, (*_PLAIN, np.generic)):
                 yield there, holder, key, part
@@ -96,13 +79,14 @@ def _parts(thing: Any, holders: dict[str, Any] | None = None) -> Iterator[tuple[
                 yield there, holder, key, part
             elif isinstance(part, list | tuple | dict) or hasattr(part, "__dict__"):
                 seen.add(id(part))
-                waiting.append((there, part))
+                holders.append((there, part))
             else:
                 raise UnfitError(
-                    f"{type(thing).__name__} has {there!r}, a {type(part).__name__}; arrays, numbers, texts, and "
-                    "lists, dicts and objects of them, are required of what a silo keeps"
+                    f"{type(holders[0][1]).__name__} has {there!r}, a {type(part).__name__}; arrays, numbers, texts, "
+                    "and lists, dicts and objects of them, are required of what a silo keeps"
                 )
 
 
-def _named(holder: Any) -> dict[Any, Any]:
-    return holder if isinstance(holder, dict) else vars(holder)
+def _items(holder: Any) -> Any:
+    """Returns what has the parts of a list, tuple, dict or object by index or name."""
+    return holder if isinstance(holder, list | tuple | dict) else vars(holder)

@@ -114,9 +114,8 @@ class SiloPlan:
         """
         entry, baseline = find_registered(self.env_id), find_baseline(self.baseline)
         kwargs = {**entry.kwargs, **self.env_kwargs, "max_cycles": self.rounds}
-        env = baseline.wrap(
-            build(entry.federation, (*entry.stack, *self.stack), **kwargs), self.wrapper_kwargs
-        )
+        inner = build(entry.federation, (*entry.stack, *self.stack), **kwargs)
+        env = baseline.wrap(inner, self.wrapper_kwargs)
         privatizer, transport, problem = find_layer(env, "noise"), find_layer(env, "transport"), env.unwrapped
         names = [type(layer).__name__ for layer in layers(env)]
         known = (Problem, Clip, Privatizer, Channel, Server)

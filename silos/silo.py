@@ -4,23 +4,23 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from typing import Any, Literal, Self
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
-from fedbandit_envs.basics.checks import require_choice, require_integer
-from fedbandit_envs.core.ledger import ReleaseLedger
+from fedbandit_envs.basics.checks import require_integer
 from fedbandit_envs.core.privacy import Claim
 from fedbandit_envs.randomness.streams import noise_names, noise_streams, row_seeds
 from fedbandit_envs.silos import noise as secret_noise
 from fedbandit_envs.silos.messages import Message, MessageError
 from fedbandit_envs.silos.numbers import numbers_of, set_numbers
 from fedbandit_envs.silos.plan import SiloPlan
-from fedbandit_envs.silos.store import SiloStore, StoreError
+from fedbandit_envs.silos.store import Release, SiloStore, StoreError
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant, Event
 from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.privatizer import BudgetExhaustedError
@@ -33,7 +33,7 @@ class TurnError(RuntimeError):
     """Raised when a silo is asked for something out of turn; nothing has changed then."""
 
 
-class Silo:
+class Silo(AbstractContextManager["Silo"]):
     """One agent of a federation: what it has observed and spent is on disk after every call.
 
     A round is :meth:`act`, then :meth:`observe`. After the rounds in which the plan has a release, :attr:`due` is true:
@@ -42,8 +42,8 @@ class Silo:
     again, and :attr:`round`, :attr:`pending` and :attr:`due` say where it was.
 
     Noise is secret unless asked otherwise: drawn from the operating system's random bits, on a grid
-    (:mod:`fedbandit_envs.silos.noise`). With ``repeatable`` noise a silo plays what agent ``agent`` of the simulation
-    with the same seed plays, bit for bit; claims then say ``repeatable``.
+    (:mod:`fedbandit_envs.silos.noise`). With a ``seed`` a silo plays what agent ``agent`` of the simulation with the
+    same seed plays, bit for bit; its noise is then ``repeatable``, and claims say so.
 
     Example:
         >>> from tempfile import mkdtemp
@@ -64,12 +64,7 @@ class Silo:
     """
 
     def __init__(
-        self,
-        plan: SiloPlan,
-        agent: int,
-        store: str | os.PathLike[str],
-        noise: Literal["secret", "repeatable"] = "secret",
-        seed: int | None = None,
+        self, plan: SiloPlan, agent: int, store: str | os.PathLike[str], seed: int | None = None
     ) -> None:
         """Opens the silo's store, or makes it.
 
@@ -77,52 +72,52 @@ class Silo:
             plan: What all silos play.
             agent: The silo's number, from 0.
             store: Path of the store's file, of this silo alone.
-            noise: ``"secret"``, or ``"repeatable"`` for simulations, whose claims nobody should rely on.
-            seed: The simulation's seed; only with repeatable noise.
+            seed: None for secret noise. The seed of a simulation makes noise repeatable; nobody should rely on the
+                claims then.
 
         Raises:
             TypeError: An argument has the wrong type.
-            ValueError: An argument is out of its range, or ``seed`` does not fit ``noise``.
+            ValueError: An argument is out of its range.
             UnfitError: Silos cannot play the plan, or keep the policy, or there is no secret noise for the mechanism.
             StoreError: The store cannot be used.
         """
-        require_choice("noise", noise, ("secret", "repeatable"))
-        if (seed is None) is not (noise == "secret"):
-            raise ValueError(
-                f"seed is {seed!r} and noise {noise!r}; a seed with 'repeatable', and else None, is required"
-            )
+        self._seed = None if seed is None else require_integer("seed", seed, 0)
         self.plan, self.layout = plan, plan.layout
         agents = self.layout.agents
         self.agent = require_integer("agent", agent, 0, agents - 1)
         _, self._problem, self._privatizer, transport, self._policy = (parts := plan.make())
-        self._mechanism, self._noise = self._privatizer.mechanism, noise
-        self._clip = getattr(self._privatizer.env, "_clip", None)
-        if noise == "secret":
+        self._mechanism = self._privatizer.mechanism
+        if seed is None:
             secret_noise.require_fit(self._mechanism)
         self._seen = self._problem.alone()
-        messages = {name: space for name, space in transport._inbox_spaces.items() if name != "inbox_mask"}
-        senders = 1 if self.layout.sums else agents
-        inbox = {**zeros(messages, (1,)), "inbox_mask": np.zeros((1, 1, senders), np.bool_)}
-        self._inbox = Buffers(inbox, 1, messages)
-        self._released = {name: self._seen[f"total_{name}"].copy() for name in self._problem.statistics}
+        inbox = zeros(transport._inbox_spaces, (1,))
+        self._inbox = Buffers(inbox, 1, inbox)
         self._index = np.zeros((1, 1), np.int64)
-        self._pending: Array | None = None
-        # The rounds of the last releases that were received, by silo; of this one, those that came back in a sum.
-        self._received = np.zeros(agents, np.int64)
-        self._last, self._started = 0, False
-        self._past: Arrays = {}
+        own_seed = secrets.randbits(64) if seed is None else seed
+        # What is kept of the silo itself; of the policy, and of mechanism and noise, what `numbers_of` finds is kept.
+        self._own = SimpleNamespace(
+            identity=f"silo {agent} with seed {seed}, plan {plan.identity}",
+            policy_seed=row_seeds([own_seed], agents)[:, agent : agent + 1],
+            pending=None,
+            last=0,
+            # The round of the last release that was received, by silo; of this one, that came back in a sum.
+            received=np.zeros(agents, np.int64),
+            released=self._problem._released,
+            seen=self._problem._observation,
+            inbox=self._inbox.arrays,
+        )
+        self._started, self._past = False, Arrays()
+        self._noise = [self._mechanism, self._past]
         self._measured: dict[str, Any] = {}
         self._accountant = Accountant(1, 1, adjacencies=tuple(self._problem.sensitivity().changes))
-        who = {"plan": plan.identity, "agent": agent, "noise": noise, "seed": seed}
-        self._store = SiloStore(store, json.dumps(who))
+        self._store = SiloStore(store)
         kept: dict[str, dict[str, Any]] | None = None
         try:
-            kept = self._store.state
-            own = kept["agent"]["policy_seed"] if kept else secrets.randbits(64)
-            self._policy_seed, self._seed = np.array([[own]], np.uint64), seed
-            if seed is not None:
-                self._policy_seed = row_seeds([seed], agents)[:, agent : agent + 1]
-            self._policy.reset(parts.env.policy_spec, self._policy_seed)
+            if kept := self._store.state:
+                if (found := kept["own"]["identity"]) != self._own.identity:
+                    raise StoreError(f"store {store} is of {found}; one of {self._own.identity} is required")
+                set_numbers(self._own, kept["own"])
+            self._policy.reset(parts.env.policy_spec, self._own.policy_seed)
             if kept:
                 self._restore(kept)
             else:
@@ -130,7 +125,10 @@ class Silo:
         except BaseException as error:
             self._store.close()
             if kept != {} and isinstance(error, KeyError | TypeError | ValueError):
-                raise StoreError(f"store {store} is damaged, or of another version: {error}") from error
+                raise StoreError(
+                    f"store {store} is damaged, or of another version, or the policy has parts that it lacks when it "
+                    f"is reset: {error!r}"
+                ) from error
             raise
 
     @property
@@ -141,12 +139,14 @@ class Silo:
     @property
     def pending(self) -> Array | None:
         """The action that waits for its outcome; None between rounds."""
-        return None if self._pending is None else self._pending.copy()
+        return None if self._own.pending is None else self._own.pending.copy()
 
     @property
     def due(self) -> bool:
         """Whether the plan has a release after this round, and it has not been made yet."""
-        return self._pending is None and self._last < (t := self.round) and self.layout.schedule.sends(t)
+        return (
+            self._own.pending is None and self._own.last < (t := self.round) and self.layout.schedule.sends(t)
+        )
 
     def act(self, observation: Mapping[str, Any]) -> Array:
         """Returns the action of the next round.
@@ -162,11 +162,9 @@ class Silo:
             TurnError: The last action has no outcome yet, or all rounds have been played.
             ValueError: The observation does not fit, or changes what the sensitivity rests on, such as capacities.
         """
-        if self._pending is not None or self.round >= self.plan.rounds:
-            raise TurnError(
-                f"round {self.round} of {self.plan.rounds} has the action {self._pending}; its outcome, or None and a "
-                "further round, is required before an action"
-            )
+        if self._own.pending is not None or self.round >= self.plan.rounds:
+            found = f"round {self.round} of {self.plan.rounds} has the action {self._own.pending}"
+            raise TurnError(f"{found}; None, and a further round, is required before an action")
         before = {name: self._seen[name][0, 0].copy() for name in observation if name in self._seen}
         self._problem.show(observation)
         scale = self._problem.sensitivity().scale
@@ -179,16 +177,16 @@ class Silo:
             changed = ["policy"]
             if not self._started:
                 self._start()
-                changed.append("mechanism")
+                changed.append("noise")
             action = self._policy.act({**self._seen, **self._inbox.views})
             if isinstance(action, Mapping):
                 raise UnfitError(f"the policy returns {sorted(action)}; an action alone is required of silos")
-            self._pending = np.array(action[0, 0])
+            self._own.pending = np.array(action[0, 0])
             # The policy has seen them. What is received from here on waits for the next action.
             for array in self._inbox.arrays.values():
                 array.fill(0)
             self._save(*changed)
-            return self._pending.copy()
+            return self._own.pending.copy()
 
     def observe(self, action: Any, outcome: Any) -> None:
         """Takes in what came of an action; when this returns, it is kept.
@@ -202,15 +200,15 @@ class Silo:
             TypeError: An argument has the wrong type.
             ValueError: An argument is not possible. The action goes on waiting.
         """
-        if self._pending is None:
+        if self._own.pending is None:
             raise TurnError(f"round {self.round} has no action that waits for an outcome; call act first")
         self._problem.take_in(action, outcome)
         with self._changing():
-            self._pending = None
+            self._own.pending = None
             self._mechanism.observe(self._seen)
             # Most mechanisms do nothing with single rounds.
             observes = type(self._mechanism).observe is not Mechanism.observe
-            self._save(*["mechanism"] * observes)
+            self._save(*["noise"] * observes)
 
     def release(self) -> Message:
         """Returns what the statistic has grown by since the last release, with noise.
@@ -235,25 +233,17 @@ class Silo:
                 f"epsilon {spent:.4g}"
             )
         with self._changing():
-            grown = {}
-            for name, released in self._released.items():
-                total = self._seen[f"total_{name}"]
-                grown[name] = total - released
-                released[...] = total
-            if self._clip is not None:
-                ledger = ReleaseLedger()
-                ledger.begin((1, 1), "")
-                grown = ledger.clipped(grown, _ONE, self._clip)
-            if self._noise == "secret":
+            grown = self._privatizer.env._release(_ONE)
+            if self._seed is None:
                 noisy = secret_noise.randomised(self._mechanism, grown, self._index, self._past)
             else:
                 noisy = self._mechanism.randomise(grown, _ONE, self._index)
             self._book(events)
             arrays = {name: np.array(array[0, 0], np.float64) for name, array in noisy.items()}
-            self._last = self.round
+            self._own.last = self.round
             message = Message(self.plan.identity, ((self.agent, self.round),), arrays)
             release = self.round, _written(events), message.encode()
-            self._save("mechanism", "past", release=release)
+            self._save("noise", release=release)
         return message
 
     @property
@@ -269,7 +259,7 @@ class Silo:
     @property
     def received(self) -> dict[int, int]:
         """After which round the last release was made that was received of each silo, by the silo's number."""
-        return {j: t for j, t in enumerate(self._received.tolist()) if t > 0}
+        return {j: t for j, t in enumerate(self._own.received.tolist()) if t > 0}
 
     def receive(self, messages: Iterable[bytes]) -> None:
         """Takes in messages of other silos, or sums of such; the policy sees them when it acts next, added up.
@@ -283,7 +273,7 @@ class Silo:
             MessageError: A message is malformed, of another plan, not finite, or of this silo alone; or a release in it
                 is a repeat, older than one that was received from its sender, or this silo's and not in the store.
         """
-        found, received = [], self._received.copy()
+        found, received = [], self._own.received.copy()
         own = {one.parts[0]: one for one in self.messages} if self.layout.sums else {}
         for packet in messages:
             one = Message.decode(packet, self.layout)
@@ -299,10 +289,10 @@ class Silo:
                 received[sender] = round_
             found.append(one)
         with self._changing():
-            self._received = received
+            self._own.received = received
             for one in found:
                 place = 0 if self.layout.sums else one.parts[0][0]
-                self._inbox.arrays["inbox_mask"][0, 0, place] = True
+                self._inbox.arrays["inbox_mask"][0, place] = True
                 for name, array in one.arrays.items():
                     mine = sum(own[part].arrays[name] for part in one.parts if part in own)
                     self._inbox.arrays[f"inbox_{name}"][0, place] += array - mine
@@ -327,8 +317,8 @@ class Silo:
             "rounds_played": self.round,
             "rounds_planned": self.plan.rounds,
         }
-        sampling = secret_noise.SAMPLING if self._noise == "secret" else FLOATING
-        books = self._claims, self._accountant, self._mechanism, self._clip
+        sampling = secret_noise.SAMPLING if self._seed is None else FLOATING
+        books = self._privatizer, self._claims, self._accountant
         return make_report(subject, self._claims(), *books, sampling, measured)
 
     def _claims(self, **asked: Any) -> list[Claim]:
@@ -338,30 +328,24 @@ class Silo:
         """Closes the store."""
         self._store.close()
 
-    def __enter__(self) -> Self:
-        """Returns the silo, whose store is closed at the end of the block."""
-        return self
-
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def _start(self) -> None:
         """Starts mechanism and books; what the sensitivity rests on has been shown."""
-        sensitivity = self._problem.sensitivity()
-        self._scale = sensitivity.scale
-        if self._clip is not None:
-            sensitivity = sensitivity.clipped(self._clip)
-        generators, names = [], []
+        self._scale, sensitivity = self._problem.sensitivity().scale, self._privatizer.env.sensitivity()
+        generators, names, noise = [], [], "secret"
         if self._seed is None:
+            # One event of all releases counts the rounding of one of them; events of single ones count their own.
             windows = self.layout.schedule.count(self.plan.rounds) if self._mechanism.correlated else 1
             sensitivity = secret_noise.rounded(sensitivity, self.plan.rounds, windows)
         else:
             generators = [noise_streams([self._seed], self.layout.agents, None, 0)[0][self.agent]]
-            names = noise_names([self._seed], None, 0)
+            names, noise = noise_names([self._seed], None, 0), "repeatable"
         self._mechanism.start(sensitivity, self.plan.rounds, generators)
         self._measured, as_agent = self._privatizer.measured(sensitivity)
         adjacencies = tuple(sensitivity.changes)
-        self._accountant = Accountant(1, 1, None, 0, adjacencies, self._noise, names, as_agent)
+        self._accountant = Accountant(1, 1, None, 0, adjacencies, noise, names, as_agent)
         self._started = True
 
     def _book(self, events: Mapping[Event, Array]) -> None:
@@ -379,30 +363,16 @@ class Silo:
             self._store.close()
             raise
 
-    def _save(self, *parts: str, release: tuple[int, str, bytes] | None = None) -> None:
-        """Writes the agent's state and further parts that have changed: ``policy``, ``mechanism`` or ``past``."""
-        own: dict[str, Any] = {
-            "policy_seed": int(self._policy_seed[0, 0]),
-            "pending": None if self._pending is None else self._pending.tolist(),
-            "last": self._last,
-        }
-        state = {part: numbers_of(getattr(self, f"_{part}")) for part in parts}
-        self._store.save({**state, "agent": own | self._own()}, release)
-
-    def _own(self) -> Arrays:
-        arrays = {"seen": self._problem._observation, "inbox": self._inbox.arrays, "released": self._released}
-        each = {f"{part}/{name}": array for part, some in arrays.items() for name, array in some.items()}
-        return {**each, "received": self._received}
+    def _save(self, *parts: str, release: Release | None = None) -> None:
+        """Writes the silo's own state and further parts that have changed: ``policy`` or ``noise``."""
+        state = {part: numbers_of(getattr(self, f"_{part}")) for part in ("own", *parts)}
+        self._store.save(state, release)
 
     def _restore(self, kept: Mapping[str, Mapping[str, Any]]) -> None:
-        """Restores the state, and books all releases anew; what was booked must be the same."""
-        for name, array in self._own().items():
-            array[...] = kept["agent"][name]
-        self._last, pending = kept["agent"]["last"], kept["agent"]["pending"]
-        self._pending = None if pending is None else np.array(pending)
-        set_numbers(self._policy, kept["policy"])
-        self._past = dict(kept.get("past", {}))
-        if "mechanism" in kept:
+        """Restores policy and noise, and books all releases anew; what was booked must be the same."""
+        # A policy that keeps nothing has no rows in the store.
+        set_numbers(self._policy, kept.get("policy", {}))
+        if "noise" in kept:
             self._start()
             for round_, event, _ in self._store.releases:
                 events = self._mechanism.events(_ONE, self._index)
@@ -411,7 +381,7 @@ class Silo:
                         f"store {self._store.path} has the release of round {round_} as {event}; the plan does not"
                     )
                 self._book(events)
-            set_numbers(self._mechanism, kept["mechanism"])
+            set_numbers(self._noise, kept["noise"])
 
 
 def _written(events: Mapping[Event, Array]) -> str:

@@ -11,11 +11,15 @@ import json
 import os
 import sqlite3
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
+
+Release = tuple[int, str, bytes]
+"""After which round a release was made, its event, and its message."""
 
 
 class StoreError(RuntimeError):
@@ -38,11 +42,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_never_closed)
 
 
-_TABLES = (
-    "identity (one INTEGER PRIMARY KEY, text TEXT NOT NULL)",
-    "state (part TEXT, path TEXT, dtype TEXT, shape TEXT, value BLOB, PRIMARY KEY (part, path))",
-    "releases (round INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL)",
-)
+# The lock is held until the file is closed or the process ends, however it ends.
+_OPENING = """
+    PRAGMA locking_mode=EXCLUSIVE;
+    PRAGMA journal_mode=WAL;
+    CREATE TABLE IF NOT EXISTS state (part TEXT, path TEXT, value, PRIMARY KEY (part, path));
+    CREATE TABLE IF NOT EXISTS releases (round INTEGER PRIMARY KEY, event TEXT NOT NULL, message BLOB NOT NULL);
+"""
 
 
 class SiloStore:
@@ -51,69 +57,52 @@ class SiloStore:
     Example:
         >>> from tempfile import mkdtemp
         >>> path = Path(mkdtemp()) / "silo.db"
-        >>> store = SiloStore(path, "silo 0 of a plan")
+        >>> store = SiloStore(path)
         >>> store.save({"policy": {"seed": 3, "means": np.array([0.5])}}, (1, "an event", b"a message"))
         >>> store.close()
-        >>> store = SiloStore(path, "silo 0 of a plan")
+        >>> store = SiloStore(path)
         >>> store.state["policy"]["means"], store.releases
         (array([0.5]), [(1, 'an event', b'a message')])
     """
 
-    def __init__(self, path: str | os.PathLike[str], identity: str) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         """Opens the file, or makes it.
 
         Args:
             path: Path of the file.
-            identity: Whose store it is; it is written to a new file, and compared with that of an old one.
 
         Raises:
-            StoreError: Another process has the store open, it is somebody else's, or the file is no store.
+            StoreError: Another process has the store open, or the file is no store.
         """
         self.path, self._process = Path(path), os.getpid()
-        self._full: bool | None = None
         try:
             # It holds statistics without noise, which are for nobody else.
             self.path.touch(0o600)
-            self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level=None)
+            self._file = sqlite3.connect(self.path, timeout=0.0, isolation_level="IMMEDIATE")
             _OPEN.add(self)
-            # The lock is held until the file is closed or the process ends, however it ends.
-            self._file.execute("PRAGMA locking_mode=EXCLUSIVE")
-            self._file.execute("PRAGMA journal_mode=WAL")
-            self._file.execute("BEGIN IMMEDIATE")
-            for table in _TABLES:
-                self._file.execute(f"CREATE TABLE IF NOT EXISTS {table}")
-            self._file.execute("INSERT OR IGNORE INTO identity VALUES (1, ?)", [identity])
-            self._file.execute("COMMIT")
-            ((found,),) = self._file.execute("SELECT text FROM identity")
+            self._file.executescript(_OPENING)
         except (OSError, sqlite3.Error) as error:
             if hasattr(self, "_file"):
                 self._file.close()
             raise StoreError(
                 f"store {self.path} cannot be opened, or another process has it: {error}"
             ) from None
-        if found != identity:
-            self._file.close()
-            raise StoreError(f"store {self.path} is of {found!r}; one of {identity!r} is required")
 
     @property
     def state(self) -> dict[str, dict[str, Any]]:
         """The parts of the state that were saved last, by name; empty in a new store."""
         state: dict[str, dict[str, Any]] = {}
-        for part, path, dtype, shape, value in self._file.execute("SELECT * FROM state"):
-            if dtype is not None:
-                # A copy, since the bytes themselves cannot be written to.
-                value = np.frombuffer(value, dtype).reshape(json.loads(shape)).copy()
-            state.setdefault(part, {})[path] = json.loads(value) if dtype is None else value
+        for part, path, value in self._file.execute("SELECT * FROM state"):
+            array = isinstance(value, bytes)
+            state.setdefault(part, {})[path] = np.load(BytesIO(value)) if array else json.loads(value)
         return state
 
     @property
-    def releases(self) -> list[tuple[int, str, bytes]]:
+    def releases(self) -> list[Release]:
         """Round, event and message of every release, in order."""
         return self._file.execute("SELECT * FROM releases ORDER BY round").fetchall()
 
-    def save(
-        self, state: Mapping[str, Mapping[str, Any]], release: tuple[int, str, bytes] | None = None
-    ) -> None:
+    def save(self, state: Mapping[str, Mapping[str, Any]], release: Release | None = None) -> None:
         """Writes parts of the state, and with them a release if one is given, in one transaction.
 
         Args:
@@ -126,17 +115,14 @@ class SiloStore:
         """
         if os.getpid() != self._process:
             raise StoreError(f"store {self.path} was opened by process {self._process}; open it in this one")
-        rows = [(part, path, *_cells(value)) for part, kept in state.items() for path, value in kept.items()]
+        rows = [(part, path, _cell(value)) for part, kept in state.items() for path, value in kept.items()]
         try:
-            if self._full is not (release is not None):
-                self._full = release is not None
-                self._file.execute(f"PRAGMA synchronous={'FULL' if release else 'NORMAL'}")
-            self._file.execute("BEGIN IMMEDIATE")
+            self._file.execute(f"PRAGMA synchronous={'FULL' if release else 'NORMAL'}")
             self._file.executemany("DELETE FROM state WHERE part = ?", [(part,) for part in state])
-            self._file.executemany("INSERT INTO state VALUES (?, ?, ?, ?, ?)", rows)
+            self._file.executemany("INSERT INTO state VALUES (?, ?, ?)", rows)
             if release is not None:
                 self._file.execute("INSERT INTO releases VALUES (?, ?, ?)", release)
-            self._file.execute("COMMIT")
+            self._file.commit()
             if release is not None:
                 # A copy of the main file alone, without the log beside it, has booked all releases, too.
                 self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -150,8 +136,9 @@ class SiloStore:
             self._file.close()
 
 
-def _cells(value: Any) -> tuple[str | None, str | None, bytes | str]:
-    """Returns dtype, shape and content of an array; of JSON data only the content, as text."""
-    if isinstance(value, np.ndarray):
-        return value.dtype.str, json.dumps(value.shape), value.tobytes()
-    return None, None, json.dumps(value)
+def _cell(value: Any) -> bytes | str:
+    """Returns an array in NumPy's format, and JSON data as text."""
+    if not isinstance(value, np.ndarray):
+        return json.dumps(value)
+    np.save(file := BytesIO(), value, allow_pickle=False)
+    return file.getvalue()

@@ -161,7 +161,7 @@ class Problem(FederatedEnv):
         """Starts one agent's part of an episode whose outcomes come from outside, as at a silo.
 
         After this, :meth:`show` and :meth:`take_in` play the agent's rounds, and :meth:`sensitivity` is that of its
-        releases; nothing is drawn.
+        releases, which a ``_release`` returns as in a simulation; nothing is drawn.
 
         Returns:
             The agent's observation: read-only arrays by name, ``(1, 1, ...)``, which show later rounds as well.
@@ -174,6 +174,8 @@ class Problem(FederatedEnv):
                 f"{self.metadata['name']} has no rule for outcomes from outside (_learn)"
             )
         self._observation, self._active, self._round = self._blank((1, 1)), np.ones((1, 1), np.bool_), 0
+        self._released = {name: self._observation[f"total_{name}"].copy() for name in self.statistics}
+        self._ledger.begin((1, 1), next(iter(self.sensitivity().changes)))
         self._alone = ActionCheck(self.single_action_space, ["this agent"], self.open_above)
         return dict(Buffers(self._observation).views)
 
@@ -187,21 +189,16 @@ class Problem(FederatedEnv):
             ValueError: Names are missing or unknown; or a value has the wrong shape, or is not finite or out of the
                 bounds of the observation space, on which claims of privacy rest. The state does not change.
         """
-        own = ("round", *self.learned, *(f"total_{name}" for name in self.statistics))
-        names = [name for name in self.single_observation_space if name not in own]
+        learned = ("round", *self.learned, *(f"total_{name}" for name in self.statistics))
+        names = [name for name in self.single_observation_space if name not in learned]
         if sorted(given) != sorted(names):
             raise ValueError(f"observation has {sorted(given)}; {sorted(names)} are required")
         shown = {}
         for name in names:
             array, space = np.asarray(given[name]), self.single_observation_space[name]
-            assert isinstance(space, spaces.Box)
-            fits = array.shape == space.shape and array.dtype.kind in "biuf" and np.isfinite(array).all()
             # Booleans and integers that are written as other numbers must stay what they are.
-            if not (
-                fits
-                and space.contains(array.astype(space.dtype))
-                and (array == array.astype(space.dtype)).all()
-            ):
+            fits = array.dtype.kind in "biuf" and np.isfinite(array).all()
+            if not (fits and space.contains(own := array.astype(space.dtype)) and np.array_equal(array, own)):
                 raise ValueError(f"observation {name!r} is {array!r}; {space}, finite, is required")
             shown[name] = array
         self._require_shown(shown)

@@ -1,7 +1,7 @@
 """The package does not grow unnoticed; `python benchmarks/count_lines.py` prints where its lines are.
 
 The bounds are what it had when they were last changed. They fall, and rise only with a capability: the functional twin
-with learned policies and data sets has 1,518 lines, silos and reports have 1,139. Version 1.0.0rc1 had 29,620 code
+with learned policies and data sets has 1,518 lines, silos and reports have 1,047. Version 1.0.0rc1 had 29,620 code
 lines, 411 files, 1,010 public definitions, 340 of them classes, and 479 private ones.
 """
 
@@ -24,14 +24,14 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 25_023, size.lines
+    assert size.total <= 24_928, size.lines
     assert size.files <= 207
 
 
 def test_definitions(size):
     assert size.public <= 821
     assert size.num_classes <= 306
-    assert size.public + size.private <= 1_276, "private ones are not to hide what would be public"
+    assert size.public + size.private <= 1_275, "private ones are not to hide what would be public"
 
 
 def test_no_public_class_name_is_defined_twice(size):

@@ -67,7 +67,7 @@ def test_processes_do_what_the_simulation_does(tmp_path, problem, rounds, agents
 def test_sums_are_those_of_the_simulations_server(tmp_path, problem, name):
     plan = plan_of(problem, 20, baseline=f"fedbandit_envs.baselines.{name}", stack=noisy(transport=SUMS))
     rows, _, claim = simulated(plan)
-    silos = [Silo(plan, agent, tmp_path / f"{agent}.db", "repeatable", SEED) for agent in range(3)]
+    silos = [Silo(plan, agent, tmp_path / f"{agent}.db", SEED) for agent in range(3)]
     for row in rows:
         for agent, silo in enumerate(silos):
             action = silo.act({name: value[agent] for name, value in row.given.items()})
@@ -98,6 +98,8 @@ RESTARTED = [
     ),
     *(("linear", name, {}) for name in ("FedUCB", "FedUCB-weighted", "LDP-FedLinUCB")),
     ("procurement", "P-FCB-weighted", {}),
+    # It keeps nothing.
+    ("procurement", "one-of-each", {"stack": noisy()}),
 ]
 
 

@@ -76,7 +76,7 @@ def test_nothing_is_lost(tmp_path, problem, rounds, kills, noise):
             "one release, two messages"
         )
     seed = 7 if noise == "repeatable" else None
-    with Silo(plan, 0, tmp_path / "silo.db", noise, seed) as silo:
+    with Silo(plan, 0, tmp_path / "silo.db", seed) as silo:
         assert silo.round == rounds
         assert {round_: message for round_, _, message in silo._store.releases}.items() >= returned.items()
         for name, total in totals.items():

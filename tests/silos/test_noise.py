@@ -1,5 +1,7 @@
 """Secret noise has the law that it claims, on a grid that says nothing about what it was added to."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -16,7 +18,7 @@ from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
 @pytest.mark.parametrize(("size", "number"), [(1, 10_000), (4, 60_000)])
 def test_integers_have_the_rounded_law(kind, law, size, number):
     # A false alarm in one of a thousand seeds, for each of the four.
-    draws = SecretDraws(np.random.default_rng(5).bytes)
+    draws = SecretDraws(Random(5))
     drawn = np.array([getattr(draws, kind)(size) for _ in range(number)])
     ends = np.arange(-4 * size, 4 * size + 2) - 0.5
     expected = np.diff(law.cdf(ends / size))

@@ -12,8 +12,10 @@ from silo_runs import noisy, plan_of
 
 from fedbandit_envs import REGISTRY, arms_v0, linear_v0, wrappers
 from fedbandit_envs.baselines import BASELINES
+from fedbandit_envs.core.wrapper import find_layer
 from fedbandit_envs.experiments import RunSpec, simulate
 from fedbandit_envs.silos import Silo
+from fedbandit_envs.wrappers.privacy.mechanisms.matrix import MatrixMechanism
 from fedbandit_envs.wrappers.privacy.report import DELTAS, NOT_COVERED
 
 LAPLACE = {"epsilon": 1.0, "releases": 4}
@@ -52,6 +54,32 @@ def test_a_report_says_what_the_claims_say(settings):
     for _ in range(2):
         env.step_batch(np.zeros((1, 3), np.int64))
     assert_says_what_claims_say(env, bool(settings[0]))
+
+
+@pytest.mark.parametrize(
+    ("settings", "correlated"),
+    [
+        (("GaussianPrivatizer", GAUSSIAN), False),
+        (("ContinualPrivatizer", {**GAUSSIAN, "mechanism": "independent"}), False),
+        (("ContinualPrivatizer", {**GAUSSIAN, "clip": 1.0, "budget": {"adjacency": "agent"}}), False),
+        *(
+            (("ContinualPrivatizer", {**GAUSSIAN, "mechanism": name}), True)
+            for name in ("sqrt_toeplitz", "blt", "tree", "honaker")
+        ),
+        pytest.param(VECTOR_SUM, True, marks=pytest.mark.ci),
+    ],
+    ids=str,
+)
+def test_noise_of_releases_is_correlated_where_it_is(settings, correlated):
+    """Independent noise of a sum of releases has the sum of their variances; that of others has less."""
+    env = federation(*settings)
+    env.reset_batch([0])
+    assert env.privacy_report().fields["mechanism"]["correlated_releases"] is correlated
+    assert f"| correlated releases | {'yes' if correlated else 'no'} |" in env.privacy_report().markdown()
+    noise = find_layer(env, "noise").mechanism
+    if isinstance(noise, MatrixMechanism):
+        sums = [noise._noise.variance(z) for z in range(5)]
+        assert np.allclose(np.diff(sums), 1.0) is not correlated
 
 
 def unfilled(value, path=""):

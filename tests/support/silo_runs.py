@@ -78,7 +78,7 @@ def play(plan, agent, store, rows, post, done=lambda silo, message: None, noise=
         done: Is given the silo after each call, and the message if one has been released.
         noise: Of the silo. Without repeatable noise actions and messages may be others than the simulation's.
     """
-    silo = Silo(plan, agent, store, noise, SEED if noise == "repeatable" else None)
+    silo = Silo(plan, agent, store, SEED if noise == "repeatable" else None)
     same = noise == "repeatable"
     while True:
         if silo.due:

@@ -4,7 +4,7 @@ A report says what a claim says, never less, and what is needed to judge it. ``d
 to NIST SP 800-226 and to the schema of the Differential Privacy Deployments Registry.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
@@ -15,10 +15,9 @@ import numpy as np
 
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.federated_env import FederatedEnv
-from fedbandit_envs.core.privacy import AGENT, Claim
+from fedbandit_envs.core.privacy import AGENT, Claim, independent
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.wrappers.privacy.accounting.event import Accountant
-from fedbandit_envs.wrappers.privacy.mechanisms.additive import Mechanism
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 
 SCHEMA_VERSION = 1
@@ -100,7 +99,7 @@ class PrivacyReport:
         lines = [f"# Privacy report: {self.fields['subject']['environment']}", "", *self._summary(), ""]
         for title, rows in self._tables():
             lines += [f"## {title}", "", *(["| | |", "|---|---|"] if rows else ["None."])]
-            lines += [f"| {name} | {_text(value)} |" for name, value in rows] + [""]
+            lines += [f"| {name} | {text} |" for name, text in rows] + [""]
         return "\n".join(lines)
 
     def html(self) -> str:
@@ -110,8 +109,7 @@ class PrivacyReport:
             f"<!DOCTYPE html><html lang='en'><meta charset='utf-8'><title>{title}</title><h1>{title}</h1>"
         ]
         parts += [f"<p>{escape(sentence)}</p>" for sentence in self._summary() if sentence]
-        for heading, rows in self._tables():
-            parts.append(html_table(heading, [(name, _text(value)) for name, value in rows]))
+        parts += [html_table(heading, rows) for heading, rows in self._tables()]
         return "\n".join([*parts, "</html>\n"])
 
     def _repr_html_(self) -> str:
@@ -124,24 +122,19 @@ class PrivacyReport:
             lines += ["", f"Against {one['against']}; one has to trust {one['trusting']}. {one['means']}"]
         return [*lines, "", f"Noise is {self.fields['noise']['kind']}: {self.fields['noise']['means']}."]
 
-    def _tables(self) -> list[tuple[str, list[tuple[str, Any]]]]:
-        """Returns the report as titles, each with rows of names and values."""
-        tables: list[tuple[str, list[tuple[str, Any]]]] = []
+    def _tables(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Yields the report as titles, each with rows of names and texts."""
         for part, value in self.fields.items():
             title = part.replace("_", " ").capitalize()
-            if isinstance(value, Mapping):
-                tables.append((title, [(str(name).replace("_", " "), one) for name, one in value.items()]))
-            elif part == "not_covered":
-                tables.append((title, [(str(place), one) for place, one in enumerate(value, 1)]))
-            elif isinstance(value, Sequence) and not isinstance(value, str):
-                for place, one in enumerate(value, 1):
-                    rows = [
-                        (str(name).replace("_", " "), each)
-                        for name, each in one.items()
-                        if each not in ("", [])
-                    ]
-                    tables.append((f"{title}, {place} of {len(value)}", rows))
-        return tables
+            several = value if part == "guarantees" else [value]
+            for place, one in enumerate(several, 1):
+                told = one if isinstance(one, Mapping) else dict(enumerate(one, 1))
+                rows = [
+                    (str(name).replace("_", " "), _text(cell))
+                    for name, cell in told.items()
+                    if cell not in ("", [])
+                ]
+                yield f"{title}, {place} of {len(several)}" if one is not value else title, rows
 
 
 def _text(value: Any) -> str:
@@ -166,18 +159,15 @@ def report_of(env: FederatedEnv, measured: Mapping[str, float]) -> PrivacyReport
     subject |= {"rounds_planned": env.max_cycles, "layers": [type(layer).__name__ for layer in layers(env)]}
     if not isinstance(noise, Privatizer):
         return make_report(subject, claims, measured=measured)
-    clip = getattr(noise.env, "_clip", None)
-    books = noise.accountant, noise.mechanism, clip
-    return make_report(subject, claims, noise.claims, *books, measured=measured)
+    return make_report(subject, claims, noise, noise.claims, noise.accountant, measured=measured)
 
 
 def make_report(
     subject: Mapping[str, Any],
     claims: Sequence[Claim],
-    asked: Callable[..., list[Claim]] | None = None,
+    noise: Privatizer | None = None,
+    asked: Callable[..., list[Claim]] = lambda **asked: [],
     accountant: Accountant | None = None,
-    mechanism: Mechanism | None = None,
-    clip: float | None = None,
     sampling: str = FLOATING,
     measured: Mapping[str, float] = {},
 ) -> PrivacyReport:
@@ -186,14 +176,14 @@ def make_report(
     Args:
         subject: What the report is of, by name, ``environment`` among it.
         claims: The claims, against one observer each.
-        asked: A function that returns these claims for another ``delta`` and ``composition``; None without noise.
+        noise: The privatizer, with the mechanism and the clip; None without noise.
+        asked: A function that returns these claims for another ``delta`` and ``composition``; none without noise.
         accountant: The accountant of the releases; None without noise.
-        mechanism: The mechanism that adds the noise; None without noise.
-        clip: The largest norm of a release; None without a clip.
         sampling: How noise is computed.
         measured: What was measured besides, by name, such as ``audited_epsilon`` (a lower bound) or ``regret``.
     """
-    guarantees: list[dict[str, Any]] = [
+    curves = [(delta, asked(delta=delta, composition="exact")) for delta in DELTAS]
+    guarantees = [
         {
             **claim.as_json(),
             "observer": claim.observer,
@@ -201,17 +191,15 @@ def make_report(
             "trusting": _TRUSTS.get(claim.trust, claim.trust),
             "composition_means": _COMPOSITIONS[claim.composition],
             "means": _meaning(claim),
-            "curve": [],
+            "curve": [
+                {"delta": delta, "epsilon": others[place].as_json()["epsilon"]}
+                for delta, others in curves
+                if others and others[place].epsilon is not None
+            ],
             "curve_means": "epsilon at other deltas for the same releases, composed exactly",
         }
-        for claim in claims
+        for place, claim in enumerate(claims)
     ]
-    for delta in DELTAS:
-        for told, claim in zip(
-            guarantees, asked(delta=delta, composition="exact") if asked else (), strict=False
-        ):
-            if claim.epsilon is not None:
-                told["curve"].append({"delta": delta, "epsilon": claim.as_json()["epsilon"]})
     first = claims[0]
     fields: dict[str, Any] = {
         "protected": {
@@ -228,16 +216,17 @@ def make_report(
         "measured": dict(measured),
         "not_covered": list(NOT_COVERED),
     }
-    if accountant is None or mechanism is None:
+    if accountant is None or noise is None:
         return PrivacyReport(fields)
+    mechanism = noise.mechanism
     used = list(zip(accountant.events, accountant.counts, strict=True))
     made = int(np.max(sum(event.releases * counts for event, counts in used))) if used else 0
     most = mechanism.max_releases
     fields["mechanism"] = {
         "name": type(mechanism).__name__,
         "sampling": sampling,
-        "correlated_releases": mechanism.correlated,
-        "clip": "none" if clip is None else clip,
+        "correlated_releases": not independent(noise.single_release_space),
+        "clip": getattr(noise.env, "_clip", "none"),
         "releases_made": made,
         "releases_planned": "no limit" if most is None else most,
         "events_mean": "noise that one or several releases share, and how often; its loss is mu of Gaussian noise, or "
@@ -258,15 +247,14 @@ def make_report(
         mu = sqrt(np.max(sum(counts * event.mu(covering) ** 2 for event, counts in used)))
         fields["mechanism"]["mu_of_gaussian_dp"] = mu if mu < inf else "infinity"
     # With basic composition the deltas of further releases add up, too.
-    at, ended = None if first.composition == "basic" else first.delta, most is not None and made >= most
+    at = None if first.composition == "basic" else first.delta
     again = accountant.after(dict(used)).epsilon(at, composition=first.composition, adjacency=first.adjacency)
     # An observer who sees more than the accountant's noise knows no less when all is done once more.
     if first.epsilon is None or (again.epsilon is not None and again.epsilon < first.epsilon):
         again = first
+    ended = "none: the plan is used up, and more rounds need a new one"
     fields["if_it_goes_on"] = {
-        "further_releases": "none: the plan is used up, and more rounds need a new one"
-        if ended
-        else "possible",
+        "further_releases": ended if most is not None and made >= most else "possible",
         "once_more": "as many releases again of the same people's data: a second run, or twice the rounds and releases",
         "epsilon_if_all_is_done_once_more": again.as_json()["epsilon"],
         "delta_if_all_is_done_once_more": again.delta,

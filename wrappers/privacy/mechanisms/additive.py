@@ -58,7 +58,8 @@ class Mechanism(ABC):
         total_delta: The delta of all releases of an agent together, at which claims are made, by exact composition,
             unless the budget says otherwise; None for a mechanism without one.
         max_releases: The most releases of an agent in an episode; None for no limit. Known from :meth:`start` on.
-        correlated: Whether the noises of an agent's releases are correlated.
+        correlated: Whether noise and events are those of all releases of an agent together: noises may be correlated,
+            and the event of one release cannot be told from the others'.
         takes_clip: Whether the mechanism can randomise clipped releases, in which single numbers may differ by twice
             their scale (:meth:`.Sensitivity.clipped`), and its events state what they guarantee then.
     """
