@@ -145,10 +145,8 @@ def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
 
 def find_layer(env: FederatedEnv, layer: Layer) -> FederatedWrapper | None:
     """Returns the outermost wrapper of a stack that has the given layer; None if the stack has no such wrapper."""
-    for wrapper in layers(env):
-        if isinstance(wrapper, FederatedWrapper) and type(wrapper).layer == layer:
-            return wrapper
-    return None
+    found = (one for one in layers(env) if isinstance(one, FederatedWrapper) and type(one).layer == layer)
+    return next(found, None)
 
 
 _LAYERS: tuple[Layer, ...] = get_args(Layer)
