@@ -404,5 +404,4 @@ def tracks_of(suite: Suite) -> dict[str, Track]:
     silent = Track("silent", 0.0, _DELTA, suite.adjacency, messages=0)
     revealed = replace(silent, name="revealed", messages=None, revealed=True)
     few = [replace(track, name=f"{track.name}-few", messages=FEW) for track in sending]
-    tracks = [silent, *sending, revealed, *few]
-    return {track.name: track for track in tracks}
+    return {track.name: track for track in [silent, *sending, revealed, *few]}

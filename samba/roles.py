@@ -285,8 +285,7 @@ class OwnerGroup(Role):
         """
         if self.round > plan.budget:
             self.done = True
-            sums = b"".join(map(self._key.encrypt, self.bank.sums))
-            return [("controller", Kind.SUMS, sums)]
+            return [("controller", Kind.SUMS, b"".join(map(self._key.encrypt, self.bank.sums)))]
         self._exploring = self.iteration == 0 and self.bank.explores(self.round)
         if self._exploring:
             return []
