@@ -9,7 +9,7 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
+from fedbandit_envs.basics.entry_points import handed_down, resolve
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import Sensitivity
 
@@ -222,7 +222,7 @@ def find_wrapper(name: str) -> Any:
     """
     if ":" in name:
         return resolve(name)
-    wrappers = HANDED_DOWN["wrappers"]()
+    wrappers = handed_down("wrappers")
     require_choice("wrapper", name, wrappers)
     return wrappers[name]
 
