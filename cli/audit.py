@@ -34,12 +34,11 @@ def audit(
     from fedbandit_envs.experiments.execute import progress
     from fedbandit_envs.wrappers.privacy.audits import attacks_of, run_audits
 
-    with explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError):
-        attacks = attacks_of(mechanism)
-        with progress(mechanism, len(attacks)) as update:
-            audited = run_audits(
-                mechanism, epsilon, delta, releases, samples, seed, lambda: update(advance=1)
-            )
+    with (
+        explained(ValueError, ArithmeticError, MemoryError, TypeError, ImportError, AttributeError),
+        progress(mechanism, len(attacks_of(mechanism))) as update,
+    ):
+        audited = run_audits(mechanism, epsilon, delta, releases, samples, seed, lambda: update(advance=1))
     if as_json:
         settings = {
             "mechanism": mechanism, "epsilon": epsilon, "delta": delta, "releases": releases, "samples": samples,

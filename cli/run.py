@@ -279,8 +279,7 @@ def plot(
             frame = pandas.read_csv(table, keep_default_na=False, na_values=[""])
             # `frame.to_csv(path)` writes the index as a first column without a head.
             frame = frame.drop(columns=[name for name in frame.columns[:1] if name == "Unnamed: 0"])
-        chosen = read_assignments(where or [])
-        figure = draw(frame, x, y, by or [], chosen, log_x, log_y)
+        figure = draw(frame, x, y, by or [], read_assignments(where or []), log_x, log_y)
     with terminal.explained(ValueError, OSError, option="--out"):
         figure.savefig(out)
     typer.echo(out)

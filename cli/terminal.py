@@ -43,21 +43,18 @@ class Commands(TyperGroup):
 
     def _explain(self, error: Any) -> None:
         """Adds to the message of an error what the user may have meant."""
-        said, command, option = (
-            error.message.rstrip("."),
-            error.ctx.command,
-            getattr(error, "option_name", ""),
-        )
+        said, command = error.message.rstrip("."), error.ctx.command
+        option = getattr(error, "option_name", "")
         own = [name for one in command.params for name in one.opts if name.startswith("--")]
         if type(error) in typer.BadParameter.__bases__:
             error.message = f"{said}; {command.name} has the options {', '.join(own)}"
         elif option not in own and hasattr(error, "possibilities"):
             error.possibilities = get_close_matches(option, own, cutoff=0.75)
-            takes = {
-                name: [word for one in other.params for word in one.opts]
+            others = [
+                f"`{name}`"
                 for name, other in self.commands.items()
-            }
-            others = [f"`{name}`" for name, words in takes.items() if option in words]
+                if any(option in one.opts for one in other.params)
+            ]
             if others and not error.possibilities:
                 error.message = f"{said}, which is an option of {', '.join(others)}"
             elif not error.possibilities and "--set" in own:

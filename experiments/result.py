@@ -110,6 +110,15 @@ class RunResult:
         return self.regret[-1].mean(axis=-1)
 
     @property
+    def late(self) -> Array:
+        """Regret per agent in the second half of the rounds of each seed, float64 ``(replicas,)``.
+
+        Between two checkpoints regret is taken to grow linearly.
+        """
+        means = self.regret.mean(axis=2)
+        return means[-1] - [np.interp(self.rounds[-1] / 2, self.rounds, seed) for seed in means.T]
+
+    @property
     def mean(self) -> Estimate:
         """Mean regret per agent at the horizon, with the ends of its 95 % interval over seeds."""
         mean, low, high = map(float, mean_with_interval(self.per_seed))

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from io import BytesIO, FileIO
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, NamedTuple, Protocol, Self
@@ -173,11 +173,7 @@ def write_whole(path: Path, content: bytes) -> None:
     path = path.resolve()
     partial = path.with_name(f"{path.stem}.{token_hex(4)}.partial")
     try:
-        # Without a buffer nothing is written after an error; a nearly full disk takes a part first.
-        with FileIO(partial, "w") as out:
-            left = memoryview(content)
-            while left:
-                left = left[out.write(left) :]
+        partial.write_bytes(content)
         partial.replace(path)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(partial)) from error

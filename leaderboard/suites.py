@@ -45,7 +45,7 @@ class BoardError(ValueError):
     """An entry fails or violates a limit of its track, or results do not fit together; the message says why."""
 
 
-def digest_of(value: object) -> str:
+def _digest_of(value: object) -> str:
     """Returns the SHA-256 digest of JSON data in a unique form: sorted keys, no blanks, numbers as Python writes them.
 
     Raises:
@@ -102,7 +102,7 @@ class Task:
                 del given[name]
         folder = files(environment.__module__.rpartition(".")[0])
         data = [file for file in folder.iterdir() if file.name.endswith(".csv")]
-        return digest_of(
+        return _digest_of(
             {
                 "id": self.id,
                 "env_id": self.env_id,
@@ -138,7 +138,7 @@ class Suite:
     def digest(self) -> str:
         """SHA-256 digest of the suite: of its name, version, reference, adjacency and its tasks' digests."""
         tasks = [task.digest for task in self.tasks]
-        return digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
+        return _digest_of([self.name, self.version, self.reference, self.adjacency, tasks])
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Edition:
         """Returns the seeds of 128 bits under which every entry plays a task of the suite."""
         of = ["seed", suite.name, suite.version, self.salt, task.id]
         names = ([*of, number] for number in range(task.seeds))
-        return tuple(int(digest_of(name)[:32], 16) for name in names)
+        return tuple(int(_digest_of(name)[:32], 16) for name in names)
 
 
 def published(suite: Suite) -> list[Edition]:
@@ -404,5 +404,4 @@ def tracks_of(suite: Suite) -> dict[str, Track]:
     silent = Track("silent", 0.0, _DELTA, suite.adjacency, messages=0)
     revealed = replace(silent, name="revealed", messages=None, revealed=True)
     few = [replace(track, name=f"{track.name}-few", messages=FEW) for track in sending]
-    tracks = [silent, *sending, revealed, *few]
-    return {track.name: track for track in tracks}
+    return {track.name: track for track in [silent, *sending, revealed, *few]}

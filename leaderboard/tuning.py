@@ -25,7 +25,6 @@ from fedbandit_envs.baselines import BASELINES
 from fedbandit_envs.basics.arrays import Array
 from fedbandit_envs.basics.checks import require_choice
 from fedbandit_envs.experiments.measures import failures, most_failures
-from fedbandit_envs.experiments.result import RunResult
 from fedbandit_envs.experiments.spec import RunSpec
 from fedbandit_envs.experiments.store import Store
 from fedbandit_envs.leaderboard.plays import baselines_of
@@ -240,7 +239,8 @@ def _raced(race: Race, play: Player, folder: Path) -> tuple[int, list[list[Any]]
         """Returns regret in all rounds and in their second half, ``(2, points, tasks, seeds)``."""
         runs = race.runs(points, range(start, stop))
         play(f"{race.form}, {race.track.name}", list(chain.from_iterable(runs)), folder)
-        found = [[_regret(Store(folder).load(one)) for one in own] for own in runs]
+        results = [map(Store(folder).load, own) for own in runs]
+        found = [[(one.regret.mean(axis=2)[-1], one.late) for one in own] for own in results]
         return np.moveaxis(np.array(found), 2, 0)
 
     lost = np.zeros(len(race.suite.tasks))
@@ -263,12 +263,6 @@ def _raced(race: Race, play: Player, folder: Path) -> tuple[int, list[list[Any]]
         rounded = ([float(f"{value:.6g}") for value in values] for values in (kept.mean(axis=1), errors))
         tried.append([dict(constants), *rounded, kept.shape[1]])
     return left[int(np.argmin(_score(np.array([tried[one][1] for one in left]))))], tried
-
-
-def _regret(result: RunResult) -> list[Array]:
-    means = result.regret.mean(axis=2)
-    half = np.array([np.interp(result.rounds[-1] / 2, result.rounds, seed) for seed in means.T])
-    return [means[-1], means[-1] - half]
 
 
 def _score(means: Array) -> Array:

@@ -138,7 +138,7 @@ def _ratios(runs: PanelRuns, *pairs: tuple[str, str]) -> dict[str, Ratio]:
     return {f"{one} / {b0 if other == SILENT else other}": runs.ratio(one, other) for one, other in pairs}
 
 
-def power_of_rounds(result: RunResult) -> Mean:
+def _power_of_rounds(result: RunResult) -> Mean:
     """Returns the exponent p of regret growing as t^p, from round T / 10 to the horizon T; the mean over seeds."""
     early = int(np.searchsorted(result.rounds, result.rounds[-1] / 10))
     grown = np.log(stats.regret_by_instance(result) / stats.regret_by_instance(result, early))
@@ -155,7 +155,7 @@ def _regrets(page: Section, runs: PanelRuns, powers: Iterable[str] = ()) -> None
         "reward regret at T": lambda run: f"{run.info['reward_regret'].mean() * run.rounds[-1]:,.0f}",
     }
     page.table("regrets", runs.table("algorithm", columns))
-    page.say({f"{line}, power of T": power_of_rounds(runs[line]) for line in powers})
+    page.say({f"{line}, power of T": _power_of_rounds(runs[line]) for line in powers})
     page.draw_over_rounds(runs)
 
 

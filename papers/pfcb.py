@@ -489,12 +489,12 @@ def _report_fig2(page: Section, runs: PanelRuns) -> None:
     values = stats.over(lines["shared"], lines["SS-UCB"])
     page.verdicts([
         *((f"FRR at T/10 / at T/100, T / T/10, {name}", stats.joined(own), "-") for name, own in changes.items()),
-        ("both change in the same directions", "-", same_directions(changes)),
+        ("both change in the same directions", "-", _same_directions(changes)),
         judged("FRR at T, homogeneous; heterogeneous", values.values()),
     ])  # fmt: skip
 
 
-def same_directions(changes: Mapping[str, list[Ratio]]) -> Statement:
+def _same_directions(changes: Mapping[str, list[Ratio]]) -> Statement:
     """Returns the verdict on whether ratios change in the same direction in both settings, between the same rounds."""
     one, other = ([value.at_most() for value in own] for own in changes.values())
     unclear = [way for way in (*one, *other) if way in ("exploratory", "undecided")]

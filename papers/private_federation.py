@@ -83,14 +83,10 @@ class _Line:
         (labels, first), *_ = runs.rows
         self.baseline, epsilon = first.labels["baseline"], labels.get("epsilon")
         self.name = labels["line"] + (f", epsilon {epsilon:g}" if epsilon else "")
-        means = [result.regret.mean(axis=2) for _, result in runs.rows]
-        self.by_task = [own[-1] for own in means]
+        self.by_task = [result.regret.mean(axis=2)[-1] for _, result in runs.rows]
         self.whole = np.concatenate(self.by_task)
-        half = [
-            np.interp(first.rounds[-1] / 2, first.rounds, seed) for seed in chain(*(own.T for own in means))
-        ]
-        self.late = self.whole - half
-        self.tasks = np.repeat(np.arange(len(means)), self.by_task[0].size)
+        self.late = np.concatenate([result.late for _, result in runs.rows])
+        self.tasks = np.repeat(np.arange(len(self.by_task)), self.by_task[0].size)
 
     def over(self, other: "_Line") -> stats.Ratio:
         """Returns the ratio of expected regrets, the geometric mean over tasks."""

@@ -159,8 +159,7 @@ def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
 
 def mean_of(values: Array, spec: str = ".0f") -> Mean:
     """Returns the mean of values ``(instances,)`` with its 95 % interval, or without one if they are too few."""
-    mean, low, high = map(float, mean_with_interval(values))
-    return Mean(mean, low, high, values.size, spec)
+    return Mean(*map(float, mean_with_interval(values)), values.size, spec)
 
 
 def final_regret(result: RunResult) -> Mean:
@@ -204,9 +203,7 @@ def ratio(above: RunResult, below: RunResult, checkpoint: int = -1) -> Ratio:
     top, under = (regret_by_instance(run, checkpoint) for run in (above, below))
     if (top.size, above.instances) != (under.size, below.instances):
         raise ValueError(f"below has {under.size} instances; the {top.size} of above are required")
-    if above is below:
-        return _OfItself(1.0, 1.0, 1.0, top.size)
-    return compare(top, under)
+    return _OfItself(1.0, 1.0, 1.0, top.size) if above is below else compare(top, under)
 
 
 def over(above: Mapping[Any, RunResult], below: RunResult | Mapping[Any, RunResult]) -> dict[Any, Ratio]:

@@ -208,7 +208,7 @@ def total(result: RunResult) -> Array:
     return regret_at_horizon(result) + cost(result)
 
 
-def unsettled(result: RunResult) -> str:
+def _unsettled(result: RunResult) -> str:
     """Returns in how many runs agents still had regret since the last checkpoint but one, as text."""
     regretting = slope(result) > 1e-9
     return f"{int(regretting.sum())} of {regretting.size}"
@@ -254,7 +254,7 @@ def regret_table(runs: PanelRuns) -> list[stats.Row]:
         "regret and messages [95 %]": _thousands(total),
         # What is known is not of the user's means.
         **(known if runs.plan.panel != "films" else {}),
-        "still regretting": unsettled,
+        "still regretting": _unsettled,
     }
     return runs.table("line", columns, "alpha")
 
@@ -271,7 +271,7 @@ def _report_global(page: Section, runs: PanelRuns) -> None:
         measures = {
             "regret and messages [95 %]": _thousands(total),
             "median of both": _median(total),
-            "still regretting": unsettled,
+            "still regretting": _unsettled,
         }
         cells = {name: stats.each(lines, measure) for name, measure in measures.items()}
         both = {f"{line}, {name}": found[line] for line in lines for name, found in cells.items()}

@@ -102,16 +102,13 @@ class Keystream:
 class Permutations(Keystream):
     """A pseudorandom stream of permutations of the owners, one for every round and iteration.
 
-    The stream's ``width`` is the number of owners.
+    The stream's ``width`` is the number of owners. The words of a round and iteration are the permutation, int64
+    ``(owners,)``: place p of the permuted list holds the item of ``words[p]``.
 
     Example:
-        >>> sorted(Permutations(bytes(32), width=4).order(round_=1).tolist())
+        >>> sorted(Permutations(bytes(32), width=4).words(round_=1).tolist())
         [0, 1, 2, 3]
     """
-
-    def order(self, round_: int, iteration: int = 0) -> Array:
-        """Returns the permutation, int64 ``(owners,)``: place p of the permuted list holds the item of ``order[p]``."""
-        return self.words(round_, iteration)
 
     def _prepare(self, block: Array) -> Array:
         # The last bits of each random word are replaced by an owner's number. Sorting the words, which differ in their

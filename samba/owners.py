@@ -365,7 +365,7 @@ class PlainSelector:
             choice, sent = "argmax", np.full(self._plan.arms, self.common_scores.uniform(round_))
         else:
             sent = self.masks.uniform(round_, iteration) * scores
-        order = self.permutations.order(round_, iteration)
+        order = self.permutations.words(round_, iteration)
         place = choose(choice, sent[order], self.draws.uniform(round_, iteration))
         picked = np.zeros(order.shape, np.bool_)
         picked[order[place]] = True

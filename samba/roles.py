@@ -285,8 +285,7 @@ class OwnerGroup(Role):
         """
         if self.round > plan.budget:
             self.done = True
-            sums = b"".join(map(self._key.encrypt, self.bank.sums))
-            return [("controller", Kind.SUMS, sums)]
+            return [("controller", Kind.SUMS, b"".join(map(self._key.encrypt, self.bank.sums)))]
         self._exploring = self.iteration == 0 and self.bank.explores(self.round)
         if self._exploring:
             return []
@@ -392,7 +391,7 @@ class Controller(Role):
             return []
         items = np.frombuffer(b"".join(received[name] for name in self._group_arms), f"V{width}")
         if kind is Kind.SCORES:
-            order = self._permutations.order(self.round, self.iteration)
+            order = self._permutations.words(self.round, self.iteration)
             self._received, self._asked_comp = {}, True
             return [("comp", Kind.SCORES, items[order].tobytes())]
         total = self._key.add(items.tolist())
@@ -404,7 +403,7 @@ class Controller(Role):
         width = MARK.layout.itemsize
         self._require_bytes("comp", content, self.arms * width)
         marks = np.empty(self.arms, f"V{width}")
-        marks[self._permutations.order(self.round, self.iteration)] = np.frombuffer(content, marks.dtype)
+        marks[self._permutations.words(self.round, self.iteration)] = np.frombuffer(content, marks.dtype)
         answers = [(name, Kind.MARKS, marks[place].tobytes()) for name, place in self._group_arms.items()]
         self._asked_comp = False
         self._close_iteration(plan, self._exploring)

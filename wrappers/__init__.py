@@ -8,10 +8,8 @@ Transport: :class:`Channel`, :class:`Server`.
 Observation: :class:`LearningReward`, :class:`Reveal`.
 """
 
-from collections.abc import Mapping
-
 from fedbandit_envs.core.wrapper import FederatedWrapper
-from fedbandit_envs.registry.registration import Plugin, Registry
+from fedbandit_envs.registry.registration import Registry, subclass_of
 from fedbandit_envs.wrappers.byzantine import Byzantine
 from fedbandit_envs.wrappers.messages import Messages
 from fedbandit_envs.wrappers.observation import LearningReward, Reveal
@@ -49,14 +47,9 @@ __all__ = [
 ]
 
 
-def _of_plugin(plugin: Plugin) -> Mapping[str, type[FederatedWrapper]]:
-    if not (isinstance(plugin.content, type) and issubclass(plugin.content, FederatedWrapper)):
-        raise TypeError(f"{plugin.content!r} is no subclass of FederatedWrapper")
-    return {plugin.name: plugin.content}
-
-
 WRAPPERS: Registry[type[FederatedWrapper]] = Registry(
-    {name: wrapper for name in __all__ if (wrapper := globals()[name]).examples}, wrappers=_of_plugin
+    {name: wrapper for name in __all__ if (wrapper := globals()[name]).examples},
+    wrappers=subclass_of(FederatedWrapper),
 )
 """The wrappers' classes by name, for all wrappers whose arguments besides the environment can be written as JSON.
 

@@ -402,8 +402,7 @@ class LogisticServer:
         self._gradient[some] = gradient
         self._answered[some] += 1
         small = np.linalg.norm(gradient, axis=1) <= np.sqrt(2 * self._ridge / n[:, 0] ** 3)
-        enough = self._answered[some] >= self._most
-        done = enough if np.isfinite(self._most) else small
+        done = self._answered[some] >= self._most if np.isfinite(self._most) else small
         if self._preconditions:
             after = model - n * (self._steps[some] @ gradient[..., np.newaxis])[..., 0]
             if self._noisy:

@@ -22,14 +22,22 @@ from typing import Any, TypeVar
 
 from fedbandit_envs.basics.arrays import plain
 
-HANDED_DOWN: dict[str, Callable[..., Any]] = {}
-"""Functions that return what lower folders use of higher ones, which they do not import.
+HANDED_DOWN: dict[str, str] = {}
+"""Entry points of what lower folders use of higher ones, which they do not import (:func:`handed_down`).
 
-``wrappers()`` returns the registry of wrappers, ``server_policies()`` the server policies by name, and
-``peers(problem)`` the class of a problem's default peers, or None. ``attack()`` returns the
-function of this name, which checks use; ``privatizer()`` the class whose accountants make claims.
-``privacy_report(env, measured)`` returns an environment's report. The package's ``__init__`` sets them.
+``wrappers`` is the registry of wrappers, ``server_policies`` the server policies by name. The functions ``peers`` and
+``privacy_report`` return a problem's default peers and an environment's report; checks use the function ``attack``.
+``privatizer`` is the class whose accountants make claims. The package's ``__init__`` sets them.
 """
+
+
+@cache
+def handed_down(name: str) -> Any:
+    """Returns what :data:`HANDED_DOWN` names, which is imported when it is first asked for.
+
+    Wrappers and policies take longer to import than the environments.
+    """
+    return resolve(HANDED_DOWN[name])
 
 
 def resolve(entry_point: str) -> Any:

@@ -21,7 +21,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import ParallelEnv
 
 from fedbandit_envs.basics.arrays import Array, Arrays, Parts
-from fedbandit_envs.basics.entry_points import HANDED_DOWN
+from fedbandit_envs.basics.entry_points import handed_down
 from fedbandit_envs.basics.html import html_table
 from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.ledger import ReleaseLedger
@@ -437,7 +437,7 @@ class FederatedEnv(PettingZooApi, ABC):
         Raises:
             gymnasium.error.ResetNeeded: ``reset`` has not been called.
         """
-        return HANDED_DOWN["privacy_report"](self, measured)
+        return handed_down("privacy_report")(self, measured)
 
     @abstractmethod
     def hidden(self) -> Arrays:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import HANDED_DOWN
+from fedbandit_envs.basics.entry_points import handed_down
 from fedbandit_envs.core.privacy import Adjacency, Claim
 
 Counts = npt.NDArray[np.int64]
@@ -173,7 +173,7 @@ class ReleaseLedger:
         height = np.inf
         if self.noise is not None:
             height = self.noise._height
-            books, privatizer = getattr(self.noise, "_accountant", None), HANDED_DOWN["privatizer"]()
+            books, privatizer = getattr(self.noise, "_accountant", None), handed_down("privatizer")
             if isinstance(self.noise, privatizer) and books is not None and books._ledger is self:
                 return privatizer.claims(self.noise)
         bare, noisy = self.left(height)

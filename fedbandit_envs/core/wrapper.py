@@ -9,7 +9,7 @@ from pettingzoo.utils.wrappers import BaseParallelWrapper
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice
-from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
+from fedbandit_envs.basics.entry_points import handed_down, resolve
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.privacy import Sensitivity
 
@@ -145,10 +145,8 @@ def layers(env: FederatedEnv) -> Iterator[FederatedEnv]:
 
 def find_layer(env: FederatedEnv, layer: Layer) -> FederatedWrapper | None:
     """Returns the outermost wrapper of a stack that has the given layer; None if the stack has no such wrapper."""
-    for wrapper in layers(env):
-        if isinstance(wrapper, FederatedWrapper) and type(wrapper).layer == layer:
-            return wrapper
-    return None
+    found = (one for one in layers(env) if isinstance(one, FederatedWrapper) and type(one).layer == layer)
+    return next(found, None)
 
 
 _LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -224,7 +222,7 @@ def find_wrapper(name: str) -> Any:
     """
     if ":" in name:
         return resolve(name)
-    wrappers = HANDED_DOWN["wrappers"]()
+    wrappers = handed_down("wrappers")
     require_choice("wrapper", name, wrappers)
     return wrappers[name]
 

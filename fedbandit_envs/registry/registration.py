@@ -147,6 +147,17 @@ class Registry(MutableMapping[str, Entry]):
         return len(self._all())
 
 
+def subclass_of(base: type[Entry]) -> Callable[[Plugin], Mapping[str, type[Entry]]]:
+    """Returns the reader of plug-ins that are a subclass of ``base`` each, by the names of their entry points."""
+
+    def read(plugin: Plugin) -> Mapping[str, type[Entry]]:
+        if not (isinstance(plugin.content, type) and issubclass(plugin.content, base)):
+            raise TypeError(f"{plugin.content!r} is no subclass of {base.__name__}")
+        return {plugin.name: plugin.content}
+
+    return read
+
+
 def registered(package: ModuleType) -> Iterator[ModuleType]:
     """Yields the modules named ``registered`` in the folders of a package, sorted by the folders' names."""
     for folder in sorted(iter_modules(package.__path__), key=lambda module: module.name):

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import HANDED_DOWN
+from fedbandit_envs.basics.entry_points import handed_down
 from fedbandit_envs.core.privacy import AGENT, COVARIANCE, Sensitivity, independent, variance_of
 from fedbandit_envs.core.wrapper import find_layer, layers
 from fedbandit_envs.testing.assertions import require, require_same
@@ -281,7 +281,7 @@ def _require_audit(wrap: Wrap, make: Make, adjacencies: list[str]) -> None:
     protected = [each for each in adjacencies if each == AGENT or problem.neighbours(each)]
 
     settings = {"samples": 2000, "error": 1e-6 / max(len(protected), 1), "horizon": 2 * RELEASES}
-    attack = partial(HANDED_DOWN["attack"](), lambda env: find_layer(wrap(env), "noise"), problem, **settings)
+    attack = partial(handed_down("attack"), lambda env: find_layer(wrap(env), "noise"), problem, **settings)
     for adjacency in protected:
         audit = attack(adjacency=adjacency).against(None, "basic")
         proven = f"an attack on one release proves an epsilon of at least {audit.lower_bound:.4g}"

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays
-from fedbandit_envs.basics.entry_points import HANDED_DOWN
+from fedbandit_envs.basics.entry_points import handed_down
 from fedbandit_envs.core.inbox import concealed
 from fedbandit_envs.core.policy_spec import Features, Policy, Reporter
 from fedbandit_envs.randomness.streams import row_seeds
@@ -205,7 +205,7 @@ def check_server_policy(policy: Any, make_env: Make) -> None:
 
     def served(overwrites: bool = False) -> Any:
         # Wrappers are a higher layer of the package.
-        server = HANDED_DOWN["wrappers"]()["Server"](make_env(), "on_request", policy=policy)
+        server = handed_down("wrappers")["Server"](make_env(), "on_request", policy=policy)
         own = server._policy
 
         def answer(uploads: Arrays, mask: Array) -> Any:

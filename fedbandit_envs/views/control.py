@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 
 from fedbandit_envs.basics.arrays import Array, Arrays
 from fedbandit_envs.basics.checks import require_choice, require_flag
-from fedbandit_envs.basics.entry_points import HANDED_DOWN, resolve
+from fedbandit_envs.basics.entry_points import handed_down, resolve
 from fedbandit_envs.core.actions import add_entry, require_action_entries
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.inbox import concealed
@@ -56,7 +56,7 @@ class Peers:
         self._federation = federation
         if policy is None:
             package, problem, *_ = f"{type(federation.unwrapped).__module__}.".split(".")
-            make = HANDED_DOWN["peers"](problem) if package == "fedbandit_envs" else None
+            make = handed_down("peers")(problem) if package == "fedbandit_envs" else None
             if make is None:
                 raise ValueError(
                     "peers is None; a policy or its entry point is required unless joint is True"

@@ -139,7 +139,7 @@ def test_ends_of_the_interval_are_never_drawn():
 def test_permutations_are_permutations(owners):
     orders = Permutations(derive_key(0, "permutation"), owners)
     for t in range(50):
-        assert sorted(orders.order(t, t % 2)) == list(range(owners))
+        assert sorted(orders.words(t, t % 2)) == list(range(owners))
 
 
 def test_permutations_are_uniform():
@@ -147,5 +147,5 @@ def test_permutations_are_uniform():
     orders = Permutations(derive_key(1, "permutation"), 4)
     counts = dict.fromkeys(permutations(range(4)), 0)
     for t in range(24_000):
-        counts[tuple(orders.order(t))] += 1
+        counts[tuple(orders.words(t))] += 1
     assert sum((count - 1000) ** 2 / 1000 for count in counts.values()) < 58.6

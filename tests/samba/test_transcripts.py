@@ -70,7 +70,7 @@ def test_comp_sees_masked_and_permuted_scores_alone(seen):
         assert bound == SCORE.associated_data(*at)
         scores = np.frombuffer(plain_items, "<f8")
         masked = streams.masks.uniform(*at) * one.scores
-        np.testing.assert_array_equal(scores, masked[streams.permutations.order(*at)])
+        np.testing.assert_array_equal(scores, masked[streams.permutations.words(*at)])
         # A mask cannot hide a 0; nothing else is as it was.
         assert not np.isin(scores[scores > 0], one.scores).any()
 

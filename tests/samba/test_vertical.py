@@ -54,7 +54,7 @@ def test_a_mask_may_make_scores_equal_and_the_permutation_then_decides():
     merged = 0
     for t in range(200):
         masked = [streams.masks.uniform(t, 0) * score for score in scores]
-        expected = 1 if masked[0] != masked[1] else streams.permutations.order(t, 0)[0]
+        expected = 1 if masked[0] != masked[1] else streams.permutations.words(t, 0)[0]
         merged += masked[0] == masked[1]
         assert selector.select(scores, t, 0).argmax() == expected
     assert 20 < merged < 180
@@ -72,7 +72,7 @@ def twin(algorithm, budget, seed, **parameters):
         s[i] += luck[i].random() < MEANS[i]
 
     def pick(scores, t, iteration, proportional):
-        order = streams.permutations.order(t, iteration).tolist()
+        order = streams.permutations.words(t, iteration).tolist()
         sent = [streams.masks.uniform(t, iteration) * scores[i] for i in order]
         if not proportional:
             return order[sent.index(max(sent))]
@@ -87,7 +87,7 @@ def twin(algorithm, budget, seed, **parameters):
             algorithm
         )
         if epsilon is not None and coin.uniform(t) <= epsilon:
-            chosen = int(streams.permutations.order(t, 0)[0])
+            chosen = int(streams.permutations.words(t, 0)[0])
         elif algorithm == "ucb":
             scores = [m + np.sqrt(2 * np.log(t) / ni) for m, ni in zip(means, n, strict=True)]
             chosen = pick(scores, t, 0, False)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from fedbandit_envs.basics.arrays import Array, Arrays, zeros
-from fedbandit_envs.basics.entry_points import HANDED_DOWN, Thing, make
+from fedbandit_envs.basics.entry_points import Thing, handed_down, make
 from fedbandit_envs.core.policy_spec import PolicySpec
 
 Downloads = Mapping[str, spaces.Box | Mapping[str, Any]]
@@ -98,7 +98,7 @@ def make_server_policy(spec: Any) -> ServerPolicy:
     """
     if callable(spec) and not isinstance(spec, type | ServerPolicy):
         spec = SimpleNamespace(downloads=partial(_answered, spec), reset=_forget, answer=spec)
-    policy: ServerPolicy = make("policy", spec, HANDED_DOWN["server_policies"](), ServerPolicy)
+    policy: ServerPolicy = make("policy", spec, handed_down("server_policies"), ServerPolicy)
     return deepcopy(policy)
 
 
