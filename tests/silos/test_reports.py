@@ -119,7 +119,7 @@ def test_reports_of_private_baselines_leave_no_field_open(name, monkeypatch):
 
 
 def assert_says_what_claims_say(env, noisy=True):
-    report, claims = env.privacy_report(regret=2.5), env.privacy_claims()
+    report, claims = env.privacy_report(regret=np.float64(2.5)), env.privacy_claims()
     fields = json.loads(json.dumps(report.fields, allow_nan=False))
     assert (fields["schema"]["version"], fields["measured"]) == (1, {"regret": 2.5})
     assert len(fields["guarantees"]) == len(claims)

@@ -132,7 +132,7 @@ class PrivacyReport:
                 rows = [
                     (str(name).replace("_", " "), _text(cell))
                     for name, cell in told.items()
-                    if cell not in ("", [])
+                    if not isinstance(cell, str | list) or cell
                 ]
                 yield f"{title}, {place} of {len(several)}" if one is not value else title, rows
 
