@@ -8,6 +8,7 @@ from fedbandit_envs import wrappers
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
 from fedbandit_envs.baselines.gaussian import PlannedPulls
 from fedbandit_envs.baselines.learned import PPO, LearnedIndex, LearnedSend
+from fedbandit_envs.baselines.learned.rl2 import RL2, SUMMARY
 from fedbandit_envs.baselines.linear import batched, feducb, linucb, logistic, served
 from fedbandit_envs.baselines.tuned import constants
 from fedbandit_envs.core.federated_env import FederatedEnv
@@ -247,6 +248,7 @@ BASELINES: dict[str, Baseline] = {
         threshold="wang",
     ),
     "PPO-linear": _baseline(LearnedIndex, *PPO, weights="PPO-linear"),
+    "RL2-linear": _baseline(RL2, *SUMMARY, weights="RL2-linear"),
     "ES-send": _baseline(
         LearnedSend,
         "FedUCB-weighted, sending when a neural network decides so by the data, for which no epsilon is claimed",

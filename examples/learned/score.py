@@ -28,7 +28,8 @@ HORIZON = 500
 RIVALS: dict[str, Sequence[tuple[str, dict[str, float]]]] = {
     "FedProcurement-v0": (
         ("uniform-random", {}), ("SS-UCB", {}), ("SS-UCB", {"radius_scale": 0.5}), ("Thompson-procurement", {}),
-        ("SS-UCB-tuned", {}), ("Laplace-index", {}),
+        ("SS-UCB", {"radius_scale": 0.25, "exploration_rounds": 0}), ("Thompson-procurement", {"margin": 3.0}),
+        ("SS-UCB-tuned", {}), ("Laplace-index", {}), ("Laplace-index", {"width": 0.7}),
     ),
     "FedArms-v0": (
         ("uniform-arms", {}), ("UCB1", {}), ("UCB1-tuned", {}), ("UCB1", {"scale": 0.08}), ("Thompson", {}),
@@ -36,7 +37,8 @@ RIVALS: dict[str, Sequence[tuple[str, dict[str, float]]]] = {
     ),
     "FedLinear-v0": (
         ("random-arm", {}), ("LinUCB", {}), ("LinUCB", {"beta_scale": 0.5}), ("LinUCB-tuned", {}),
-        ("LinUCB", {"alpha": 1.5}),
+        ("LinUCB", {"alpha": 1.5}), ("LinUCB", {"ridge": 0.003, "beta_scale": 0.25}),
+        ("LinUCB", {"ridge": 0.01, "alpha": 1.0}),
     ),
 }  # fmt: skip
 """Baselines with changed arguments of their policies, by id."""

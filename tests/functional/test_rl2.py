@@ -38,7 +38,7 @@ def saved(problem, folder):
 
 def twin(problem, rounds=60):
     task = rl2.TASKS[problem]
-    return make(task.env_ids[0], task.stack, np.float64, max_cycles=rounds, **SMALL[problem])
+    return make(task.env_id, task.stack, np.float64, max_cycles=rounds, **SMALL[problem])
 
 
 def test_training_repeats_and_lowers_regret():

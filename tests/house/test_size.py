@@ -1,8 +1,8 @@
 """The package does not grow unnoticed; `python benchmarks/count_lines.py` prints where its lines are.
 
 The bounds are what it had when they were last changed. They fall, and rise only with a capability: the functional twin
-with learned policies and data sets has 1,518 lines, silos and reports have 1,047. Version 1.0.0rc1 had 29,620 code
-lines, 411 files, 1,010 public definitions, 340 of them classes, and 479 private ones.
+with learned policies and data sets has 1,520 lines (the last two register `RL2-linear`), silos and reports have 1,047.
+Version 1.0.0rc1 had 29,620 code lines, 411 files, 1,010 public definitions, 340 of them classes, and 479 private ones.
 """
 
 import sys
@@ -24,7 +24,7 @@ def size():
 
 
 def test_code_lines(size):
-    assert size.total <= 24_883, size.lines
+    assert size.total <= 24_885, size.lines
     assert size.files <= 207
 
 
