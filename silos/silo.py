@@ -252,8 +252,7 @@ class Silo:
             arrays = {name: np.array(array[0, 0], np.float64) for name, array in noisy.items()}
             self._last = self.round
             message = Message(self.plan.identity, ((self.agent, self.round),), arrays)
-            release = self.round, _written(events), message.encode()
-            self._save("mechanism", "past", release=release)
+            self._save("mechanism", "past", release=(self.round, _written(events), message.encode()))
         return message
 
     @property

@@ -166,8 +166,7 @@ def report_of(env: FederatedEnv, measured: Mapping[str, float]) -> PrivacyReport
     subject |= {"rounds_planned": env.max_cycles, "layers": [type(layer).__name__ for layer in layers(env)]}
     if not isinstance(noise, Privatizer):
         return make_report(subject, claims, measured=measured)
-    clip = getattr(noise.env, "_clip", None)
-    books = noise.accountant, noise.mechanism, clip
+    books = noise.accountant, noise.mechanism, getattr(noise.env, "_clip", None)
     return make_report(subject, claims, noise.claims, *books, measured=measured)
 
 
