@@ -448,7 +448,7 @@ class Precision(Aggregator):
             raise UnfitError("agents receive their own messages; echo=False is required with 'precision'")
         if inbox.weigh is None:
             raise UnfitError(
-                f"'precision' cannot weigh {list(inbox.shapes)}; an InboxSpec with 'weigh' is required"
+                f"'precision' cannot weigh {list(inbox.shapes)}; 'weigh' is required, as of count_inbox(...)"
             )
         return inbox.weigh(self.reward_variance).start(inbox)
 

@@ -66,8 +66,8 @@ def run(
             with terminal.explained(ending=[AssertionError]):
                 check_policy(lambda: short.build()[1], lambda: short.build()[0])
         result = _played(spec)
-    checked = {"checked_rows": _CHECKED_ROWS if check_rows else 0}
-    written = {**result.as_json(), **checked, "settings": spec.recorded()}
+    checked = _CHECKED_ROWS if check_rows else 0
+    written = {**result.as_json(), "checked_rows": checked, "settings": spec.recorded()}
     if as_json:
         typer.echo(json.dumps(written, indent=2))
         return
@@ -230,12 +230,14 @@ def sweep(
         paths = write_tables(frame, out)
     # Columns with one value for all runs are left out, and others that would not fit into a terminal.
     table = summary(frame).rename(columns={"claim_epsilon": "claimed"})
-    table = table.drop(columns=["num_agents", "claim_delta", "claim_adjacency"])
+    claims = table.loc[table.claimed > 0, ["claim_delta", "claim_adjacency"]].drop_duplicates()
+    table = table.drop(columns=["num_agents", *claims])
     varied = table.nunique(dropna=False) > 1
     heads = [name for name in table if name in ("baseline", "regret", "ratio") or varied[name]]
     terminal.print_table(f"{table.seeds[0]} seeds", heads, table[heads].astype(object).map(_cell).to_numpy())
-    for path in paths:
-        typer.echo(path)
+    for delta, adjacency in claims.itertuples(index=False):
+        terminal.out_console.print(f"claimed: epsilon at delta {delta:g} for {adjacency}")
+    typer.echo("\n".join(map(str, paths)))
 
 
 def _values(given: Any) -> list[Any]:

@@ -51,7 +51,7 @@ class Recipe(NamedTuple):
 RECIPES = {
     "FedProcurement-v0": Recipe("index", 0.5, 0.5, 0.01, ("uniform-random", "SS-UCB-tuned")),
     "FedArms-v0": Recipe("values", 0.25, 0.25, 1.0, ("uniform-arms", "UCB1-tuned")),
-    "FedMixed-v0": Recipe("values", 0.25, 0.25, 1.0, ("uniform-arms", "Gaussian-UCB-tuned")),
+    "FedMixed-v0": Recipe("values", 0.25, 0.25, 1.0, ("uniform-gaussian", "Gaussian-UCB-tuned")),
     "FedLinear-v0": Recipe("values", 0.0, 0.25, 1.0, ("random-arm", "LinUCB-tuned"), replicas=2),
     "FedExposure-v0": Recipe("logits", 0.0, 1.0, 1.0, ("equal-shares", "FairX-tuned")),
 }

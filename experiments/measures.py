@@ -31,21 +31,22 @@ Estimate = tuple[float, float, float]
 """A statistic and the ends of its 95 % interval, which are NaN for fewer than :data:`FEWEST` runs of a task."""
 
 
-def mean_with_interval(values: Array) -> tuple[Array, Array, Array]:
+def mean_with_interval(values: Array) -> tuple[Any, Any, Any]:
     """Returns the means over the last axis, and the lower and the upper ends of their 95 % intervals.
 
     Args:
         values: Values with one entry for each run (seed or problem instance) on the last axis, ``(..., runs)``.
 
     Returns:
-        Mean, lower end and upper end, each ``(...)``. The ends are NaN for fewer than :data:`FEWEST` runs.
+        Mean, lower end and upper end, each ``(...)``, or floats for values ``(runs,)``. The ends are NaN for fewer than
+        :data:`FEWEST` runs.
     """
-    count = values.shape[-1]
-    mean = np.asarray(values.mean(axis=-1))
-    if count < FEWEST:
-        return mean, np.full_like(mean, nan), np.full_like(mean, nan)
-    resampled = np.tensordot(_counts(count, 0), values, (1, -1)) / count
-    return mean, *_interval(mean, resampled, np.moveaxis(values - mean[..., np.newaxis], -1, 0), 1)
+    count, mean = values.shape[-1], np.asarray(values.mean(axis=-1))
+    low, high = np.full((2, *mean.shape), nan)
+    if count >= FEWEST:
+        resampled = np.tensordot(_counts(count, 0), values, (1, -1)) / count
+        low, high = _interval(mean, resampled, np.moveaxis(values - mean[..., np.newaxis], -1, 0), 1)
+    return (mean, low, high) if mean.ndim else (float(mean), float(low), float(high))
 
 
 def ratio_with_interval(above: Array, below: Array, tasks: Array | None = None) -> Estimate:

@@ -121,8 +121,7 @@ class RunResult:
     @property
     def mean(self) -> Estimate:
         """Mean regret per agent at the horizon, with the ends of its 95 % interval over seeds."""
-        mean, low, high = map(float, mean_with_interval(self.per_seed))
-        return mean, low, high
+        return mean_with_interval(self.per_seed)
 
     def of(self, group: str) -> "RunResult":
         """Returns the result of one group of agents; its privacy claims are still for all agents.

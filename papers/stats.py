@@ -159,8 +159,7 @@ def regret_by_instance(result: RunResult, checkpoint: int = -1) -> Array:
 
 def mean_of(values: Array, spec: str = ".0f") -> Mean:
     """Returns the mean of values ``(instances,)`` with its 95 % interval, or without one if they are too few."""
-    mean, low, high = map(float, mean_with_interval(values))
-    return Mean(mean, low, high, values.size, spec)
+    return Mean(*mean_with_interval(values), values.size, spec)
 
 
 def final_regret(result: RunResult) -> Mean:

@@ -242,8 +242,7 @@ class Silo(AbstractContextManager["Silo"]):
             arrays = {name: np.array(array[0, 0], np.float64) for name, array in noisy.items()}
             self._own.last = self.round
             message = Message(self.plan.identity, ((self.agent, self.round),), arrays)
-            release = self.round, _written(events), message.encode()
-            self._save("noise", release=release)
+            self._save("noise", release=(self.round, _written(events), message.encode()))
         return message
 
     @property

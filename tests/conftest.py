@@ -42,7 +42,7 @@ typer.testing._get_command = cache(typer.testing._get_command)
 
 def pytest_configure(config):
     """Does not show what many tests, which are short, are warned of."""
-    for message in ("schedule is .* by which nobody sends", "topology is a graph without edges"):
+    for message in ("schedule is .*; nobody sends", "topology is a graph without edges"):
         config.addinivalue_line("filterwarnings", f"ignore:{message}")
 
 

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from fedbandit_envs.baselines import gaussian
+from fedbandit_envs.baselines.arms import UniformArms
 from fedbandit_envs.baselines.baseline import Baseline, WrapperSpec, listed, secure_sum
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.gaussian.env import GaussianEnv
@@ -35,15 +36,14 @@ def _elimination(summary: str, reference: str, **server: Any) -> Baseline:
 def _personal(summary: str, reference: str, **server: Any) -> Baseline:
     """Returns PF-UCB with these arguments of its server policy."""
     planned = {"policy": {"name": "personal", **server}, **_ANNOUNCED}
-    messages = WrapperSpec(_messages)
-    return _baseline(
-        gaussian.PersonalPulls, summary, f"{_PF}, {reference}", messages=messages, server=planned
-    )
+    own = f"{_PF}, {reference}"
+    return _baseline(gaussian.PersonalPulls, summary, own, messages=WrapperSpec(_messages), server=planned)
 
 
 _baseline = partial(listed, GaussianEnv)
 
 BASELINES: dict[str, Baseline] = {
+    "uniform-gaussian": _baseline(UniformArms, "pulls an arm uniformly at random"),
     "Gaussian-UCB": _baseline(
         gaussian.GaussianUCB,
         "no communication; pulls the arm with the largest upper confidence bound of its own mean",

@@ -25,6 +25,9 @@ DataName = Literal["movielens", "jester"]
 """Names of the data sets of means that come with the package."""
 
 
+_OWN = {"name": "ratings", "table": "ratings.csv", "scale": [1, 5], "threshold": 4}
+
+
 class RatedItems(NamedTuple):
     """Rated items, such as films or jokes, as arms, with their means.
 
@@ -242,7 +245,7 @@ def arm_means(source: str | Mapping[str, Any], arms: int | None) -> Array:
         rated: RatedItems = make("ratings", source, {"ratings": table_means}, RatedItems)
         means = rated.means
     else:
-        means = packaged_means(require_choice("means", source, get_args(DataName)))
+        means = packaged_means(require_choice("means", source, (*get_args(DataName), _OWN)))
     if arms is None:
         return means
     return means[..., _places_of_largest("num_arms", arms, np.atleast_2d(means).mean(axis=0))]

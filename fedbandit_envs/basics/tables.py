@@ -1,5 +1,6 @@
 """Tables of a user's own data: CSV files, Parquet files and pandas' data frames, read by pyarrow and pandas."""
 
+import re
 from collections.abc import Collection, Sequence
 from importlib import import_module
 from os import PathLike
@@ -85,7 +86,10 @@ class Table:
             try:
                 self._frame = read(arrow)
             except (arrow.ArrowInvalid, UnicodeDecodeError) as error:
-                raise ValueError(f"{self.name} cannot be read: {error}") from None
+                hint = "numbers are required, as pandas.get_dummies makes of texts"
+                wrong = re.search(r"column #(\d+).* to double", str(error))
+                column = f"; of column {self._there[int(wrong[1])]!r} {hint}" if wrong else ""
+                raise ValueError(f"{self.name} cannot be read: {error}{column}") from None
         else:
             raise TypeError(f"table is {table!r}; the path of a file or a pandas.DataFrame is required")
         self.rows = len(self._frame)
@@ -112,6 +116,7 @@ class Table:
 
     def _columns(self, there: Sequence[Any]) -> list[Any]:
         """Returns the names of the columns to read, and raises an error unless each is in the table once."""
+        self._there = there
         if self.of_numbers is None:
             self.of_numbers = [name for name in there if name not in self._labels]
         columns = [*dict.fromkeys([*self._labels, *self.of_numbers])]

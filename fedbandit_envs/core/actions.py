@@ -184,8 +184,7 @@ def add_entry(action: Any, name: str, entry: Any) -> dict[str, Any]:
         name: Name of the new entry.
         entry: The new entry.
     """
-    beside = action if isinstance(action, Mapping) else {"action": action}
-    return {**beside, name: entry}
+    return {**(action if isinstance(action, Mapping) else {"action": action}), name: entry}
 
 
 def take_entry(action: Mapping[str, Any], name: str) -> tuple[Any, Any]:

@@ -25,8 +25,7 @@ class Quantities(OwnActions):
     def allowed(self, observation: Mapping[str, Array]) -> Array:
         """Returns which quantities are within capacity, bool ``(replicas, agents, producers * (max_capacity + 1))``."""
         capacity = observation["capacity"]
-        within = self._units <= capacity[..., np.newaxis]
-        return within.reshape(*capacity.shape[:2], -1)
+        return (self._units <= capacity[..., np.newaxis]).reshape(*capacity.shape[:2], -1)
 
 
 def quantities_by_portions(choice: Array, observation: Mapping[str, Array]) -> Array:

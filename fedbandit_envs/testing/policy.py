@@ -99,8 +99,7 @@ def check_reporter(
     def report(reporter: Reporter, t: int, observation: Arrays, rows: Rows) -> Any:
         reporter.observe(observation)
         asked = None if questions is None else taken(questions[t], rows)
-        report = copied(reporter.report(None))
-        reports = {"report": report, "answer": copied(reporter.report(asked))}
+        reports = {"report": copied(reporter.report(None)), "answer": copied(reporter.report(asked))}
         if rows == ALL:
             expected = dict.fromkeys(reports, shapes)
             require_same("the shape of a report", mapped(np.shape, reports), expected)

@@ -89,7 +89,7 @@ def pettingzoo_functions(federation: type[FederatedEnv]) -> tuple[Callable[..., 
         Args:
             action_format: One of the federation's ``action_formats``; None for the environment's own actions.
             features: Whether agents get features, a flat box in [-1, 1], instead of raw observations.
-            **kwargs: Arguments of the federation's class.
+            **kwargs: Arguments of FEDERATION, which that class documents.
 
         Raises:
             TypeError: A parameter is unknown or has the wrong type.
@@ -105,4 +105,5 @@ def pettingzoo_functions(federation: type[FederatedEnv]) -> tuple[Callable[..., 
         """Returns the result of ``raw_env`` in a wrapper that checks the order of calls."""
         return in_turn(parallel_env(**kwargs))
 
+    parallel_env.__doc__ = str(parallel_env.__doc__).replace("FEDERATION", federation.__name__)
     return parallel_env, raw_env, env

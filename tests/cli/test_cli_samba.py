@@ -122,7 +122,10 @@ def test_an_algorithm_of_ones_own(monkeypatch):
         (("--algorithm", "nonsense"), "algorithm name is 'nonsense'"),
         (("--algorithm", "ones_own:Nobody"), "no attribute 'Nobody'"),
         (("--set", "epsilon=1"), "unexpected keyword argument 'epsilon'"),
-        (("--ratings", "nowhere.data"), "means is 'nowhere.data'; one of 'movielens', 'jester'"),
+        (
+            ("--ratings", "nowhere.data"),
+            "means is 'nowhere.data'; one of 'movielens', 'jester', {'name': 'ratings'",
+        ),
         (("--arms", 101), "an integer in [1, 100]"),
         (("--budget", 9), "budget is 9; an integer >= 10"),
         (("--transport", "pigeon"), "'pigeon'; one of 'local', 'tcp'"),

@@ -52,7 +52,8 @@ def frame():
 
 
 def test_options_say_what_a_file_says(call, tmp_path):
-    assert call("sweep", "spec.toml", "--out", "one", "--workers", 1).exit_code == 0
+    first = call("sweep", "spec.toml", "--out", "one", "--workers", 1)
+    assert first.exit_code == 0
     words = ("--policy", "MOSS-weighted", "--grid", "epsilon=.5,5", "--grid", "agents=2,3", "--set", "arms=4")
     assert call(*SWEEP[:3], *words, *SWEEP[5:], "--out", "two", "--workers", 1).exit_code == 0
     one, two = (pandas.read_csv(tmp_path / name / "sweep.csv") for name in ("one", "two"))
@@ -60,6 +61,7 @@ def test_options_say_what_a_file_says(call, tmp_path):
         one[one.baseline == "MOSS-weighted"], two, check_dtype=False, check_like=True
     )
     assert set(one.baseline) == {"MOSS-weighted", "silent"}
+    assert "claimed: epsilon at delta 1e-05 for one-observation\n" in first.stdout
     # What is said twice is as the option says.
     result = call("sweep", "spec.toml", "--grid", "scale=1,2", "--seeds", 2, "--out", "three", "--workers", 1)
     three = pandas.read_csv(tmp_path / "three/sweep.csv")

@@ -250,7 +250,10 @@ def test_files_frames_and_arrays_are_the_same_table(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (CSV + "red,frog,1\n", "mine.csv cannot be read: .*Row #5: .* invalid value 'red'"),
+        (
+            CSV + "red,frog,1\n",
+            "mine.csv cannot be read: .*Row #5: .*'red'; of column 'width' numbers are required",
+        ),
         (CSV + "1,frog\n", "Row #5: Expected 3 columns, got 2"),
         (CSV + "1,frog,inf\n", "mine.csv, row 5, column 'height' is inf; finite numbers"),
         (CSV + "1,,4\n", "row 5, column 'kind' is missing; labels"),

@@ -119,3 +119,11 @@ def test_errors():
         parallel_env(features=1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'feature'"):
         parallel_env(feature=True)
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_help_names_the_class_that_has_the_arguments(kind):
+    module = import_module(f"fedbandit_envs.{kind.metadata['name']}")
+    assert getattr(module, kind.__name__) is kind
+    assert f"Arguments of {kind.__name__}," in module.parallel_env.__doc__
+    assert f"help({kind.metadata['name']}.{kind.__name__})" in module.__doc__

@@ -59,6 +59,12 @@ def test_a_ratio_over_tasks_is_the_geometric_mean_and_its_runs_are_pairs():
     np.testing.assert_array_equal(np.isnan(measures.mean_with_interval(SKEWED[:4])), [False, True, True])
 
 
+def test_the_mean_of_one_row_of_runs_is_a_float():
+    for runs in (40, 4):
+        assert [type(one) for one in measures.mean_with_interval(SKEWED[:runs])] == [float] * 3
+        assert [one.shape for one in measures.mean_with_interval(SKEWED[np.newaxis, :runs])] == [(1,)] * 3
+
+
 def test_intervals_of_few_normal_values_cover_as_often_as_they_say():
     """2,000 samples of 6: 1,900 expected; 60 more or fewer are beyond four sigma (39) and what skewness costs."""
     values = np.random.default_rng(0).normal(3.0, 2.0, (2000, 6))

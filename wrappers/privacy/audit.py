@@ -362,8 +362,7 @@ def attack_stage(
     seen, held = ([_observe([windows], weights, differs) for windows in pair] for pair in (trained, tested))
     ends = np.zeros(differs.sum()), np.ones(differs.sum())
     best, quantiles = (None, _SHUFFLED) if shuffled else (True, _FAR_OUT)
-    rates = _bounded_rates(best, seen, held, ends, error, quantiles)
-    return Evidence(AGENT, views[1].claim, rates)
+    return Evidence(AGENT, views[1].claim, _bounded_rates(best, seen, held, ends, error, quantiles))
 
 
 ATTACKED: Mapping[str, Sequence[Observer]] = {

@@ -301,5 +301,4 @@ class VectorSumPrivatizer(Privatizer):
             TypeError: An argument has the wrong type.
             ValueError: A parameter is out of its range, or ``env`` is already privatized or releases something else.
         """
-        mechanism = VectorSum(epsilon, delta, gap, draw, bound, epsilon_per_release)
-        super().__init__(env, mechanism, **noise)
+        super().__init__(env, VectorSum(epsilon, delta, gap, draw, bound, epsilon_per_release), **noise)

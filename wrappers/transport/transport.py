@@ -128,7 +128,7 @@ class Transport(FederatedWrapper):
         self._schedule = make_schedule(schedule)
         if schedule not in ("silent", {"name": "silent"}) and not self._schedule.count(self.max_cycles):
             warn(
-                f"schedule is {schedule!r}, by which nobody sends before round {self.max_cycles} = max_cycles ends",
+                f"schedule is {schedule!r}; nobody sends before round {self.max_cycles} = max_cycles; set its start",
                 stacklevel=3,
             )
         self._stage = make_stage(stage, self.max_num_agents)

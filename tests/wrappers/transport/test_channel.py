@@ -108,7 +108,7 @@ def test_a_channel_over_which_nothing_goes_warns():
         return Channel(make_federation("FedArms-v0", num_agents=agents, max_cycles=64), **arguments)
 
     for schedule in ("doubling", {"name": "fixed_gap", "gap": 65}, lambda t: 0):
-        with pytest.warns(UserWarning, match="nobody sends before round 64"):
+        with pytest.warns(UserWarning, match=r"nobody sends before round 64 .*; set its start"):
             made(schedule=schedule)
     with pytest.warns(UserWarning, match="without edges"):
         made(schedule="every_round", topology={"edges": []})
