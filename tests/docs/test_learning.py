@@ -1,6 +1,7 @@
 """The page on learning agents gives the regret that its controls have now: tuning changes that of tuned silence."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,15 @@ def test_controls_have_the_regret_of_the_table(env_id, at_random, silent):
 def test_silence_has_the_regret_of_what_fails(problem):
     env_id, silent = next((env_id, name) for env_id, _, name in CONTROLS if problem in env_id.lower())
     assert as_printed(regret(env_id, silent, 1_000_000).mean(), FAILS[problem]) == FAILS[problem]
+
+
+@pytest.mark.ci
+def test_the_block_prints_what_the_page_says(monkeypatch, capsys):
+    pytest.importorskip("stable_baselines3")
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    block, printed = re.findall(
+        r"^```python\n(import sys.*?)^```\n```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+    )[0]
+    exec(block, {})
+    assert capsys.readouterr().out == printed
