@@ -125,7 +125,7 @@ def verify(
 ) -> None:
     """Checks rows by playing them again, and says whether they hold.
 
-    Exit code 1 if a number differs in its last bit. A file's entry is a stranger's code: read it first, and use
+    Exit code 1 if a number differs by more than rounding. A file's entry is a stranger's code: read it first, and use
     `--isolated` or a container.
 
     Example: `fedbandit leaderboard verify results --entry LinUCB --track silent`
