@@ -68,7 +68,8 @@ def test_a_report_says_what_the_claims_say(settings):
         ),
         pytest.param(VECTOR_SUM, True, marks=pytest.mark.ci),
     ],
-    ids=str,
+    # A function in the settings would put an address into the name.
+    ids=lambda value: f"{value[0]}-{value[1]}" if isinstance(value, tuple) else str(value),
 )
 def test_noise_of_releases_is_correlated_where_it_is(settings, correlated):
     """Independent noise of a sum of releases has the sum of their variances; that of others has less."""
