@@ -103,7 +103,8 @@ def table(samples):
                     for name in (*ROUTINES, "Student")
                 )
                 yield f"| {law} | {runs} | {'ratio' if of_ratio else 'mean'} | {' | '.join(texts)} |"
-    yield f"\nThe least width of those that cover at least .90 with 100 and with 200 runs has: {chosen(found)}."
+    covering = "all methods that cover at least 0.90 with 100 and 200 runs"
+    yield f"\nChosen, with the narrowest intervals of {covering}: {chosen(found)}."
 
 
 def chosen(found):
