@@ -30,7 +30,7 @@ Groups = Mapping[Edition, Sequence["Ranked"]]
 
 _INTRODUCTION = """# All rows of the leaderboard
 
-`fedbandit leaderboard report` makes this page from `results.csv.gz` and `entries.json`. [The
+A row is an entry (an algorithm) on a track (a limit on what agents may send). The first table has the best rows. [The
 leaderboard](../leaderboard.md#columns) explains the columns, and [the last section](#entries) describes the entries."""
 
 _TITLE = """Compare lines with the same constants:
@@ -182,8 +182,8 @@ def markdown(groups: Groups) -> str:
     """Returns the text of ``leaderboard.md``: a ranking for each suite, edition and track, and what entries are."""
     parts = [_INTRODUCTION, best(groups)]
     for edition, rows in groups.items():
-        tasks = ", ".join(f"`{task.id}` ({task.seeds} seeds)" for task in SUITES[edition.suite].tasks)
-        parts.append(f"## {_name(edition, groups)}\n\nTasks: {tasks}. The seeds are edition {edition.id}.")
+        tasks = " and ".join(f"`{task.id}` ({task.seeds} seeds)" for task in SUITES[edition.suite].tasks)
+        parts += [f"## {_name(edition, groups)}", f"Tasks are {tasks}. Edition {edition.id} lists the seeds."]
         for track, own in groupby(rows, key=lambda row: row.entry.track):
             cells = [_cells(row) for row in own]
             table = _markdown_table(cells[0], [list(one.values()) for one in cells])

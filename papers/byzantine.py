@@ -41,8 +41,8 @@ def _report(section: Section, runs: PanelRuns) -> None:
         {
             "algorithm": line,
             "holds?": grown[line][SHARE].at_most(BOUND),
-            "over its own without liars": grown[line][SHARE],
-            "over silence": beside[line][SHARE],
+            "regret / regret without liars": grown[line][SHARE],
+            "regret / regret of silence": beside[line][SHARE],
         }
         for line in honest
         if line != SILENT

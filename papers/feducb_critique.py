@@ -279,9 +279,9 @@ def _times(section: Section, runs: PanelRuns) -> None:
         {
             "when to send, and epsilon promised": f"{line}: {epsilon:g}",
             "T": found.horizon,
-            "share of horizons that betray it": "-" if isnan(found.share) else f"{found.share:.2%}",
-            "first message without": _range(found.without),
-            "with": _range(found.including),
+            "share of horizons that reveal the observation": "-" if isnan(found.share) else f"{found.share:.2%}",
+            "first message without the observation": _range(found.without),
+            "first message with it": _range(found.including),
             "wrong guesses": _wrong(found.without, found.including),
             "epsilon at least": f"{least[line][epsilon]:.2f}",
             "promise": "**refuted**" if least[line][epsilon] > epsilon else "stands",

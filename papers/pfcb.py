@@ -346,7 +346,7 @@ def _report_exp1(page: Section, runs: PanelRuns) -> None:
         if SAMPLES[runs.plan.panel][1] == MANY:
             _report_margins(page, runs)
         binding = runs.where(markets="binding", margin=0)
-        verdicts.append(judged("the same where the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
+        verdicts.append(judged("P-FCB / SS-UCB if the constraint binds", [binding.ratio("P-FCB", "SS-UCB")]))
     basic, exact = (stats.claim_of(private, composition) for composition in ("basic", "exact"))
     for how, claim in {"as the paper adds up": basic, "exactly": exact}.items():
         epsilon = claim.epsilon or np.nan
@@ -430,8 +430,8 @@ def _report_exp2(page: Section, runs: PanelRuns) -> None:
     within = stats.over({epsilon: result for epsilon, result in private.items() if epsilon <= 1}, silent)
     says = _consistent(paper, elsewhere(private[1], silent), page.plan)
     page.verdicts([
-        judged("regret at each epsilon / at the next smaller one", stats.falling(private)[::-1]),
-        judged(f"at 1 / the straight line's from {first:g} to {last:g}", [chords(private)[1.0]]),
+        judged("regret at each epsilon / at the next smaller epsilon", stats.falling(private)[::-1]),
+        judged(f"regret at 1 / on the line from {first:g} to {last:g}", [chords(private)[1.0]]),
         judged("FRR up to epsilon = 1", within.values()),
         judged(f"FRR at epsilon = {first:g}", [within[first]]),
         ("FRR at epsilon = 1 from EXP1's numbers", f"{paper:.2f}", says),
@@ -460,8 +460,8 @@ def _report_exp3(page: Section, runs: PanelRuns) -> None:
     shares, bent = explained(private), stats.joined(chords(private).values())
     page.verdicts([
         ("regret falls with the agents", "-", stats.falls(private)),
-        ("linearly: regret / the straight line's between the ends", bent, is_linear(private)),
-        ("variance that a straight line explains; a power of n", "{:.1%}; {:.1%}".format(*shares), "-"),
+        ("linearly: regret / on the line between the ends", bent, is_linear(private)),
+        ("variance that a line explains; that a power of n explains", "{:.1%}; {:.1%}".format(*shares), "-"),
         judged("P-FCB / SS-UCB with each number of agents", stats.over(private, silent).values()),
     ])  # fmt: skip
 
@@ -528,12 +528,12 @@ def _report_omegas(page: Section, runs: PanelRuns) -> None:
     printed, lines, verdicts = runs.one("P-FCB", omega1=0.1, omega2=10.0), runs.lines("omega2", "omega1"), []
     over = {line: stats.over(own, printed) for line, own in lines.items()}
     medians = stats.each(lines, partial(_median_market, below=printed))
-    page.table("regrets", stats.by_line(over, "regret / that of 0.1 and 10", "omega2 {:g}"))
-    page.table("medians", stats.by_line(medians, "the median market's", "omega2 {:g}"))
+    page.table("regrets", stats.by_line(over, "regret / regret with 0.1 and 10", "omega2 {:g}"))
+    page.table("medians", stats.by_line(medians, "the same in the median market", "omega2 {:g}"))
     page.draw(over)
     for of, same in {"the same product": True, "others": False}.items():
         own = [ratio(printed, run) for at, run in runs.rows if (at["omega1"] * at["omega2"] == 1) == same]
-        verdicts.append((f"0.1 and 10 / {of}", stats.spread(own, ".2f"), stats.all_within(own)))
+        verdicts.append((f"with 0.1 and 10 / with {of}", stats.spread(own, ".2f"), stats.all_within(own)))
     page.verdicts(verdicts)
 
 

@@ -133,10 +133,10 @@ def _continual(latest: int) -> Ways:
     found["one a round"] = Candidate(lambda rounds: {"name": "every_round"}, "blt")
     found |= {f"{first}, {name}": Candidate(_powers(1), name) for name in ("tree", "honaker")}
     return found, [
-        (first, f"those from {latest}", first, last),
-        ("the square root's noise", "the tree's", first, f"{first}, tree"),
-        (first, "a hundred at equal gaps", first, hundred),
-        (first, "one a round", first, "one a round"),
+        (first, last, first, last),
+        ("noise of the square root", "noise of the tree", first, f"{first}, tree"),
+        (first, hundred, first, hundred),
+        (first, "a release in every round", first, "one a round"),
     ]
 
 
@@ -156,10 +156,10 @@ PROBLEMS: dict[str, Ways] = {
             "ten, equal gaps": Candidate(_gaps(0.1), "equal", GOOD),
         },
         [
-            ("equal shares", "decreasing ones", _EQUAL, _DECREASING),
-            ("noise on good and defective units", "noise on units and good ones", _PAIR, _EQUAL),
-            ("growing shares", "equal ones", _GROWING, _PAIR),
-            ("a first release in round 32", "one in 1024", _FROM_32, _FROM_1024),
+            ("equal shares", "decreasing shares", _EQUAL, _DECREASING),
+            ("noise on good and defective units", "noise on units and good units", _PAIR, _EQUAL),
+            ("growing shares", "equal shares", _GROWING, _PAIR),
+            ("a first release in round 32", "a first release in round 1024", _FROM_32, _FROM_1024),
         ],
     ),
     "linear": _continual(512),
@@ -208,7 +208,7 @@ def _report(section: Section, runs: PanelRuns) -> None:
             verdicts.append((name, best, value, "not told apart"))
     for what, other, one, another in choices:
         verdicts.append((what, other, ratio(found[one], found[another]), ""))
-    heads = ("regret of", "/ that of", "here", "")
+    heads = ("regret of", "/ regret of", "here", "verdict")
     section.table("verdicts", [dict(zip(heads, line, strict=True)) for line in verdicts])
     rows: list[tuple[Any, ...]] = [(TUNED, "-", 0, "-", "-", "-", final_regret(silence), 1)]
     curves: dict[str, list[tuple[int, Mean]]] = {}

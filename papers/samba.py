@@ -235,15 +235,15 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
         for title, own in _titled(encrypted).items()
     }
     seconds = each(encrypted, lambda own, open_: f"{mean_of(own, ',.2f')} / {open_.mean():.3f}", plain)
-    head = "CPU seconds, encrypted / in the open"
+    head = "CPU seconds, encrypted / not encrypted"
     page.table("seconds", stats.by_line(_titled(seconds), head, f"{letter} = {{:,}}"))
     columns = {
         f"ms for each of {letter}": {title: f"{1e3 * line.slope:.3f}" for title, line in lines.items()},
         "at 0, s": {title: f"{line.intercept:.2f}" for title, line in lines.items()},
         "R^2": {title: f"{line.rvalue**2:.4f}" for title, line in lines.items()},
-        f"encrypted / open {at_most}": {title: own[most] for title, own in _titled(overheads).items()},
+        f"overhead factor {at_most}": {title: own[most] for title, own in _titled(overheads).items()},
     }
-    page.table("lines", stats.by_x(columns, "line through them", "{}"))
+    page.table("lines", stats.by_x(columns, "fitted line", "{}"))
     beside = {title + _IN_THE_OPEN: title for title in ALGORITHMS.values()}
     page.draw({**_titled(each(encrypted, mean_of)), **_titled(each(plain, mean_of), _IN_THE_OPEN)}, beside)
     page.record(overheads, "{}, encrypted / open")
@@ -260,12 +260,12 @@ def _report_times(page: Section, runs: PanelRuns) -> None:
     ahead = ", ".join(f"{title} {line.slope * papers + line.intercept:,.0f}" for title, line in lines.items())
     page.verdicts([
         (f"linear in {letter}: least R^2", f"{min(line.rvalue**2 for line in lines.values()):.4f}", "no measure named"),
-        (f"encrypted / open at most {ORDER_OF_MAGNITUDE:g}", stats.spread(ratios, ",.0f"), within),
-        (f"Pursuit / the others' mean is 2, {at_most}", double, stats.lies_within(2, double)),
+        (f"time encrypted / not encrypted at most {ORDER_OF_MAGNITUDE:g}", stats.spread(ratios, ",.0f"), within),
+        (f"time of Pursuit / mean time of the others is 2, {at_most}", double, stats.lies_within(2, double)),
         ("Thompson is the slowest", _listed(order), stats.all_within(slowest, 1, np.inf)),
         ("fixed epsilon is the fastest", _listed(order), stats.all_within(fastest)),
-        (f"CPU seconds by the lines at {letter} = {papers:,}, 900 in the paper", ahead, "another machine"),
-        ("encrypted runs that earn what the open ones do", f"{equal.sum()} of {equal.size}", "-"),
+        (f"CPU seconds on the fitted lines at {letter} = {papers:,}; the paper has 900", ahead, "another machine"),
+        ("encrypted runs with the reward of runs without encryption", f"{equal.sum()} of {equal.size}", "-"),
     ])  # fmt: skip
 
 
@@ -299,7 +299,7 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     rivals = [own for name, own in over.items() if name != "thompson"]
     lines = stats.by_line(_titled(each(rewards, _mean_sd)), "reward, mean (sd)", "N = {:,}")
     ratios = ["1" if name == "thompson" else own[last] for name, own in over.items()]
-    head = "Thompson / it at the last N"
+    head = "Thompson / this algorithm, last N"
     page.table("rewards", [row | {head: value} for row, value in zip(lines, ratios, strict=True)])
     page.draw(_titled(each(rewards, mean_of)))
     page.record(over, "thompson / {}")
@@ -308,8 +308,8 @@ def _report_rewards(page: Section, runs: PanelRuns) -> None:
     every, at_last = [value for own in rivals for value in own.values()], [own[last] for own in rivals]
     page.verdicts([
         ("Thompson has the most reward at each N", "-", stats.all_within(every, 1, np.inf)),
-        ("the same at the last N", _listed(order), stats.all_within(at_last, 1, np.inf)),
-        ("always the best arm, and arms at random, on average", f"{best_arm:,.0f}, {random:,.0f}", "-"),
+        ("Thompson has the most reward at the last N", _listed(order), stats.all_within(at_last, 1, np.inf)),
+        ("expected reward of the best arm; of random arms", f"{best_arm:,.0f}; {random:,.0f}", "-"),
     ])  # fmt: skip
     if runs.plan.panel == "movielens" and last == PAPER_ROUNDS:
         page.table("published", published(rewards))
@@ -407,10 +407,10 @@ def _report_privacy(page: Section, runs: PanelRuns) -> None:
     times = compare(encrypted.spent, open_.spent[:same]).value
     earned = "" if encrypted.reward.tolist() == open_.reward[:same].tolist() else "**not** "
     costs = f"{encrypted.bytes.mean() / pulls:,.0f} bytes a pull, {times:,.0f} times the CPU time"
-    verdicts = [("encryption", costs, f"{earned}earned what it earns in the open")]
+    verdicts = [("encryption", costs, f"{earned}earned the same as without encryption")]
     for epsilon, private in found[PRIVATE].items():
         ratios = [compare(private, found[line][epsilon]) for line in (SHARED, PLACEBO, SILENT)]
-        what = f"epsilon {epsilon:g}: over true data, noise alone, silence"
+        what = f"epsilon {epsilon:g}: / true data; / noise alone; / silence"
         verdicts.append((what, stats.joined(ratios), ratios[-1].at_most()))
     page.verdicts(verdicts)
 

@@ -44,10 +44,10 @@ def test_every_experiment_of_samba_writes_its_tables(tmp_path, monkeypatch, name
     assert {row["panel"] for row in rows} == set(panels)
     page = "".join(parts.values())
     if name in ("samba-fig8a", "samba-fig8b"):
-        assert page.count(f"earn what the open ones do | {6 * 2 * 2} of {6 * 2 * 2} |") == len(panels)
+        assert page.count(f"reward of runs without encryption | {6 * 2 * 2} of {6 * 2 * 2} |") == len(panels)
     assert "nan" not in page
     if name == "samba-privacy":
-        assert page.count("| earned what it earns in the open |") == 2
+        assert page.count("| earned the same as without encryption |") == 2
         for words in ("one-observation", "| cryptography |", "| local |"):
             assert words in page
 
