@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.spaces.utils import flatten_space
 
-from fedbandit_envs.basics.arrays import Array, Arrays, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, spread, zeros
 from fedbandit_envs.basics.checks import require_flag, require_integer
 from fedbandit_envs.basics.entry_points import make
 from fedbandit_envs.core.actions import (
@@ -26,7 +26,6 @@ from fedbandit_envs.core.privacy import COVARIANCE, Sensitivity, variance_of
 from fedbandit_envs.core.problem import MOST
 from fedbandit_envs.core.wrapper import FederatedWrapper, layers
 from fedbandit_envs.randomness.streams import Purpose, row_keys
-from fedbandit_envs.wrappers.transport.schedule import spread
 from fedbandit_envs.wrappers.transport.server_policy import bits_of, read_declared
 
 _RESERVED = ("mask", "own", COVARIANCE)

@@ -71,6 +71,11 @@ class Buffers:
         return Buffers, (self.arrays, *self._shared)
 
 
+def spread(each: Array, array: Array) -> Array:
+    """Returns ``each`` with further axes, so that it broadcasts with ``array``, which has the same first axes."""
+    return each.reshape(each.shape + (1,) * (array.ndim - each.ndim))
+
+
 def stored(messages: Array) -> Array:
     """Returns inboxes without repeated entries, ``(replicas, agents or 1, senders, numbers)``.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array, Arrays, stored
+from fedbandit_envs.basics.arrays import Array, Arrays, spread, stored
 from fedbandit_envs.basics.compiled import allocating_kernel, kernel
 
 
@@ -32,8 +32,7 @@ def concealed(observation: Mapping[str, Array], part: Any = ...) -> Arrays:
     for name, array in observation.items():
         if name.startswith("inbox_") and array.dtype != np.bool_:
             shown[name] = np.zeros(array[part].shape)
-            who = received.reshape(received.shape + (1,) * (array.ndim - mask.ndim))
-            np.copyto(shown[name], array[part], where=who)
+            np.copyto(shown[name], array[part], where=spread(received, array[part]))
     return shown
 
 

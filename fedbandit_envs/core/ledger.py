@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, spread
 from fedbandit_envs.basics.entry_points import handed_down
 from fedbandit_envs.core.privacy import Adjacency, Claim
 
@@ -148,10 +148,7 @@ class ReleaseLedger:
         # A little less than the bound, so that rounding cannot lead beyond it.
         factor = np.where(large, factor * (1 - 1e-12), 1.0)
         self.clipped_releases += large & senders
-        return {
-            name: array * factor.reshape(factor.shape + (1,) * (array.ndim - 2))
-            for name, array in statistic.items()
-        }
+        return {name: array * spread(factor, array) for name, array in statistic.items()}
 
     def left(self, height: float) -> tuple[Counts, Counts]:
         """Returns how often each agent has released below a height, and how often at this height or above it.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
-from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, spread, zeros
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_seeds
 from fedbandit_envs.core.actions import ActionCheck
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
@@ -289,7 +289,7 @@ class Problem(FederatedEnv):
             if everyone:
                 released[...] = total
             else:
-                who = sends.reshape(sends.shape + (1,) * (total.ndim - 2))
+                who = spread(sends, total)
                 grown[name] = np.where(who, grown[name], total.dtype.type(0))
                 np.copyto(released, total, where=who)
         return grown

@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
 
-from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.basics.arrays import Array, spread
 from fedbandit_envs.core.actions import ends_of
 from fedbandit_envs.core.federated_env import BatchReset, BatchStep, FederatedEnv
 from fedbandit_envs.core.wrapper import Layer, find_layer, layers
@@ -114,7 +114,7 @@ def _merged(chosen: Array, differs: Array, old: Any, new: Any) -> Any:
     if isinstance(old, dict):
         return {name: _merged(chosen, differs, old[name], new[name]) for name in old}
     which = chosen if old.ndim == 2 else chosen[..., np.newaxis] & differs
-    return np.where(which.reshape(which.shape + (1,) * (old.ndim - which.ndim)), new, old).astype(old.dtype)
+    return np.where(spread(which, old), new, old).astype(old.dtype)
 
 
 def inside_of(layer: Layer, env: FederatedEnv) -> FederatedEnv:

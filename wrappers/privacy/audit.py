@@ -41,7 +41,7 @@ import numpy as np
 from gymnasium import spaces
 from scipy.special import betaincinv, logsumexp, ndtri
 
-from fedbandit_envs.basics.arrays import Array, Arrays, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, spread, zeros
 from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.core.ledger import flatten
 from fedbandit_envs.core.privacy import AGENT, Adjacency, Claim, Composition, History, Neighbours, variance_of
@@ -50,7 +50,7 @@ from fedbandit_envs.core.wrapper import FederatedWrapper
 from fedbandit_envs.wrappers.privacy.accounting.calibration import gaussian_epsilon
 from fedbandit_envs.wrappers.privacy.privatizer import Privatizer
 from fedbandit_envs.wrappers.transport.channel import Channel
-from fedbandit_envs.wrappers.transport.schedule import Combined, Stage, StageSpec, make_stage, spread
+from fedbandit_envs.wrappers.transport.schedule import Combined, Stage, StageSpec, make_stage
 from fedbandit_envs.wrappers.transport.server import Server
 
 LowerBound = Callable[[float, float, float], float]
@@ -104,13 +104,8 @@ class Audit:
 
     def as_json(self) -> dict[str, Any]:
         """Returns the audit as a dict for JSON, in which infinity and NaN become None (null)."""
-        bound, tightness = (x if isfinite(x) else None for x in (self.lower_bound, self.tightness))
-        return {
-            "lower_bound": bound,
-            "claim": self.claim.as_json(),
-            "tightness": tightness,
-            "holds": self.holds,
-        }
+        bound, tight = (x if isfinite(x) else None for x in (self.lower_bound, self.tightness))
+        return {"lower_bound": bound, "claim": self.claim.as_json(), "tightness": tight, "holds": self.holds}
 
 
 class Evidence(NamedTuple):
@@ -239,10 +234,8 @@ class _ConstantReleases(FederatedWrapper):
 
     def _release(self, sends: Array) -> Arrays:
         numbers = np.where(sends, self._number, 0.0)
-        return {
-            name: spread(numbers, array) * np.ones(array.shape)
-            for name, array in self.env._release(sends).items()
-        }
+        released = self.env._release(sends).items()
+        return {name: spread(numbers, array) * np.ones(array.shape) for name, array in released}
 
 
 class _Samples:

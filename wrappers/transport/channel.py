@@ -32,14 +32,14 @@ from warnings import warn
 import networkx as nx
 import numpy as np
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, spread
 from fedbandit_envs.basics.checks import require_flag, require_integer, require_number
 from fedbandit_envs.basics.compiled import allocating_kernel, inlined_kernel
 from fedbandit_envs.basics.entry_points import by_name, checked, make_rule
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.randomness.draws import threefry
 from fedbandit_envs.randomness.streams import Purpose, row_keys, stream
-from fedbandit_envs.wrappers.transport.schedule import Combined, Schedule, StageSpec, spread
+from fedbandit_envs.wrappers.transport.schedule import Combined, Schedule, StageSpec
 from fedbandit_envs.wrappers.transport.transport import Transport, star
 
 Where = Array | tuple[Array, ...]

@@ -89,7 +89,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, spread, zeros
 from fedbandit_envs.basics.checks import require_choice, require_integer, require_number
 from fedbandit_envs.basics.entry_points import by_name, checked, make, make_rule
 from fedbandit_envs.core.privacy import Sensitivity, variance_of
@@ -386,11 +386,6 @@ class Combined(NamedTuple):
             for name, total in self.total.items()
         }
         return {name: np.where(spread(mask, array), array, 0.0) for name, array in parts.items()}, mask
-
-
-def spread(each: Array, array: Array) -> Array:
-    """Returns ``each`` with further axes, so that it broadcasts with ``array``, which has the same first axes."""
-    return each.reshape(each.shape + (1,) * (array.ndim - each.ndim))
 
 
 STAGES: Mapping[str, Callable[..., Stage]] = {

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, zeros
+from fedbandit_envs.basics.arrays import Array, Arrays, Buffers, spread, zeros
 from fedbandit_envs.core.federated_env import BatchReset, FederatedEnv
 from fedbandit_envs.randomness.streams import row_seeds
 from fedbandit_envs.wrappers.transport.schedule import (
@@ -16,7 +16,6 @@ from fedbandit_envs.wrappers.transport.schedule import (
     Schedule,
     StageSpec,
     make_answers,
-    spread,
 )
 from fedbandit_envs.wrappers.transport.server_policy import (
     Ask,

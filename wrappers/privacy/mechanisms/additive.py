@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from gymnasium import spaces
 
-from fedbandit_envs.basics.arrays import Array, Arrays
+from fedbandit_envs.basics.arrays import Array, Arrays, spread
 from fedbandit_envs.basics.checks import (
     require_choice,
     require_epsilon,
@@ -559,10 +559,8 @@ class Gaussian(AdditiveMechanism):
             return changes
         # Clipped releases may differ in all entries and in each by twice its scale. A Gaussian release that differs by
         # a norm of k scales is as private as k^2 releases that differ by one, so basic composition counts k^2.
-        return {
-            adjacency: Change(max(1, ceil(change.norm**2 - 1e-9)), change.norm)
-            for adjacency, change in changes.items()
-        }
+        norms = ((adjacency, change.norm) for adjacency, change in changes.items())
+        return {adjacency: Change(max(1, ceil(norm**2 - 1e-9)), norm) for adjacency, norm in norms}
 
     def randomise(self, statistic: Arrays, sends: Array, index: Array) -> Arrays:
         """Returns the statistic with noise; with ``pair="good_and_defective"`` these two counts get the noise.
@@ -680,7 +678,7 @@ class RandomizedResponse(AdditiveMechanism):
         total = np.maximum(statistic[self._names.total], 0)
         good = np.clip(statistic[self._names.good], 0, total)
         # The share gets as many axes as the counts have, so that arrays broadcast.
-        share = self._share(index).reshape(index.shape + (1,) * (good.ndim - 2))
+        share = spread(self._share(index), good)
         # 1 - 2 flip = tanh(share/2). The expected number of outcomes reported as good is
         # flip total + (1 - 2 flip) good, which gives the unbiased estimate of good.
         flips, contrasts = self._multipliers[share], np.tanh(self._shares / 2)[share]
