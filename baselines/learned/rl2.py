@@ -68,9 +68,7 @@ def of_counts(
     return Seen(mean, deviation, xp.stack(each, -1), once)
 
 
-def of_market(
-    xp: Any, observation: Arrays, units: Any, good: Any, left: Any, horizon: int
-) -> tuple[Seen, Seen]:
+def of_market(xp: Any, seen: Arrays, units: Any, good: Any, left: Any, horizon: int) -> tuple[Seen, Seen]:
     """Returns what is known of producers, for their indices and for the quality constraint; see :func:`of_counts`.
 
     The width for the constraint is the standard deviation of the mean quality of the last round's units, as for the
@@ -78,23 +76,21 @@ def of_market(
 
     Args:
         xp: NumPy or ``jax.numpy``.
-        observation: The agent's observation.
+        seen: The agent's observation.
         units: Numbers of known units, ``(..., producers)``.
         good: Numbers of good units among them, same shape.
         left: Number of rounds left, ``(..., 1)``.
         horizon: Number of rounds of the episode.
     """
     cost, threshold, revenue = (
-        observation[name].reshape(*units.shape[:-1], -1)
-        for name in ("cost", "quality_threshold", "unit_revenue")
+        seen[name].reshape(*units.shape[:-1], -1) for name in ("cost", "quality_threshold", "unit_revenue")
     )
-    even = cost / revenue
-    capacity = xp.log(observation["capacity"] + 1.0) / 2.0 - 1.0
+    even, capacity = cost / revenue, xp.log(seen["capacity"] + 1.0) / 2.0 - 1.0
     above = 2.0 * ((good + 1.0) / (units + 2.0) - threshold)
-    seen = of_counts(xp, units, good, left, horizon, even, (capacity, above, 2.0 * even - 1.0))
-    bought = xp.asarray(observation["delivered"], units.dtype)
-    deviation = xp.sqrt(((bought * seen.width) ** 2).sum(-1, keepdims=True))
-    return seen, seen._replace(width=deviation / xp.maximum(bought.sum(-1, keepdims=True), 1.0))
+    known = of_counts(xp, units, good, left, horizon, even, (capacity, above, 2.0 * even - 1.0))
+    bought = 1.0 * seen["delivered"]
+    deviation = xp.sqrt(((bought * known.width) ** 2).sum(-1, keepdims=True))
+    return known, known._replace(width=deviation / xp.maximum(bought.sum(-1, keepdims=True), 1.0))
 
 
 def of_contexts(xp: Any, estimate: Any, width: Any, noise: Any, left: Any, horizon: int) -> Seen:
@@ -203,14 +199,12 @@ class RL2:
         needed, there = _NEEDED[self._problem], spec.observation.spaces
         if needed not in there:
             raise UnfitError(f"the networks are for {self._problem}, with {needed!r}; there are {[*there]}")
-        self._horizon = int(spec.horizon)
+        self._horizon, self._noise = int(spec.horizon), reward_variance(spec) ** 0.5
         if self._problem != "procurement":
             self._values = spec.action_formats["values"]
         else:
             self._quantity = np.zeros((*seeds.shape, *(there[needed].shape or ())), np.int32)
             self._everyone = everyone(*seeds.shape, 1)
-        if self._problem == "linear":
-            self._noise = reward_variance(spec) ** 0.5
         if self._problem == "private arms":
             self._received = np.zeros((2, *seeds.shape, *(there["total_pulls"].shape or ())))
 
@@ -227,7 +221,7 @@ class RL2:
             seen = of_contexts(np, estimate, np.sqrt(form), self._noise, left, self._horizon)
             return self._values.to_action(self._index(seen), observation)
         if self._problem == "procurement":
-            units, good = (observation[name].astype(np.float64) for name in ("total_delivered", "total_good"))
+            units, good = observation["total_delivered"], observation["total_good"]
             seen, sure = of_market(np, observation, units, good, left, self._horizon)
             quality = np.clip(self._index(seen), 0.0, 1.0)
             rows = observation.get("active", self._everyone)[..., 0].copy()
@@ -236,15 +230,12 @@ class RL2:
                 observation["quality_threshold"], observation["unit_revenue"], False, self._quantity,
             )  # fmt: skip
             return self._quantity
-        known = np.stack(
-            [observation[name].astype(np.float64) for name in ("total_pulls", "total_successes")]
-        )
+        known = np.stack([observation[f"total_{name}"] for name in ("pulls", "successes")]).astype(np.float64)
         if self._problem == "private arms":
             self._listen(known, observation, left)
             known += self._received
-        return self._values.to_action(
-            self._index(of_counts(np, known[0], known[1], left, self._horizon)), observation
-        )
+        seen = of_counts(np, *known, left, self._horizon)
+        return self._values.to_action(self._index(seen), observation)
 
     def _index(self, seen: Seen, network: str = "index") -> Array:
         """Returns the index of each item, float64 ``(replicas, agents, items)``."""
