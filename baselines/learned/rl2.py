@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fedbandit_envs.baselines.aggregators import reward_variance
 from fedbandit_envs.baselines.learned import LAYERS, ItemNetwork, read_layers
 from fedbandit_envs.baselines.policy import UnfitError
 from fedbandit_envs.basics.arrays import Array, Arrays, everyone
@@ -67,41 +68,47 @@ def of_counts(
     return Seen(mean, deviation, xp.stack(each, -1), once)
 
 
-def of_market(xp: Any, observation: Arrays, units: Any, good: Any, left: Any, horizon: int) -> Seen:
-    """Returns what is known of producers; see :func:`of_counts`.
+def of_market(xp: Any, seen: Arrays, units: Any, good: Any, left: Any, horizon: int) -> tuple[Seen, Seen]:
+    """Returns what is known of producers, for their indices and for the quality constraint; see :func:`of_counts`.
+
+    The width for the constraint is the standard deviation of the mean quality of the last round's units, as for the
+    margin of :class:`fedbandit_envs.baselines.procurement.QualityIndex`; before any it is 0.
 
     Args:
         xp: NumPy or ``jax.numpy``.
-        observation: The agent's observation.
+        seen: The agent's observation.
         units: Numbers of known units, ``(..., producers)``.
         good: Numbers of good units among them, same shape.
         left: Number of rounds left, ``(..., 1)``.
         horizon: Number of rounds of the episode.
     """
     cost, threshold, revenue = (
-        observation[name].reshape(*units.shape[:-1], -1)
-        for name in ("cost", "quality_threshold", "unit_revenue")
+        seen[name].reshape(*units.shape[:-1], -1) for name in ("cost", "quality_threshold", "unit_revenue")
     )
-    even = cost / revenue
-    capacity = xp.log(observation["capacity"] + 1.0) / 2.0 - 1.0
+    even, capacity = cost / revenue, xp.log(seen["capacity"] + 1.0) / 2.0 - 1.0
     above = 2.0 * ((good + 1.0) / (units + 2.0) - threshold)
-    return of_counts(xp, units, good, left, horizon, even, (capacity, above, 2.0 * even - 1.0))
+    known = of_counts(xp, units, good, left, horizon, even, (capacity, above, 2.0 * even - 1.0))
+    bought = 1.0 * seen["delivered"]
+    deviation = xp.sqrt(((bought * known.width) ** 2).sum(-1, keepdims=True))
+    return known, known._replace(width=deviation / xp.maximum(bought.sum(-1, keepdims=True), 1.0))
 
 
-def of_contexts(xp: Any, estimate: Any, width: Any, left: Any, horizon: int) -> Seen:
+def of_contexts(xp: Any, estimate: Any, width: Any, noise: Any, left: Any, horizon: int) -> Seen:
     """Returns what is known of arms with contexts, from ridge regression.
 
     Args:
         xp: NumPy or ``jax.numpy``.
         estimate: Estimated rewards, ``(..., arms)``.
-        width: Their widths sqrt(x^T V^-1 x), same shape.
+        width: Their widths sqrt(x^T V^-1 x), same shape; the one that is used is three times this and the noise.
+        noise: Standard deviation of a reward around its mean.
         left: Number of rounds left, ``(..., 1)``.
         horizon: Number of rounds of the episode.
     """
-    best, remaining = estimate.max(-1, keepdims=True), xp.log(left)
+    best, remaining, width = estimate.max(-1, keepdims=True), xp.log(left), 3.0 * noise * width
     gap = xp.tanh((best - estimate) / (width + 1e-6))
     each = (2.0 * estimate - 1.0, xp.log(width + 1e-6) / 2.0 + 1.0, 2.0 * (best - estimate), gap, 2.0 * width)
-    once = xp.concatenate([remaining / 3.0 - 1.0, left / horizon], -1)
+    loudness = xp.full_like(left, xp.log(noise) + 2.0)
+    once = xp.concatenate([remaining / 3.0 - 1.0, left / horizon, loudness], -1)
     return Seen(estimate, width, xp.stack(each, -1), once)
 
 
@@ -192,7 +199,7 @@ class RL2:
         needed, there = _NEEDED[self._problem], spec.observation.spaces
         if needed not in there:
             raise UnfitError(f"the networks are for {self._problem}, with {needed!r}; there are {[*there]}")
-        self._horizon = int(spec.horizon)
+        self._horizon, self._noise = int(spec.horizon), reward_variance(spec) ** 0.5
         if self._problem != "procurement":
             self._values = spec.action_formats["values"]
         else:
@@ -211,27 +218,24 @@ class RL2:
             parameter = (inverse @ statistic[..., :dim, dim:])[..., 0]
             estimate = np.einsum("rjkd,rjd->rjk", contexts, parameter)
             form = np.einsum("rjkd,rjkd->rjk", contexts @ inverse, contexts)
-            seen = of_contexts(np, estimate, np.sqrt(form), left, self._horizon)
+            seen = of_contexts(np, estimate, np.sqrt(form), self._noise, left, self._horizon)
             return self._values.to_action(self._index(seen), observation)
         if self._problem == "procurement":
             units, good = observation["total_delivered"], observation["total_good"]
-            seen = of_market(np, observation, units, good, left, self._horizon)
+            seen, sure = of_market(np, observation, units, good, left, self._horizon)
             quality = np.clip(self._index(seen), 0.0, 1.0)
             rows = observation.get("active", self._everyone)[..., 0].copy()
             buy(
-                rows, quality, self._index(seen, "sure"), observation["cost"], observation["capacity"],
+                rows, quality, self._index(sure, "sure"), observation["cost"], observation["capacity"],
                 observation["quality_threshold"], observation["unit_revenue"], False, self._quantity,
             )  # fmt: skip
             return self._quantity
-        known = np.stack(
-            [observation[name].astype(np.float64) for name in ("total_pulls", "total_successes")]
-        )
+        known = np.stack([observation[f"total_{name}"] for name in ("pulls", "successes")]).astype(np.float64)
         if self._problem == "private arms":
             self._listen(known, observation, left)
             known += self._received
-        return self._values.to_action(
-            self._index(of_counts(np, known[0], known[1], left, self._horizon)), observation
-        )
+        seen = of_counts(np, *known, left, self._horizon)
+        return self._values.to_action(self._index(seen), observation)
 
     def _index(self, seen: Seen, network: str = "index") -> Array:
         """Returns the index of each item, float64 ``(replicas, agents, items)``."""

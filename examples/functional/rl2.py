@@ -13,6 +13,7 @@ instances and outcomes (an evolution strategy: Salimans et al., arXiv 1703.03864
 
 import argparse
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple
@@ -33,6 +34,8 @@ FIRST_SEED = 1_000_000
 """Instances of training are those of seeds from here on; policies are compared on seeds far below."""
 WIDTH = 0.1
 """Standard deviation of a change of a weight."""
+FIRST_OUTPUTS = {"index": 1.0, "sure": -3.0, "weight": 0.0}
+"""What networks put out before training, nearly: a bonus, a margin for the constraint, and no change."""
 _FROM_ONE = {"name": "doubling", "start": 1, "stop": None}
 _PRIVATE = {"epsilon": 1.0, "delta": 1e-5, "mechanism": "independent", "releases": _FROM_ONE}
 _REGRESSION = PureLinUCB(ridge=RIDGE, alpha=0.0)
@@ -42,39 +45,46 @@ class Task(NamedTuple):
     """What differs between problems.
 
     Attributes:
-        env_id: Id of the environment.
+        envs: Ids of environments and their arguments, which generations play in turn.
         inputs: Numbers of inputs of each network, of items and of agents as a whole.
-        env_kwargs: Arguments of the environment.
-        stack: Wrappers of the environment.
+        horizons: Rounds of an episode, which generations play in turn, each in all environments.
+        stack: Wrappers of the environments.
         instances: Episodes of all agents in a generation.
         generations: Number of steps.
     """
 
-    env_id: str
+    envs: dict[str, dict[str, Any]]
     inputs: dict[str, tuple[int, int]]
-    env_kwargs: dict[str, Any]
+    horizons: tuple[int, ...] = (500, 1_000, 2_000)
     stack: Any = ()
     instances: int = 8
-    generations: int = 30
+    generations: int = 96
 
 
 TASKS = {
-    "arms": Task("FedArms-v0", {"index": (5, 2)}, {}),
+    "arms": Task({"FedArms-v0": {}, "FedArmsMovieLens-v1": {"num_arms": 10}}, {"index": (5, 2)}),
     "procurement": Task(
-        "FedProcurement-v0", {"index": (8, 2), "sure": (8, 2)}, {}, instances=2, generations=100
+        {"FedProcurement-v0": {"num_agents": 2}, "FedProcurementNormal-v0": {"num_agents": 2}},
+        {"index": (8, 2), "sure": (8, 2)},
+        horizons=(500, 2_000),
+        instances=4,
+        generations=100,
     ),
     # The twin has no beta rewards. Normal ones of nearly their variance take their place; practically none is clipped.
     "linear": Task(
-        "FedLinear-v0",
-        {"index": (5, 2)},
-        {"reward": "normal", "reward_sd": 0.34, "reward_bound": 3.0, "num_agents": 4},
+        {
+            "FedLinear-v0": {"reward": "normal", "reward_sd": 0.34, "reward_bound": 3.0, "num_agents": 4},
+            "FedLinearBall-v0": {"num_agents": 4},
+        },
+        {"index": (5, 3)},
+        horizons=(500, 1_000),
         instances=1,
-        generations=100,
+        generations=200,
     ),
     "private arms": Task(
-        "FedArms-v0",
+        {"FedArms-v0": {}},
         {"index": (5, 2), "weight": (10, 2)},
-        {},
+        horizons=(500,),
         stack=[["ContinualPrivatizer", _PRIVATE], ["Channel", {"schedule": _FROM_ONE}]],
         generations=100,
     ),
@@ -90,7 +100,7 @@ def network(layers: Any, each: Array, once: Array) -> Array:
 
 
 def first_weights(generator: np.random.Generator, inputs: dict[str, tuple[int, int]], hidden: int) -> Any:
-    """Returns weights at random, with which indices are about one standard deviation above estimates."""
+    """Returns weights at random, with which outputs are about :data:`FIRST_OUTPUTS`."""
 
     def normal(*shape: int) -> np.ndarray:
         return generator.normal(size=shape) / np.sqrt(shape[0])
@@ -104,7 +114,7 @@ def first_weights(generator: np.random.Generator, inputs: dict[str, tuple[int, i
             "middle": 2**0.5 * normal(hidden, hidden),
             "middle_bias": np.zeros(hidden),
             "last": 0.1 * normal(hidden),
-            "last_bias": np.array([0.0 if name == "weight" else 1.0]),
+            "last_bias": np.array([FIRST_OUTPUTS[name]]),
         }
         for name, (each, once) in inputs.items()
     }
@@ -141,12 +151,16 @@ class PureRL2(PurePolicy):
             carry = _REGRESSION.learn(_REGRESSION.params(), carry, observation)
             x, inverse = observation["contexts"].T, carry["shrinkage"] / RIDGE
             estimate = (inverse @ carry["moment"]) @ x
-            form = jnp.maximum(((inverse @ x) * x).sum(axis=0), 0.0)
-            return carry, index(of_contexts(jnp, estimate, jnp.sqrt(form), left, self.horizon)).argmax()
+            # One product for all rivals, since contexts are the same; (inverse @ x) * x would be one for each of them.
+            form = jnp.maximum(inverse.reshape(-1) @ (x[:, None] * x).reshape(-1, x.shape[1]), 0.0)
+            noise = jnp.sqrt(carry["reward_variance"])
+            return carry, index(
+                of_contexts(jnp, estimate, jnp.sqrt(form), noise, left, self.horizon)
+            ).argmax()
         if self.problem == "procurement":
             counts = (observation[name].astype(left.dtype) for name in ("total_delivered", "total_good"))
-            seen = of_market(jnp, observation, *counts, left, self.horizon)
-            return carry, procure(jnp.clip(index(seen), 0.0, 1.0), index(seen, "sure"), observation)
+            seen, sure = of_market(jnp, observation, *counts, left, self.horizon)
+            return carry, procure(jnp.clip(index(seen), 0.0, 1.0), index(sure, "sure"), observation)
         known = jnp.stack([observation[f"total_{name}"] for name in ("pulls", "successes")]).astype(
             left.dtype
         )
@@ -181,7 +195,6 @@ def regret(env: Environment, policy: PureRL2, weights: Any, params: Any, keys: A
 def train(
     problem: str,
     seed: int,
-    horizon: int = 500,
     hidden: int = 8,
     pairs: int = 12,
     start: Any = None,
@@ -192,26 +205,30 @@ def train(
     Args:
         problem: One of :data:`TASKS`.
         seed: Of first weights, changes and instances.
-        horizon: Rounds of an episode.
         hidden: Number of units in each of two layers.
         pairs: Number of pairs of opposite changes in a generation.
         start: First weights; None to draw them.
-        **changes: Fields of the task, and arguments of the environment.
+        **changes: Fields of the task that replace those of :data:`TASKS`.
     """
-    fields = {name: changes.pop(name) for name in Task._fields if name in changes}
-    task = TASKS[problem]._replace(**fields)
+    task = TASKS[problem]._replace(**changes)
     generator = np.random.default_rng(seed)
-    env = make(task.env_id, task.stack, jnp.float32, max_cycles=horizon, **{**task.env_kwargs, **changes})
+    envs = [
+        make(env_id, task.stack, jnp.float32, max_cycles=horizon, **env_kwargs)
+        for horizon in task.horizons
+        for env_id, env_kwargs in task.envs.items()
+    ]
     weights, unravel = ravel_pytree(start or first_weights(generator, task.inputs, hidden))
-    weights, policy = np.asarray(weights, np.float64), PureRL2(problem, horizon)
+    weights = np.asarray(weights, np.float64)
 
-    @jax.jit
-    def regrets(rivals: Array, params: Any, keys: Array) -> Array:
+    @partial(jax.jit, static_argnums=0)
+    def regrets(env: Environment, rivals: Array, params: Any, keys: Array) -> Array:
+        policy = PureRL2(problem, env.max_cycles)
         # All at once, so that what they have in common, such as contexts, is drawn once.
         return jax.vmap(lambda flat: regret(env, policy, unravel(flat), params, keys).mean())(rivals)
 
     first, second, began = np.zeros(weights.size), np.zeros(weights.size), process_time()
     for generation in range(task.generations):
+        env = envs[generation % len(envs)]
         seeds = (generator.choice(2**31 - FIRST_SEED, task.instances, replace=False) + FIRST_SEED).tolist()
         # The noise of an epsilon between a third and three times that of the stack: the agent sees how large it is.
         scale = jnp.asarray(3.0 ** generator.uniform(-1, 1, (task.instances, 1, 1)), jnp.float32)
@@ -219,7 +236,7 @@ def train(
         params = {name: array * scale if "scale_" in name else array for name, array in params.items()}
         changed = WIDTH * generator.normal(size=(pairs, weights.size))
         rivals = np.concatenate([weights + changed, weights - changed]).astype(np.float32)
-        cost = np.asarray(regrets(rivals, params, env.keys(seeds)), np.float64).reshape(2, pairs)
+        cost = np.asarray(regrets(env, rivals, params, env.keys(seeds)), np.float64).reshape(2, pairs)
         slope = (cost[0] - cost[1]) @ changed / (np.std(cost[0] - cost[1]) + 1e-9)
         # Adam (Kingma and Ba, ICLR 2015), with steps that fall to a tenth.
         first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope**2

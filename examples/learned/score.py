@@ -2,11 +2,12 @@
 
     python examples/learned/score.py FedProcurement-v0 --networks PPO-procurement-*.npz
 
+Instead of an environment's id, the name of one of the leaderboard's suites makes a table for each of its tasks.
 Markets are those of seeds 9000 and up: none was trained on (seeds from a million) or tuned on (5000 and up).
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,9 @@ from fedbandit_envs.baselines.learned import LearnedIndex
 from fedbandit_envs.baselines.learned.rl2 import RL2
 from fedbandit_envs.baselines.policy import Policy
 from fedbandit_envs.basics.arrays import Array
+from fedbandit_envs.core.federated_env import FederatedEnv
 from fedbandit_envs.experiments import simulate
+from fedbandit_envs.leaderboard.suites import SUITES
 from fedbandit_envs.registry.registration import make_federation
 
 HELD_OUT = 9000
@@ -40,8 +43,11 @@ RIVALS: dict[str, Sequence[tuple[str, dict[str, float]]]] = {
         ("LinUCB", {"alpha": 1.5}), ("LinUCB", {"ridge": 0.003, "beta_scale": 0.25}),
         ("LinUCB", {"ridge": 0.01, "alpha": 1.0}),
     ),
+    "arms-quick": (("MOSS-tuned", {}), ("MOSS", {"scale": 0.1})),
+    "procurement-quick": (("Laplace-index-tuned", {}), ("Laplace-index", {"width": 1.0, "margin": 3.0})),
+    "linear-quick": (("LinUCB-tuned", {}), ("LinUCB", {"ridge": 0.1, "beta_scale": 0.25})),
 }  # fmt: skip
-"""Baselines with changed arguments of their policies, by id."""
+"""Baselines with changed arguments of their policies, by id of the environment or name of the suite."""
 
 
 class Interval(NamedTuple):
@@ -74,9 +80,9 @@ def over_trainings_and_markets(values: Array) -> Interval:
     return Interval(float(values.mean()), float(width))
 
 
-def regrets(env_id: str, policy: Policy, seeds: Sequence[int]) -> Array:
+def regrets(make: Callable[[], FederatedEnv], policy: Policy, seeds: Sequence[int]) -> Array:
     """Returns an agent's mean regret over the horizon in the market of each seed, ``(seeds,)``."""
-    curve = simulate(make_federation(env_id, max_cycles=HORIZON), policy, seeds)
+    curve = simulate(make(), policy, seeds)
     return curve.regret[-1].mean(axis=-1)
 
 
@@ -100,21 +106,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("env_id", choices=RIVALS)
+    parser.add_argument("task", choices=RIVALS, help="an environment's id, or a suite's name")
     parser.add_argument("--networks", type=Path, nargs="+", required=True)
     parser.add_argument("--markets", type=int, default=100)
     arguments = parser.parse_args()
-    seeds = range(HELD_OUT, HELD_OUT + arguments.markets)
-    measure = partial(regrets, arguments.env_id, seeds=seeds)
-    players = (RL2 if path.stem.startswith("RL2") else LearnedIndex for path in arguments.networks)
-    learned = np.stack([measure(play(path)) for play, path in zip(players, arguments.networks, strict=True)])
-    rivals = {
-        " ".join([name, *(f"{key}={value}" for key, value in changes.items())]): measure(
-            BASELINES[name].make_policy(**changes)
-        )
-        for name, changes in RIVALS[arguments.env_id]
-    }
-    print(table(rivals, learned, [path.stem for path in arguments.networks]))
+    seeds, rivals = range(HELD_OUT, HELD_OUT + arguments.markets), RIVALS[arguments.task]
+    makers = {arguments.task: partial(make_federation, arguments.task, max_cycles=HORIZON)}
+    if arguments.task in SUITES:
+        makers = {task.id: task.federation for task in SUITES[arguments.task].tasks}
+    for name, make in makers.items():
+        measure = partial(regrets, make, seeds=seeds)
+        players = [RL2 if path.stem.startswith("RL2") else LearnedIndex for path in arguments.networks]
+        learned = [measure(play(path)) for play, path in zip(players, arguments.networks, strict=True)]
+        theirs = {
+            " ".join([rival, *(f"{key}={value}" for key, value in changes.items())]): measure(
+                BASELINES[rival].make_policy(**changes)
+            )
+            for rival, changes in rivals
+        }
+        print(f"{name}\n\n{table(theirs, np.stack(learned), [path.stem for path in arguments.networks])}\n")
 
 
 if __name__ == "__main__":

@@ -38,14 +38,15 @@ def saved(problem, folder):
 
 def twin(problem, rounds=60):
     task = rl2.TASKS[problem]
-    return make(task.env_id, task.stack, np.float64, max_cycles=rounds, **SMALL[problem])
+    return make(next(iter(task.envs)), task.stack, np.float64, max_cycles=rounds, **SMALL[problem])
 
 
 def test_training_repeats_and_lowers_regret():
     """From weights that are too large, on 60 instances that were not trained on, at two standard errors (2.5 %)."""
     drawn = rl2.first_weights(np.random.default_rng(1), rl2.TASKS["arms"].inputs, 4)
     start = jax.tree.map(lambda layer: 2.0 * layer, drawn)
-    short = partial(rl2.train, "arms", 3, horizon=200, pairs=8, start=start, instances=4, num_agents=3)
+    task = {"envs": {"FedArms-v0": {"num_agents": 3}}, "horizons": (100, 200), "instances": 4}
+    short = partial(rl2.train, "arms", 3, pairs=8, start=start, **task)
     once, again = (short(generations=2) for _ in range(2))
     assert jax.tree.all(jax.tree.map(np.array_equal, once, again))
     play = partial(
