@@ -104,7 +104,7 @@ def table(samples):
                 )
                 yield f"| {law} | {runs} | {'ratio' if of_ratio else 'mean'} | {' | '.join(texts)} |"
     covering = "all methods that cover at least 0.90 with 100 and 200 runs"
-    yield f"\nChosen, with the narrowest intervals of {covering}: {chosen(found)}."
+    yield f"\nWe chose the method with the narrowest intervals, of {covering}: {chosen(found)}."
 
 
 def chosen(found):
