@@ -234,7 +234,7 @@ class RL2:
         if self._problem == "private arms":
             self._listen(known, observation, left)
             known += self._received
-        seen = of_counts(np, *known, left, self._horizon)
+        seen = of_counts(np, known[0], known[1], left, self._horizon)
         return self._values.to_action(self._index(seen), observation)
 
     def _index(self, seen: Seen, network: str = "index") -> Array:
