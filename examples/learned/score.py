@@ -88,7 +88,7 @@ def regrets(make: Callable[[], FederatedEnv], policy: Policy, seeds: Sequence[in
 
 def table(rivals: Mapping[str, Array], learned: Array, names: Sequence[str]) -> str:
     """Writes the table: regret of each, and how much lower the learned ones' is, market by market."""
-    lines = ["| policy | mean regret | less the learned ones' |", "|---|---:|---:|"]
+    lines = ["| policy | mean regret | minus *learned* |", "|---|---:|---:|"]
     for name, values in rivals.items():
         difference = over_trainings_and_markets(values - learned)
         lines.append(f"| {name} | {over_markets(values)} | {difference} |")

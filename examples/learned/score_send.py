@@ -95,7 +95,7 @@ def main() -> None:
         for name, threshold in THRESHOLDS.items()
     }
     print(
-        f"| who sends when | regret | messages | regret + {PRICE} messages | less the learned ones' | epsilon |"
+        f"| who sends when | regret | messages | regret + {PRICE} messages | minus *learned* | epsilon |"
     )
     print("|---|---:|---:|---:|---:|---:|")
     for name, played in sorted(rivals.items(), key=lambda rival: rival[1].cost.mean()):
