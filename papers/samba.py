@@ -355,8 +355,10 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
     comp = each(runs.lines("arms"), lambda run: shares_of(run)["comp"])
     page.record(each(comp, lambda share: compare(share, np.ones(share.size))), "{}, Comp / all")
-    bars = list(enumerate(("owner", "controller", "customer", "comp"), start=1))
-    page.draw({title: {x: mean_of(100 * own[role]) for x, role in bars} for title, own in found.items()})
+    drawn = {"one owner": "owner", **{text: role for text, role in NODES.items() if role != "all owners"}}
+    page.draw(
+        {title: {x: mean_of(100 * own[role]) for x, role in drawn.items()} for title, own in found.items()}
+    )
     rivals = ("controller", "customer", "largest")
     larger = [compare(own["comp"], own[role]) for own in found.values() for role in rivals]
     most, least = (choose(runs.values("arms")) for choose in (max, min))
@@ -463,7 +465,7 @@ EXPERIMENTS = {
     ),
     "samba-fig8d": Experiment(
         "SAMBA, Figure 8 (d): shares of the CPU time by participant", "Who computes how much; an hour",
-        {"x": "1: one owner, 2: Controller, 3: data customer, 4: Comp", "y": "% of the CPU time", **LINEAR},
+        {"x": "participant", "y": "% of the CPU time", **LINEAR},
         {"small": Scale(500, 20, _ENDS), "paper": Scale(PAPER_ROUNDS, 50, _ENDS)}, _shares, _report_shares, PANELS,
     ),
     "samba-privacy": Experiment(
