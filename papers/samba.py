@@ -355,10 +355,8 @@ def _report_shares(page: Section, runs: PanelRuns) -> None:
     ])  # fmt: skip
     comp = each(runs.lines("arms"), lambda run: shares_of(run)["comp"])
     page.record(each(comp, lambda share: compare(share, np.ones(share.size))), "{}, Comp / all")
-    drawn = {"one owner": "owner", **{text: role for text, role in NODES.items() if role != "all owners"}}
-    page.draw(
-        {title: {x: mean_of(100 * own[role]) for x, role in drawn.items()} for title, own in found.items()}
-    )
+    drawn = [("one owner", "owner"), *list(NODES.items())[:-1]]
+    page.draw({title: {x: mean_of(100 * own[role]) for x, role in drawn} for title, own in found.items()})
     rivals = ("controller", "customer", "largest")
     larger = [compare(own["comp"], own[role]) for own in found.values() for role in rivals]
     most, least = (choose(runs.values("arms")) for choose in (max, min))
