@@ -94,9 +94,7 @@ def main() -> None:
         )
         for name, threshold in THRESHOLDS.items()
     }
-    print(
-        f"| who sends when | regret | messages | regret + {PRICE} messages | minus *learned* | epsilon |"
-    )
+    print(f"| who sends when | regret | messages | regret + {PRICE} messages | minus *learned* | epsilon |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, played in sorted(rivals.items(), key=lambda rival: rival[1].cost.mean()):
         print(line(name, played, str(over_markets(played.cost - ours))))

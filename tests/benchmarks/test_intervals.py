@@ -15,7 +15,7 @@ DECIDING = ("Pareto, index 2.5", "95 % N(80, 20), 5 % at 10,000")
 def test_the_package_has_the_routine_that_was_chosen():
     from benchmarks.bench_intervals import PAGE, ends_of
 
-    assert re.search(r"\nChosen.*: (.*)\.\n", PAGE.read_text())[1] == "BCa"
+    assert re.search(r"\nWe chose the method.*: (.*)\.\n", PAGE.read_text())[1] == "BCa"
     above, below = np.random.default_rng(0).lognormal(size=(2, 20, 3))
     means, ratios = ends_of(above), ends_of(above, below)
     np.testing.assert_allclose(mean_with_interval(above.T)[1:], means["BCa"], rtol=1e-3)
